@@ -1,0 +1,38 @@
+# Everything runs from a fresh clone with nothing but Python >= 3.10 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-long lint clean
+
+# Two stamps, so that the demo does not wait for the test tools.
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.made pyproject.toml
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) install --editable ".[test]"
+	@touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/python -m accel_oct.demo
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -q
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m long
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
