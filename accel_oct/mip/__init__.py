@@ -1,0 +1,76 @@
+"""A solver-agnostic layer for mixed-integer models with cuts and injected solutions; it knows nothing of trees."""
+
+from accel_oct.mip.backend import Availability, Backend, Capabilities, Support
+from accel_oct.mip.cutloop import CutLoop, IntegerRequest, LoopEngine, Run, RunStatus
+from accel_oct.mip.errors import (
+    BackendUnavailableError,
+    HandlerError,
+    InvalidCutError,
+    LicenceError,
+    MipError,
+    ModelError,
+    SolverError,
+    UnknownBackendError,
+    UnsupportedError,
+)
+from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Handler, Needs, Point, Reply, Validity
+from accel_oct.mip.model import ColumnBlock, MipModel, ModelArrays
+from accel_oct.mip.options import SolveOptions
+from accel_oct.mip.registry import BackendInfo, backend_class, create_backend, list_backends, registered_names
+from accel_oct.mip.result import (
+    HandlerStatistics,
+    HistoryRow,
+    MipResult,
+    SolutionStatus,
+    Termination,
+    relative_gap,
+)
+from accel_oct.mip.rows import Rows
+from accel_oct.mip.session import SolveSession, Verdict
+
+__all__ = [
+    "Availability",
+    "Backend",
+    "BackendInfo",
+    "BackendUnavailableError",
+    "Capabilities",
+    "ColumnBlock",
+    "CutLoop",
+    "Cuts",
+    "Event",
+    "FunctionHandler",
+    "Handler",
+    "HandlerError",
+    "HandlerStatistics",
+    "HistoryRow",
+    "IntegerRequest",
+    "InvalidCutError",
+    "LicenceError",
+    "LoopEngine",
+    "MipError",
+    "MipModel",
+    "MipResult",
+    "ModelArrays",
+    "ModelError",
+    "Needs",
+    "Point",
+    "Reply",
+    "Rows",
+    "Run",
+    "RunStatus",
+    "SolutionStatus",
+    "SolveOptions",
+    "SolveSession",
+    "SolverError",
+    "Support",
+    "Termination",
+    "UnknownBackendError",
+    "UnsupportedError",
+    "Validity",
+    "Verdict",
+    "backend_class",
+    "create_backend",
+    "list_backends",
+    "registered_names",
+    "relative_gap",
+]

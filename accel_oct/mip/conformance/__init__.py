@@ -1,0 +1,14 @@
+"""A suite that every backend has to pass, shipped so that anyone who writes one can run it.
+
+    >>> from accel_oct.mip.conformance import checks
+    >>> for check in checks():
+    ...     check.run(MyBackend)
+
+Each check takes a factory of fresh backends. What a backend cannot do must raise `UnsupportedError`; a check of a
+missing capability passes only when it does.
+"""
+
+from accel_oct.mip.conformance import behaviour, cuts, injection, solving
+from accel_oct.mip.conformance.suite import BackendFactory, Check, checks
+
+__all__ = ["BackendFactory", "Check", "behaviour", "checks", "cuts", "injection", "solving"]

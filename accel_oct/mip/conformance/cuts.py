@@ -1,0 +1,163 @@
+"""Cuts of the three validities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accel_oct.mip.backend import Backend
+from accel_oct.mip.conformance.suite import (
+    TOLERANCE,
+    BackendFactory,
+    at_most,
+    cardinality,
+    cardinality_handler,
+    cardinality_optimum,
+    check,
+    close,
+    covering,
+    expect_unsupported,
+)
+from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.options import SolveOptions
+from accel_oct.mip.result import Termination
+from accel_oct.mip.rows import FloatArray, Rows
+
+
+@check
+def required_cuts_hold(factory: BackendFactory) -> None:
+    """A row that is only ever separated lazily holds in the returned point, which is optimal under it."""
+    model, seen = cardinality(), list[FloatArray]()
+    backend = factory()
+    backend.load(model)
+    handler = cardinality_handler(model, 4, seen)
+    if not backend.capabilities.lazy_rows:
+        expect_unsupported(lambda: backend.solve(handler=handler))
+        return
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL
+    assert result.x is not None and result.x.sum() <= 4 + TOLERANCE
+    assert close(result.objective, cardinality_optimum(model, 4)) and close(result.bound, result.objective or 0.0)
+    assert result.statistics.rejected_candidates >= 1 and result.statistics.cuts["at most"] >= 1
+    assert any(x.sum() > 4 for x in seen), "the handler never saw the point that it should have rejected"
+
+
+@check
+def candidates_are_integral_and_read_only(factory: BackendFactory) -> None:
+    """At a candidate the integer columns are exact integers, and the handler cannot write to the point."""
+    model, seen = cardinality(), list[FloatArray]()
+    backend = factory()
+    backend.load(model)
+    if not backend.capabilities.lazy_rows:
+        return
+    backend.solve(handler=cardinality_handler(model, 4, seen))
+    assert seen
+    for x in seen:
+        assert x.shape == (model.n_columns,) and np.array_equal(x, np.round(x)) and not x.flags.writeable
+
+
+@check
+def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
+    """However good a rejected candidate is, no later point, history row or result shows it as incumbent."""
+    model = cardinality()
+    best = cardinality_optimum(model, 3)
+    incumbents: list[float | None] = []
+    inner = cardinality_handler(model, 3)
+
+    def separate(point: Point) -> Reply | None:
+        incumbents.append(point.incumbent)
+        return inner(point)
+
+    backend = factory()
+    backend.load(model)
+    if not backend.capabilities.lazy_rows:
+        return
+    result = backend.solve(handler=FunctionHandler(separate, inner.needs))
+    values = [*incumbents, *(row.objective for row in result.history), result.objective]
+    assert all(value is None or value <= best + TOLERANCE for value in values)
+
+
+@check
+def cuts_do_not_outlive_the_solve(factory: BackendFactory) -> None:
+    """A later solve without the handler is free of its cuts."""
+    model = cardinality()
+    backend = factory()
+    backend.load(model)
+    if not backend.capabilities.lazy_rows:
+        return
+    backend.solve(handler=cardinality_handler(model, 2))
+    assert close(backend.solve().objective, float(model.objective.sum()))
+
+
+@check
+def implied_cuts_tighten_the_bound(factory: BackendFactory) -> None:
+    """At relaxation points an odd-cycle cut lifts the bound of the 5-cycle cover to its optimum."""
+    model = covering()
+    odd_cycle = Cuts(Rows.single(np.arange(5), 1.0, lower=3.0), Validity.IMPLIED, "odd cycle")
+    relaxations: list[float] = []
+
+    def separate(point: Point) -> Reply | None:
+        if point.event is Event.RELAXATION:
+            relaxations.append(float(point.x.sum()))
+        return Reply(cuts=(odd_cycle,)) if point.x.sum() < 3.0 - TOLERANCE else None
+
+    handler = FunctionHandler(separate, Needs([Event.RELAXATION], [Validity.IMPLIED]))
+    backend = factory()
+    backend.load(model)
+    if not (backend.capabilities.relaxation_points and backend.capabilities.user_cuts):
+        expect_unsupported(lambda: backend.solve(handler=handler))
+        return
+    result = backend.solve(SolveOptions(native=presolve_off(backend.name)), handler)
+    assert result.termination is Termination.OPTIMAL and close(result.objective, 3.0) and close(result.bound, 3.0)
+    assert relaxations, "the handler was never shown a relaxation"
+
+
+@check
+def optimality_cuts_keep_the_stated_optimum(factory: BackendFactory) -> None:
+    """An OPTIMALITY cut may remove feasible points; the optimum that it keeps is found and proven."""
+    symmetry = Cuts(Rows.single([0], 1.0, lower=1.0), Validity.OPTIMALITY, "symmetry")
+
+    def separate(point: Point) -> Reply | None:
+        return Reply(cuts=(symmetry,)) if point.x[0] < 1.0 - TOLERANCE else None
+
+    for events in ([Event.CANDIDATE], [Event.CANDIDATE, Event.RELAXATION]):
+        backend = factory()
+        backend.load(covering())  # every optimum is a rotation of one: keep those with column 0 at one
+        handler = FunctionHandler(separate, Needs(events, [Validity.OPTIMALITY]))
+        if not _can_deliver(backend, handler):
+            continue
+        result = backend.solve(handler=handler)
+        assert result.termination is Termination.OPTIMAL and close(result.objective, 3.0) and close(result.bound, 3.0)
+
+
+@check
+def required_cuts_found_at_relaxations_hold(factory: BackendFactory) -> None:
+    """A REQUIRED row found at a relaxation is respected like one found at a candidate."""
+    model = cardinality()
+    cut = at_most(model, 5)
+
+    def separate(point: Point) -> Reply | None:
+        return Reply(cuts=(cut,)) if point.x.sum() > 5 + TOLERANCE else None
+
+    handler = FunctionHandler(separate, Needs([Event.CANDIDATE, Event.RELAXATION], [Validity.REQUIRED]))
+    backend = factory()
+    backend.load(model)
+    if _can_deliver(backend, handler):
+        assert close(backend.solve(handler=handler).objective, cardinality_optimum(model, 5))
+
+
+def _can_deliver(backend: Backend, handler: FunctionHandler) -> bool:
+    """Whether the backend has the handler's events; if not, it must have refused it."""
+    able = backend.capabilities
+    if able.lazy_rows and (able.relaxation_points or Event.RELAXATION not in handler.needs.events):
+        return True
+    expect_unsupported(lambda: backend.solve(handler=handler))
+    return False
+
+
+def presolve_off(name: str) -> dict[str, object]:
+    """Native options that keep presolve from solving the tiny model before a relaxation is seen."""
+    options: dict[str, dict[str, object]] = {
+        "gurobi": {"Presolve": 0, "Cuts": 0, "Heuristics": 0.0},
+        "scip": {"presolving/maxrounds": 0, "separating/maxrounds": 0, "separating/maxroundsroot": 0},
+    }
+    return options.get(name, {})

@@ -1,0 +1,127 @@
+"""Starts and injected solutions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accel_oct.mip.conformance.suite import (
+    KNAPSACK_OPTIMUM,
+    BackendFactory,
+    cardinality,
+    cardinality_handler,
+    cardinality_optimum,
+    check,
+    close,
+    expect_unsupported,
+    hard_knapsack,
+    knapsack,
+)
+from accel_oct.mip.exchange import Event, FunctionHandler, Needs, Point, Reply
+from accel_oct.mip.options import SolveOptions
+from accel_oct.mip.result import Termination
+from accel_oct.mip.rows import FloatArray
+
+
+@check
+def injection_accepted(factory: BackendFactory) -> None:
+    """A better solution in a reply becomes the incumbent and is counted."""
+    model, limit = cardinality(), 3
+    best = np.zeros(model.n_columns)
+    best[np.argsort(-model.objective)[:limit]] = 1.0
+    result = _solve_injecting(factory, best, limit)
+    if result is None:
+        return
+    objective, accepted, rejected = result
+    assert close(objective, cardinality_optimum(model, limit))
+    assert accepted == 1 and rejected == 0
+
+
+@check
+def infeasible_injection_rejected(factory: BackendFactory) -> None:
+    """Injections that break a bound, integrality or a REQUIRED cut are rejected and counted; the optimum stands."""
+    model, limit = cardinality(), 3
+    too_many, beyond, half = np.ones(model.n_columns), np.zeros(model.n_columns), np.zeros(model.n_columns)
+    beyond[0], half[0] = 2.0, 0.5
+    for x in (too_many, beyond, half):
+        result = _solve_injecting(factory, x, limit)
+        if result is None:
+            return
+        objective, accepted, rejected = result
+        assert close(objective, cardinality_optimum(model, limit))
+        assert accepted == 0 and rejected == 1
+
+
+def _solve_injecting(factory: BackendFactory, x: FloatArray, limit: int) -> tuple[float | None, int, int] | None:
+    """Inject x at the first rejected candidate; None when the backend rightly refuses."""
+    model = cardinality()
+    inner, given = cardinality_handler(model, limit), list[bool]()
+
+    def separate(point: Point) -> Reply | None:
+        reply = inner(point)
+        if reply is None or given:
+            return reply
+        given.append(True)
+        return Reply(cuts=reply.cuts, solutions=(x,))
+
+    handler = FunctionHandler(separate, Needs(inner.needs.events, inner.needs.cuts, injects=True))
+    backend = factory()
+    backend.load(model)
+    if not (backend.capabilities.injection and backend.capabilities.lazy_rows):
+        expect_unsupported(lambda: backend.solve(handler=handler))
+        return None
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL
+    statistics = result.statistics
+    assert statistics.injections_offered == 1
+    return result.objective, statistics.injections_accepted, statistics.injections_rejected
+
+
+@check
+def start_used(factory: BackendFactory) -> None:
+    """A feasible start is the first incumbent, also when there is no time for anything else."""
+    backend = factory()
+    backend.load(knapsack())
+    start = np.array([0.0, 1.0, 1.0, 0.0])
+    if not backend.capabilities.start:
+        expect_unsupported(lambda: backend.set_start(start))
+        return
+    backend.set_start(start)
+    first = next(row.objective for row in backend.solve().history if row.objective is not None)
+    assert close(first, 20.0)
+    result = backend.solve(SolveOptions(time_limit=0.0))
+    assert result.objective is not None and result.objective >= 20.0 - 1e-6 and result.bound >= KNAPSACK_OPTIMUM - 1e-6
+
+
+@check
+def infeasible_start_ignored(factory: BackendFactory) -> None:
+    """A start that breaks the model or a REQUIRED cut changes nothing."""
+    model = cardinality()
+    backend = factory()
+    backend.load(model)
+    if not (backend.capabilities.start and backend.capabilities.lazy_rows):
+        return
+    backend.set_start(np.ones(model.n_columns))
+    result = backend.solve(handler=cardinality_handler(model, 2))
+    assert close(result.objective, cardinality_optimum(model, 2))
+
+
+@check
+def injection_at_relaxations(factory: BackendFactory) -> None:
+    """A solution offered at a relaxation point becomes the incumbent before the solver ends."""
+    model = hard_knapsack(20, 3)
+    zero = np.zeros(model.n_columns)
+    seen: list[float | None] = []
+
+    def offer(point: Point) -> Reply | None:
+        seen.append(point.incumbent)
+        return Reply(solutions=(zero,)) if len(seen) == 1 else None
+
+    backend = factory()
+    backend.load(model)
+    handler = FunctionHandler(offer, Needs([Event.RELAXATION], injects=True))
+    if not (backend.capabilities.relaxation_points and backend.capabilities.injection):
+        expect_unsupported(lambda: backend.solve(handler=handler))
+        return
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL
+    assert result.statistics.injections_offered == 1 and result.statistics.injections_rejected == 0

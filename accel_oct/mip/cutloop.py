@@ -1,0 +1,320 @@
+"""Lazy cuts for solvers that have no callback for them: solve, separate, add, solve again.
+
+Relaxation phase: the LP is re-solved warm while the handler separates fractional points; rows that stay slack are
+dropped from the LP, but not forgotten. Integer phase: the relaxed master is solved as a MIP; the handler sees *every*
+solution that the solver reports on the way, and the run is cut short once a rejected solution shows that going on would
+prove little. What a run proves about the relaxed master is a bound; only a point that the handler accepts is an
+incumbent.
+
+A backend takes part by giving a `LoopEngine`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+
+from accel_oct.mip.errors import SolverError
+from accel_oct.mip.exchange import Event, Validity
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
+from accel_oct.mip.pool import CutPool
+from accel_oct.mip.result import Termination
+from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.session import SolveSession
+
+#: A row that was slack in this many relaxations in a row leaves the LP.
+_ROUNDS_UNTIL_DROPPED = 5
+#: The relaxation phase ends when this many rounds in a row close less than `_STALL_SHARE` of the gap.
+_STALL_ROUNDS = 20
+_STALL_SHARE = 1e-4
+#: A rejected solution ends an integer run once it closes this share of the gap between bound and incumbent.
+_RESTART_SHARE = 0.5
+
+
+class RunStatus(Enum):
+    """How one LP or MIP run ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    """A limit or a requested stop; `bound` is valid all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Outcome of one LP or MIP run: `bound` is valid for the rows it was solved with."""
+
+    status: RunStatus
+    x: FloatArray | None
+    bound: float
+    nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerRequest:
+    """What the loop wants of one MIP run.
+
+    `on_solution(x, bound)` is to be called with every solution found, `should_stop()` often, `next_injection()`
+    whenever the solver can take a solution.
+    """
+
+    start: FloatArray | None
+    seconds: float
+    nodes: int | None
+    on_solution: Callable[[FloatArray, float | None], None]
+    should_stop: Callable[[], bool]
+    next_injection: Callable[[], FloatArray | None]
+
+
+class LoopEngine(Protocol):
+    """The little that the cut loop asks of a solver. Both problems begin with the rows of the model."""
+
+    def solve_relaxation(self, seconds: float) -> Run: ...
+
+    def add_relaxation_rows(self, rows: Rows) -> None: ...
+
+    def drop_relaxation_rows(self, positions: IntArray) -> None:
+        """Delete cut rows by position among the rows added so far (and not dropped)."""
+
+    def solve_integer(self, request: IntegerRequest) -> Run: ...
+
+    def add_integer_rows(self, rows: Rows) -> None: ...
+
+
+class CutLoop:
+    """One solve by repeated runs; see the module's description."""
+
+    def __init__(self, session: SolveSession, engine: LoopEngine) -> None:
+        self.session = session
+        self.engine = engine
+        self.pool = CutPool(session.model.n_columns, session.options.seed)
+        self.nodes = 0
+
+    def run(self) -> tuple[Termination, int]:
+        session = self.session
+        if not session.model.integer.any():
+            return self._relaxation_phase(), self.nodes
+        active = np.empty(0, dtype=np.int64)
+        if session.wants(Event.RELAXATION):
+            termination, active = self._strengthen()
+            if termination is not None:
+                return termination, self.nodes
+        return self._integer_phase(active), self.nodes
+
+    def _limit(self) -> Termination | None:
+        if self.session.stop_requested:
+            return Termination.STOPPED  # the session knows the true reason
+        return Termination.TIME_LIMIT if self.session.out_of_time else None
+
+    # ---------------------------------------------------------------- relaxation phase
+
+    def _relaxation_phase(self) -> Termination:
+        """A model with no integer column: every optimum of the LP is a candidate."""
+        while True:
+            limit = self._limit()
+            if limit is not None:
+                return limit
+            run = self.engine.solve_relaxation(self.session.seconds_left)
+            self.session.statistics.rounds += 1
+            if run.status is not RunStatus.OPTIMAL or run.x is None:
+                return _ended(run.status)
+            self.session.tighten(run.bound)
+            verdict = self.session.consult(Event.CANDIDATE, run.x)
+            if not verdict.rejected:
+                return self._limit() or Termination.OPTIMAL
+            new = self.pool.add(verdict.cuts)
+            if not new.size:
+                raise SolverError(_NO_PROGRESS)
+            self.engine.add_relaxation_rows(self.pool.rows.take(new))
+
+    def _strengthen(self) -> tuple[Termination | None, IntArray]:
+        """Tighten the LP until nothing is violated; returns the rows that are tight in the end."""
+        session = self.session
+        present = np.empty(0, dtype=np.int64)  # pool numbers of the rows in the LP, in the LP's order
+        slack_rounds = np.empty(0, dtype=np.int64)
+        stalled, last_bound = 0, math.nan
+        while True:
+            limit = self._limit()
+            if limit is not None:
+                return limit, present
+            run = self.engine.solve_relaxation(session.seconds_left)
+            session.statistics.rounds += 1
+            if run.status is RunStatus.INFEASIBLE:
+                return self._exhausted(), present
+            if run.status is not RunStatus.OPTIMAL or run.x is None:
+                return None, present  # unbounded or out of time: the integer phase finds out
+            session.tighten(run.bound)
+            if session.is_proven:
+                return Termination.OPTIMAL, present
+            event = Event.CANDIDATE if session.model.is_integral(run.x) else Event.RELAXATION
+            verdict = session.consult(event, run.x)
+            if session.is_proven:
+                return Termination.OPTIMAL, present
+            self.pool.add(verdict.cuts)
+            slack = self._slack(run.x, present)
+            slack_rounds = np.where(slack, slack_rounds + 1, 0)
+            absent = np.ones(len(self.pool), dtype=bool)
+            absent[present] = False
+            new = self.pool.violated(run.x, among=absent)
+            stalled = stalled + 1 if self._has_stalled(last_bound) else 0
+            last_bound = session.bound
+            if not new.size or stalled >= _STALL_ROUNDS:
+                return None, present[~slack]
+            stale = slack_rounds >= _ROUNDS_UNTIL_DROPPED
+            if stale.any():
+                self.engine.drop_relaxation_rows(np.flatnonzero(stale))
+                present, slack_rounds = present[~stale], slack_rounds[~stale]
+            self.engine.add_relaxation_rows(self.pool.rows.take(new))
+            present = np.concatenate([present, new])
+            slack_rounds = np.concatenate([slack_rounds, np.zeros(new.size, dtype=np.int64)])
+
+    def _slack(self, x: FloatArray, present: IntArray) -> BoolArray:
+        rows = self.pool.rows.take(present)
+        activity = rows.activity(x)
+        tight = (activity - rows.lower <= FEASIBILITY_TOLERANCE) | (rows.upper - activity <= FEASIBILITY_TOLERANCE)
+        return ~tight
+
+    def _has_stalled(self, last_bound: float) -> bool:
+        session = self.session
+        if not math.isfinite(last_bound):
+            return False
+        reference = session.incumbent if session.incumbent is not None else 0.0
+        return abs(last_bound - session.bound) <= _STALL_SHARE * abs(session.bound - reference)
+
+    # ---------------------------------------------------------------- integer phase
+
+    def _integer_phase(self, active: IntArray) -> Termination:
+        session = self.session
+        present = np.zeros(len(self.pool), dtype=bool)
+        present[active] = True
+        if active.size:
+            self.engine.add_integer_rows(self.pool.rows.take(active))
+        while True:
+            limit = self._limit()
+            if limit is not None:
+                return limit
+            run, progress = self._integer_run(present)
+            session.statistics.rounds += 1
+            self.nodes += run.nodes
+            if run.status is RunStatus.INFEASIBLE:
+                return self._exhausted()
+            if run.status is RunStatus.UNBOUNDED and not len(self.pool):
+                return Termination.UNBOUNDED
+            session.tighten(run.bound)
+            if session.is_proven:
+                return Termination.OPTIMAL
+            if run.status is RunStatus.OPTIMAL and run.x is not None and not self._is_cut_off(run.x):
+                return Termination.OPTIMAL
+            limit = self._limit()
+            if limit is not None:
+                return limit
+            if session.options.node_limit is not None and self.nodes >= session.options.node_limit:
+                return Termination.NODE_LIMIT
+            known = present
+            present = self._add_violated(present, progress.separated)
+            if np.count_nonzero(present) == np.count_nonzero(known):
+                raise SolverError(_NO_PROGRESS)
+
+    def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
+        session, progress = self.session, _Progress()
+
+        def on_solution(x: FloatArray, bound: float | None) -> None:
+            rounded = session.model.rounded(x)
+            progress.reported.add(rounded.tobytes())
+            verdict = session.consult(Event.CANDIDATE, x, bound)
+            self.pool.add(verdict.cuts)
+            if verdict.cuts:
+                progress.separated.append(rounded)
+            if verdict.rejected:
+                progress.restart = progress.restart or self._should_restart(session.model.value(rounded), bound)
+
+        left = session.options.node_limit
+        request = IntegerRequest(
+            start=self._start(present),
+            seconds=session.seconds_left,
+            nodes=None if left is None else max(left - self.nodes, 0),
+            on_solution=on_solution,
+            should_stop=lambda: session.stop_requested or progress.restart or session.is_proven,
+            next_injection=lambda: session.pending.popleft() if session.pending else None,
+        )
+        run = self.engine.solve_integer(request)
+        if (
+            run.x is not None
+            and not session.stop_requested
+            and session.model.rounded(run.x).tobytes() not in progress.reported
+        ):
+            on_solution(run.x, None)  # a solver need not report what it was given as start
+        return run, progress
+
+    def _start(self, present: BoolArray) -> FloatArray | None:
+        """The incumbent, unless an OPTIMALITY row in the master cuts it off."""
+        self.session.pending.clear()
+        x = self.session.incumbent_x
+        if x is None or self.pool.violated(x, among=present).size:
+            return None
+        return x
+
+    def _should_restart(self, value: float, bound: float | None) -> bool:
+        """Whether a rejected solution of that value makes the rest of this run pointless."""
+        session = self.session
+        bound = session.bound if bound is None else bound
+        if session.incumbent is None or not math.isfinite(bound):
+            return True
+        return abs(bound - value) <= _RESTART_SHARE * abs(bound - session.incumbent)
+
+    def _is_cut_off(self, x: FloatArray) -> bool:
+        """Whether the optimum of the relaxed master was rejected."""
+        session = self.session
+        if not session.wants(Event.CANDIDATE):
+            return False
+        value = session.model.value(session.model.rounded(x))
+        return session.incumbent is None or abs(value - session.incumbent) > FEASIBILITY_TOLERANCE
+
+    def _add_violated(self, present: BoolArray, points: list[FloatArray]) -> BoolArray:
+        """Give the master every known row that one of the points violates."""
+        absent = np.ones(len(self.pool), dtype=bool)
+        absent[: present.size] = ~present
+        wanted = np.zeros(len(self.pool), dtype=bool)
+        for x in points:
+            wanted[self.pool.violated(x, among=absent)] = True
+        if wanted.any():
+            self.engine.add_integer_rows(self.pool.rows.take(wanted))
+        return ~absent | wanted
+
+    def _exhausted(self) -> Termination:
+        """The master has no solution left: what we hold is the best, or there is nothing."""
+        session = self.session
+        if session.incumbent is None:
+            return Termination.INFEASIBLE
+        if Validity.OPTIMALITY in session.needs.cuts:
+            session.tighten(session.incumbent)
+            return Termination.OPTIMAL
+        raise SolverError("the master became infeasible although a feasible solution is known: some cut is invalid")
+
+
+@dataclass
+class _Progress:
+    """What one integer run brought."""
+
+    restart: bool = False
+    reported: set[bytes] = field(default_factory=set)
+    separated: list[FloatArray] = field(default_factory=list)
+    """Points that the handler answered with cuts."""
+
+
+_NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
+
+
+def _ended(status: RunStatus) -> Termination:
+    return {
+        RunStatus.INFEASIBLE: Termination.INFEASIBLE,
+        RunStatus.UNBOUNDED: Termination.UNBOUNDED,
+        RunStatus.LIMIT: Termination.TIME_LIMIT,
+        RunStatus.OPTIMAL: Termination.OPTIMAL,
+    }[status]

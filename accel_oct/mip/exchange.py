@@ -1,0 +1,126 @@
+"""Values in, values out: what a backend tells a handler, and what the handler replies.
+
+A handler never sees a solver. It receives a `Point` and returns a `Reply`; what it may ask for is declared beforehand
+in its `Needs`, so that the backend can set the solver up for it, or refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from accel_oct.mip.rows import FloatArray, Rows
+
+
+class Event(Enum):
+    """Why a handler is called."""
+
+    CANDIDATE = "candidate"
+    """An integral point that will become the incumbent unless a cut rejects it."""
+    RELAXATION = "relaxation"
+    """A point of a relaxation, usually fractional."""
+
+
+class Validity(Enum):
+    """What makes a cut safe."""
+
+    REQUIRED = "required"
+    """Defines feasibility: a candidate that violates it must be rejected."""
+    IMPLIED = "implied"
+    """Holds for every feasible point, and goes on holding under any further constraint."""
+    OPTIMALITY = "optimality"
+    """May cut off feasible points, but all such cuts together keep one optimum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """A batch of rows with the validity that its author vouches for, and a name for statistics."""
+
+    rows: Rows
+    validity: Validity
+    source: str = "cuts"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What the solver knows at the moment it calls.
+
+    Attributes
+    ----------
+    event : Event
+    x : float array, read-only
+        In the columns of the model as it was loaded; integer columns are rounded at a candidate.
+    objective : float
+        Objective of x.
+    incumbent : float or None
+        Objective of the best accepted point so far.
+    bound : float
+        A valid bound on the optimum (``inf`` or ``-inf`` before there is one).
+    seconds : float
+        Since the solve began.
+    """
+
+    event: Event
+    x: FloatArray
+    objective: float
+    incumbent: float | None
+    bound: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the handler wants done: cut batches to add, full solutions to try, or a stop."""
+
+    cuts: tuple[Cuts, ...] = ()
+    solutions: tuple[FloatArray, ...] = ()
+    stop: bool = False
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a handler will use, declared before the solve.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        The events it wants to be called for.
+    cuts : iterable of Validity
+        The kinds of cuts it may return.
+    injects : bool
+        Whether it may return solutions.
+    """
+
+    events: frozenset[Event] = field(default_factory=frozenset)
+    cuts: frozenset[Validity] = field(default_factory=frozenset)
+    injects: bool = False
+
+    def __init__(self, events: Iterable[Event] = (), cuts: Iterable[Validity] = (), injects: bool = False) -> None:
+        object.__setattr__(self, "events", frozenset(events))
+        object.__setattr__(self, "cuts", frozenset(cuts))
+        object.__setattr__(self, "injects", injects)
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(self.events | other.events, self.cuts | other.cuts, self.injects or other.injects)
+
+
+class Handler(Protocol):
+    """Separates cuts and proposes solutions; called by a backend during a solve."""
+
+    @property
+    def needs(self) -> Needs: ...
+
+    def __call__(self, point: Point) -> Reply | None: ...
+
+
+@dataclass(frozen=True)
+class FunctionHandler:
+    """A plain function as a handler."""
+
+    function: Callable[[Point], Reply | None]
+    needs: Needs
+
+    def __call__(self, point: Point) -> Reply | None:
+        return self.function(point)

@@ -1,0 +1,202 @@
+"""A mixed-integer model as arrays: columns in named, shaped blocks and rows in batches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_oct.mip.errors import ModelError
+from accel_oct.mip.rows import FloatArray, IntArray, Rows
+
+BoolArray = npt.NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+#: Two reals closer than this are the same to a MIP solver; row, bound and integrality checks use it.
+FEASIBILITY_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class ColumnBlock:
+    """A named range of columns that is read and written as an array of the given shape."""
+
+    name: str
+    start: int
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.size
+
+    @cached_property
+    def index(self) -> IntArray:
+        """The column index of every element, in the block's shape."""
+        return np.arange(self.start, self.stop, dtype=np.int64).reshape(self.shape)
+
+    def view(self, x: FloatArray) -> FloatArray:
+        """The block's part of a full column vector, reshaped without a copy."""
+        return x[self.start : self.stop].reshape(self.shape)
+
+
+class MipModel:
+    """A model under construction; backends read its arrays when it is loaded.
+
+    Parameters
+    ----------
+    maximise : bool
+        Direction of the objective.
+
+    Examples
+    --------
+    >>> model = MipModel(maximise=True)
+    >>> take = model.add_block("take", 3, integer=True, objective=[5.0, 4.0, 3.0])
+    >>> model.add_rows(Rows.single(take.index, [2.0, 3.0, 1.0], upper=4.0))
+    """
+
+    def __init__(self, *, maximise: bool = False) -> None:
+        self.maximise = maximise
+        self.blocks: dict[str, ColumnBlock] = {}
+        self._lower: list[FloatArray] = []
+        self._upper: list[FloatArray] = []
+        self._objective: list[FloatArray] = []
+        self._integer: list[BoolArray] = []
+        self._rows: list[Rows] = []
+        self._n_columns = 0
+
+    def add_block(
+        self,
+        name: str,
+        shape: int | tuple[int, ...],
+        *,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
+        integer: npt.ArrayLike = False,
+        objective: npt.ArrayLike = 0.0,
+    ) -> ColumnBlock:
+        """Append columns; bounds, integrality and objective are scalars or arrays of the block's shape."""
+        if name in self.blocks:
+            raise ModelError(f"column block {name!r} exists already")
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        block = ColumnBlock(name, self._n_columns, shape)
+
+        def spread(values: npt.ArrayLike, what: str) -> FloatArray:
+            try:
+                return np.broadcast_to(np.asarray(values, dtype=np.float64), shape).ravel()
+            except ValueError as error:
+                raise ModelError(f"column block {name!r}: `{what}` does not fit the shape {shape}") from error
+
+        lower_, upper_, objective_ = (
+            spread(lower, "lower"),
+            spread(upper, "upper"),
+            spread(objective, "objective"),
+        )
+        if np.isnan(lower_).any() or np.isnan(upper_).any():
+            raise ModelError(f"column block {name!r}: a bound is NaN")
+        if np.any(lower_ > upper_):
+            raise ModelError(f"column block {name!r}: a lower bound is above its upper bound")
+        if not np.isfinite(objective_).all():
+            raise ModelError(f"column block {name!r}: an objective coefficient is NaN or infinite")
+        self._lower.append(lower_)
+        self._upper.append(upper_)
+        self._objective.append(objective_)
+        self._integer.append(spread(integer, "integer").astype(bool))
+        self.blocks[name] = block
+        self._n_columns = block.stop
+        return block
+
+    def add_rows(self, rows: Rows, what: str = "rows") -> None:
+        """Append rows; nothing is changed when they are malformed."""
+        rows.check(self._n_columns, what)
+        self._rows.append(rows)
+
+    @property
+    def n_columns(self) -> int:
+        return self._n_columns
+
+    @property
+    def lower(self) -> FloatArray:
+        return _joined(self._lower, np.empty(0))
+
+    @property
+    def upper(self) -> FloatArray:
+        return _joined(self._upper, np.empty(0))
+
+    @property
+    def objective(self) -> FloatArray:
+        return _joined(self._objective, np.empty(0))
+
+    @property
+    def integer(self) -> BoolArray:
+        return _joined(self._integer, np.empty(0, dtype=bool))
+
+    @property
+    def rows(self) -> Rows:
+        return Rows.concatenate(self._rows)
+
+    def column_names(self) -> list[str]:
+        """A readable name per column, such as ``b[3,17]``."""
+        return [
+            f"{block.name}[{','.join(map(str, position))}]"
+            for block in self.blocks.values()
+            for position in np.ndindex(*block.shape)
+        ]
+
+
+@dataclass(frozen=True)
+class ModelArrays:
+    """A model frozen into arrays at the moment it is loaded into a backend."""
+
+    maximise: bool
+    objective: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    integer: BoolArray
+    rows: Rows
+
+    @classmethod
+    def of(cls, model: MipModel) -> ModelArrays:
+        return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.objective.size)
+
+    @property
+    def sign(self) -> float:
+        """+1 when maximising, -1 when minimising: ``sign * objective`` is better when larger."""
+        return 1.0 if self.maximise else -1.0
+
+    def value(self, x: FloatArray) -> float:
+        return float(self.objective @ x)
+
+    def rounded(self, x: FloatArray) -> FloatArray:
+        """A copy of x with its integer columns rounded: what separation works on."""
+        result = np.array(x, dtype=np.float64)
+        result[self.integer] = np.round(result[self.integer])
+        return result
+
+    def is_integral(self, x: FloatArray) -> bool:
+        part = x[self.integer]
+        return bool(np.all(np.abs(part - np.round(part)) <= FEASIBILITY_TOLERANCE))
+
+    def is_feasible(self, x: FloatArray) -> bool:
+        """Whether x keeps every bound, row and integrality of the model itself (cuts aside)."""
+        return bool(
+            np.isfinite(x).all()
+            and np.all(x >= self.lower - FEASIBILITY_TOLERANCE)
+            and np.all(x <= self.upper + FEASIBILITY_TOLERANCE)
+            and self.is_integral(x)
+            and np.all(self.rows.violation(x) <= FEASIBILITY_TOLERANCE)
+        )
+
+
+def _joined(parts: list[npt.NDArray[Scalar]], empty: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    return np.concatenate(parts) if parts else empty

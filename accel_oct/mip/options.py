@@ -1,0 +1,53 @@
+"""What a caller asks of a solve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from accel_oct.mip.errors import ModelError
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """Limits and hints of one solve, the same for every backend.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds. The incumbent and a valid bound are returned when it is reached.
+    gap : float
+        Stop when ``|bound - objective| <= gap * |objective|``; 0 asks for a proof.
+    threads, seed : int
+    node_limit : int, optional
+    branch_priorities : int array, one per column, optional
+        Larger is branched on earlier. Refused by backends that cannot use them.
+    check_cuts : bool
+        Compare every REQUIRED and IMPLIED cut with the best solution known to be feasible, and raise
+        `InvalidCutError` when it is cut off. For people who write cuts.
+    native : mapping
+        Passed through to the solver under the solver's own names.
+    """
+
+    time_limit: float | None = None
+    gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    node_limit: int | None = None
+    branch_priorities: npt.NDArray[Any] | None = None
+    check_cuts: bool = False
+    native: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not self.time_limit >= 0:
+            raise ModelError(f"`time_limit` must be a number of seconds >= 0 or None, got {self.time_limit!r}")
+        if not (self.gap >= 0 and math.isfinite(self.gap)):
+            raise ModelError(f"`gap` must be finite and >= 0, got {self.gap!r}")
+        if self.threads < 1:
+            raise ModelError(f"`threads` must be at least 1, got {self.threads!r}")
+        if self.node_limit is not None and self.node_limit < 0:
+            raise ModelError(f"`node_limit` must be >= 0 or None, got {self.node_limit!r}")

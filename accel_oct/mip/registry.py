@@ -1,0 +1,62 @@
+"""Finding backends: by entry point, so that anyone can ship one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from accel_oct.mip.backend import Backend, Capabilities
+from accel_oct.mip.errors import UnknownBackendError
+
+ENTRY_POINT_GROUP = "accel_oct.backends"
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """What is known of a registered backend: installed, licensed, able."""
+
+    name: str
+    installed: bool
+    licensed: bool
+    reason: str
+    capabilities: Capabilities
+
+
+def registered_names() -> list[str]:
+    """Names of all registered backends, whether or not their solvers are installed."""
+    return sorted(_registered())
+
+
+def backend_class(name: str) -> type[Backend]:
+    """The class registered under a name (without a variant)."""
+    registered = _registered()
+    if name not in registered:
+        raise UnknownBackendError(
+            f"unknown backend {name!r}; known are {', '.join(sorted(registered))}. "
+            "Solvers other than HiGHS come as extras: pip install "
+            "'accel-oct[gurobi]', 'accel-oct[scip]' or 'accel-oct[pyomo]'"
+        )
+    return cast(type[Backend], registered[name].load())
+
+
+def create_backend(name: str, **settings: Any) -> Backend:
+    """Make a backend from its name, such as ``"highs"``, ``"gurobi"`` or ``"pyomo:glpk"``."""
+    if not isinstance(name, str):
+        raise UnknownBackendError(f"`backend` must be a name, got {type(name).__name__}")
+    base, _, variant = name.partition(":")
+    return backend_class(base).create(variant or None, **settings)
+
+
+def list_backends() -> list[BackendInfo]:
+    """Every registered backend; asks solvers that have licences for one, and gives it back."""
+    infos = []
+    for name in registered_names():
+        cls = backend_class(name)
+        found = cls.availability()
+        infos.append(BackendInfo(name, found.installed, found.licensed, found.reason, cls.capabilities))
+    return infos
+
+
+def _registered() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}

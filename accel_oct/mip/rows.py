@@ -1,0 +1,207 @@
+"""Linear rows as arrays: the only form in which constraints and cuts travel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_oct.mip.errors import ModelError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch of rows ``lower <= A x <= upper``, with A in compressed sparse row form.
+
+    Parameters
+    ----------
+    starts : int array of length n_rows + 1
+        Row r owns the entries ``starts[r]:starts[r + 1]``.
+    columns, values : arrays of length n_nonzeros
+        Column index and coefficient of each entry. No column may occur twice in a row.
+    lower, upper : float arrays of length n_rows
+        Use ``-inf`` and ``inf`` for one-sided rows.
+    """
+
+    starts: IntArray
+    columns: IntArray
+    values: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        for name, dtype in _FIELDS:
+            array: npt.NDArray[Any] = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            if array.ndim != 1:
+                raise ModelError(f"rows: `{name}` must be one-dimensional, got shape {array.shape}")
+            object.__setattr__(self, name, array)
+        n_rows = self.lower.size
+        if self.upper.size != n_rows or self.starts.size != n_rows + 1:
+            raise ModelError(
+                f"rows: {n_rows} lower bounds need {n_rows} upper bounds and {n_rows + 1} starts, "
+                f"got {self.upper.size} and {self.starts.size}"
+            )
+        if self.columns.size != self.values.size:
+            raise ModelError(
+                f"rows: {self.columns.size} column indices but {self.values.size} coefficients; lengths must match"
+            )
+        if self.starts[0] != 0 or self.starts[-1] != self.columns.size or np.any(np.diff(self.starts) < 0):
+            raise ModelError("rows: `starts` must rise from 0 to the number of non-zeros")
+
+    @classmethod
+    def empty(cls) -> Rows:
+        """A batch of no rows."""
+        none = np.empty(0)
+        return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), none, none, none)
+
+    @classmethod
+    def from_entries(
+        cls,
+        row: npt.ArrayLike,
+        column: npt.ArrayLike,
+        value: npt.ArrayLike,
+        *,
+        n_rows: int,
+        lower: npt.ArrayLike = -np.inf,
+        upper: npt.ArrayLike = np.inf,
+    ) -> Rows:
+        """Build from (row, column, value) triples in any order; scalars are broadcast."""
+        row_, column_, value_ = np.broadcast_arrays(
+            np.asarray(row, dtype=np.int64),
+            np.asarray(column, dtype=np.int64),
+            np.asarray(value, dtype=np.float64),
+        )
+        row_, column_, value_ = row_.ravel(), column_.ravel(), value_.ravel()
+        order = np.lexsort((column_, row_))
+        starts = np.zeros(n_rows + 1, dtype=np.int64)
+        np.cumsum(np.bincount(row_, minlength=n_rows), out=starts[1:])
+        return cls(
+            starts,
+            column_[order],
+            value_[order],
+            np.broadcast_to(np.asarray(lower, dtype=np.float64), (n_rows,)),
+            np.broadcast_to(np.asarray(upper, dtype=np.float64), (n_rows,)),
+        )
+
+    @classmethod
+    def single(
+        cls,
+        columns: npt.ArrayLike,
+        values: npt.ArrayLike,
+        *,
+        lower: float = -np.inf,
+        upper: float = np.inf,
+    ) -> Rows:
+        """One row; a scalar coefficient is used for every column."""
+        columns_ = np.asarray(columns, dtype=np.int64).ravel()
+        return cls.from_entries(
+            np.zeros(columns_.size, dtype=np.int64), columns_, values, n_rows=1, lower=lower, upper=upper
+        )
+
+    @classmethod
+    def concatenate(cls, batches: Sequence[Rows]) -> Rows:
+        """Stack batches, first to last."""
+        if not batches:
+            return cls.empty()
+        if len(batches) == 1:
+            return batches[0]
+        offsets = np.cumsum([0] + [batch.n_nonzeros for batch in batches])
+        return cls(
+            np.concatenate(
+                [[0]] + [batch.starts[1:] + offset for batch, offset in zip(batches, offsets[:-1], strict=True)]
+            ),
+            np.concatenate([batch.columns for batch in batches]),
+            np.concatenate([batch.values for batch in batches]),
+            np.concatenate([batch.lower for batch in batches]),
+            np.concatenate([batch.upper for batch in batches]),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.lower.size)
+
+    @property
+    def n_nonzeros(self) -> int:
+        return int(self.columns.size)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def row_of_entry(self) -> IntArray:
+        """The row that each entry belongs to."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.starts))
+
+    def take(self, selection: npt.ArrayLike) -> Rows:
+        """The rows picked by a boolean mask or by indices, in that order."""
+        rows = np.arange(self.n_rows)[np.asarray(selection)]
+        lengths = np.diff(self.starts)[rows]
+        starts = np.zeros(rows.size + 1, dtype=np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[:-1][rows] - starts[:-1], lengths)
+        return Rows(starts, self.columns[entries], self.values[entries], self.lower[rows], self.upper[rows])
+
+    def activity(self, x: FloatArray) -> FloatArray:
+        """``A x``."""
+        result = np.zeros(self.n_rows)
+        filled = self.starts[:-1] < self.starts[1:]
+        if filled.any():
+            result[filled] = np.add.reduceat(self.values * x[self.columns], self.starts[:-1][filled])
+        return result
+
+    def violation(self, x: FloatArray) -> FloatArray:
+        """By how much each row is violated at x; 0 where it holds."""
+        activity = self.activity(x)
+        return np.maximum(np.maximum(self.lower - activity, activity - self.upper), 0.0)
+
+    def check(self, n_columns: int, what: str = "rows") -> None:
+        """Raise `ModelError` unless the batch is well formed for a model of that many columns."""
+        if not np.isfinite(self.values).all():
+            row = int(self.row_of_entry[~np.isfinite(self.values)][0])
+            raise ModelError(f"{what}: row {row} has a NaN or infinite coefficient")
+        outside = (self.columns < 0) | (self.columns >= n_columns)
+        if outside.any():
+            entry = int(np.argmax(outside))
+            raise ModelError(
+                f"{what}: row {int(self.row_of_entry[entry])} refers to column {int(self.columns[entry])}, "
+                f"but the model has columns 0 to {n_columns - 1}"
+            )
+        if np.isnan(self.lower).any() or np.isnan(self.upper).any():
+            row = int(np.argmax(np.isnan(self.lower) | np.isnan(self.upper)))
+            raise ModelError(f"{what}: row {row} has a NaN bound")
+        crossed = (self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
+        if crossed.any():
+            row = int(np.argmax(crossed))
+            raise ModelError(f"{what}: row {row} has lower bound {self.lower[row]} above upper bound {self.upper[row]}")
+        self._check_duplicates(n_columns, what)
+
+    def _check_duplicates(self, n_columns: int, what: str) -> None:
+        if self.n_nonzeros < 2:
+            return
+        rising = self.columns[1:] > self.columns[:-1]
+        boundaries = self.starts[1:-1]
+        boundaries = boundaries[(boundaries > 0) & (boundaries < self.n_nonzeros)]
+        rising[boundaries - 1] = True
+        if rising.all():  # columns rise within every row: nothing can occur twice
+            return
+        key = self.row_of_entry * n_columns + self.columns
+        key.sort()
+        twice = key[1:] == key[:-1]
+        if twice.any():
+            row, column = divmod(int(key[:-1][twice][0]), n_columns)
+            raise ModelError(f"{what}: row {row} holds column {column} more than once")
+
+
+_FIELDS: tuple[tuple[str, type], ...] = (
+    ("starts", np.int64),
+    ("columns", np.int64),
+    ("values", np.float64),
+    ("lower", np.float64),
+    ("upper", np.float64),
+)

@@ -1,0 +1,287 @@
+"""Gurobi, through gurobipy: every capability is native."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accel_oct.mip import (
+    Availability,
+    Backend,
+    Capabilities,
+    Cuts,
+    Event,
+    LicenceError,
+    ModelArrays,
+    Rows,
+    SolveOptions,
+    SolverError,
+    SolveSession,
+    Support,
+    Termination,
+    Validity,
+)
+
+_NO_LICENCE = 10009
+_MODEL_TOO_LARGE = 10010
+
+
+class GurobiBackend(Backend):
+    """Gurobi with lazy rows, user cuts, injection, starts and branch priorities in its own callbacks.
+
+    The licence is taken for the length of a solve only.
+    """
+
+    name = "gurobi"
+    package = "gurobipy"
+    extra = "gurobi"
+    capabilities = Capabilities(
+        lazy_rows=Support.NATIVE,
+        user_cuts=Support.NATIVE,
+        relaxation_points=Support.NATIVE,
+        injection=Support.NATIVE,
+        start=Support.NATIVE,
+        branch_priorities=Support.NATIVE,
+    )
+
+    @classmethod
+    def availability(cls) -> Availability:
+        found = super().availability()
+        if not found:
+            return found
+        try:
+            _environment().dispose()
+        except LicenceError as error:
+            return Availability(True, False, str(error))
+        return found
+
+    def _load(self, arrays: ModelArrays) -> None:
+        pass  # the native model lives as long as one solve: see the class's description
+
+    def _add_rows(self, rows: Rows) -> None:
+        pass
+
+    def _solve(self, session: SolveSession) -> tuple[Termination, int]:
+        if session.out_of_time:
+            return Termination.TIME_LIMIT, 0
+        environment = _environment()
+        try:
+            with _NativeModel(environment, session) as native:
+                return native.optimise()
+        finally:
+            environment.dispose()
+
+
+class _NativeModel:
+    """One Gurobi model, from building to disposal."""
+
+    def __init__(self, environment: Any, session: SolveSession) -> None:
+        import gurobipy
+
+        self._gurobi = gurobipy
+        self._codes = gurobipy.GRB
+        self._session = session
+        self._model: Any = gurobipy.Model(env=environment)
+        self._columns: Any = None
+        self._build(session.model)
+        self._configure(session.options)
+
+    def __enter__(self) -> _NativeModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._model.dispose()
+
+    def _build(self, arrays: ModelArrays) -> None:
+        codes, model = self._codes, self._model
+        kinds = np.where(arrays.integer, codes.INTEGER, codes.CONTINUOUS)
+        self._columns = model.addMVar(
+            arrays.n_columns, lb=arrays.lower, ub=arrays.upper, obj=arrays.objective, vtype=kinds
+        )
+        model.ModelSense = codes.MAXIMIZE if arrays.maximise else codes.MINIMIZE
+        for matrix, sense, rhs in self._parts(arrays.rows):
+            model.addMConstr(matrix, self._columns, sense, rhs)
+
+    def _configure(self, options: SolveOptions) -> None:
+        model, session = self._model, self._session
+        model.Params.Threads = options.threads
+        model.Params.Seed = options.seed
+        model.Params.MIPGap = options.gap
+        model.Params.MIPGapAbs = 0.0
+        if options.time_limit is not None:
+            model.Params.TimeLimit = session.seconds_left
+        if options.node_limit is not None:
+            model.Params.NodeLimit = options.node_limit
+        if session.needs.cuts:
+            model.Params.LazyConstraints = 1
+        if Validity.IMPLIED in session.needs.cuts:
+            model.Params.PreCrush = 1
+        if options.branch_priorities is not None:
+            self._columns.BranchPriority = np.asarray(options.branch_priorities, dtype=int)
+        if session.incumbent_x is not None:
+            self._columns.Start = session.incumbent_x
+            session.pending.clear()
+        for name, value in options.native.items():
+            try:
+                model.setParam(name, value)
+            except self._gurobi.GurobiError as error:
+                raise SolverError(f"Gurobi refuses the native option {name}={value!r}: {error}") from error
+
+    def optimise(self) -> tuple[Termination, int]:
+        model, codes = self._model, self._codes
+        try:
+            model.optimize(self._callback)
+            if model.Status == codes.INF_OR_UNBD:  # presolve did not tell which
+                model.Params.DualReductions = 0
+                model.optimize(self._callback)
+        except self._gurobi.GurobiError as error:
+            raise self._translated(error) from error
+        self._report_end()
+        return self._termination(), int(model.NodeCount) if model.IsMIP else 0
+
+    def _report_end(self) -> None:
+        model, session = self._model, self._session
+        if session.stop_requested and session.failed:
+            return
+        if model.IsMIP:
+            if abs(model.ObjBound) < self._codes.INFINITY:
+                session.tighten(model.ObjBound)
+        elif model.Status == self._codes.OPTIMAL:
+            session.tighten(model.ObjVal)
+        if model.SolCount:
+            if model.IsMIP and session.wants(Event.CANDIDATE):
+                session.accept(session.model.rounded(self._columns.X))  # passed the callback already
+            else:
+                session.consult(Event.CANDIDATE, self._columns.X)
+
+    def _termination(self) -> Termination:
+        codes, status = self._codes, self._model.Status
+        known = {
+            codes.OPTIMAL: Termination.OPTIMAL,
+            codes.INFEASIBLE: Termination.INFEASIBLE,
+            codes.UNBOUNDED: Termination.UNBOUNDED,
+            codes.TIME_LIMIT: Termination.TIME_LIMIT,
+            codes.NODE_LIMIT: Termination.NODE_LIMIT,
+            codes.INTERRUPTED: Termination.INTERRUPTED,
+            codes.USER_OBJ_LIMIT: Termination.STOPPED,
+            codes.SUBOPTIMAL: Termination.STOPPED,
+        }
+        if status not in known:
+            raise SolverError(f"Gurobi ended with status {status}")
+        if (
+            status == codes.INFEASIBLE
+            and self._session.incumbent is not None
+            and Validity.OPTIMALITY in self._session.needs.cuts
+        ):
+            # OPTIMALITY cuts keep one optimum; if nothing is left, the injected incumbent was it.
+            self._session.tighten(self._session.incumbent)
+            return Termination.OPTIMAL
+        return known[status]
+
+    def _translated(self, error: Any) -> Exception:
+        if error.errno == _MODEL_TOO_LARGE:
+            arrays = self._session.model
+            return LicenceError(
+                f"the Gurobi licence is too small for this model ({arrays.n_columns} columns, "
+                f"{arrays.rows.n_rows} rows); the one that comes with gurobipy takes at most 2000 of each. "
+                'Use a full licence, or backend="highs"'
+            )
+        return SolverError(f"Gurobi failed: {error}")
+
+    # ---------------------------------------------------------------- callbacks
+
+    def _callback(self, model: Any, where: int) -> None:
+        """An exception here would be printed and swallowed by Gurobi, so none may leave."""
+        codes, session = self._codes.Callback, self._session
+        try:
+            if session.stop_requested:
+                model.terminate()
+            elif where == codes.MIPSOL:
+                self._on_candidate(model)
+            elif where == codes.MIPNODE:
+                self._on_node(model)
+            elif where == codes.MIP:
+                self._tighten(model.cbGet(codes.MIP_OBJBND))
+        except BaseException as error:
+            session.fail(error)
+            model.terminate()
+
+    def _on_candidate(self, model: Any) -> None:
+        codes = self._codes.Callback
+        x = model.cbGetSolution(self._columns)
+        self._tighten(model.cbGet(codes.MIPSOL_OBJBND))
+        verdict = self._session.consult(Event.CANDIDATE, x)
+        for cuts in verdict.cuts:
+            self._add_lazy(model, cuts.rows)
+        if verdict.rejected and self._session.failed:
+            self._forbid(model)
+
+    def _on_node(self, model: Any) -> None:
+        codes = self._codes.Callback
+        if model.cbGet(codes.MIPNODE_STATUS) != self._codes.OPTIMAL:
+            return
+        if self._session.wants(Event.RELAXATION):
+            self._tighten(model.cbGet(codes.MIPNODE_OBJBND))
+            verdict = self._session.consult(Event.RELAXATION, model.cbGetNodeRel(self._columns))
+            for cuts in verdict.cuts:
+                self._add_at_node(model, cuts)
+        while self._session.pending:
+            model.cbSetSolution(self._columns, self._session.pending.popleft())
+            model.cbUseSolution()
+
+    def _add_at_node(self, model: Any, cuts: Cuts) -> None:
+        """Gurobi's user cuts may not cut off integral points: only IMPLIED cuts qualify."""
+        if cuts.validity is not Validity.IMPLIED:
+            self._add_lazy(model, cuts.rows)
+            return
+        for matrix, sense, rhs in self._parts(cuts.rows):
+            model.cbCut(matrix @ self._columns, sense, rhs)
+
+    def _add_lazy(self, model: Any, rows: Rows) -> None:
+        for matrix, sense, rhs in self._parts(rows):
+            model.cbLazy(matrix @ self._columns, sense, rhs)
+
+    def _forbid(self, model: Any) -> None:
+        """The handler failed on this candidate: keep Gurobi from taking it before it stops."""
+        model.cbLazy(0.0 * self._columns[0], self._codes.LESS_EQUAL, -1.0)
+
+    def _tighten(self, bound: float) -> None:
+        if abs(bound) < self._codes.INFINITY:
+            self._session.tighten(bound)
+
+    def _parts(self, rows: Rows) -> list[tuple[Any, Any, Any]]:
+        """Rows as Gurobi takes them: equalities, upper and lower bounds apart, as sparse matrices."""
+        from scipy.sparse import csr_array
+
+        codes = self._codes
+        equal = rows.lower == rows.upper
+        parts = []
+        for chosen, sense, rhs in (
+            (equal, codes.EQUAL, rows.upper),
+            (~equal & np.isfinite(rows.upper), codes.LESS_EQUAL, rows.upper),
+            (~equal & np.isfinite(rows.lower), codes.GREATER_EQUAL, rows.lower),
+        ):
+            if chosen.any():
+                part = rows if chosen.all() else rows.take(chosen)
+                matrix = csr_array(
+                    (part.values, part.columns, part.starts),
+                    shape=(part.n_rows, self._session.model.n_columns),
+                )
+                parts.append((matrix, sense, rhs[chosen]))
+        return parts
+
+
+def _environment() -> Any:
+    import gurobipy
+
+    environment = gurobipy.Env(empty=True)
+    environment.setParam("OutputFlag", 0)
+    try:
+        environment.start()
+    except gurobipy.GurobiError as error:
+        environment.dispose()
+        if error.errno == _NO_LICENCE:
+            raise LicenceError(f'no Gurobi licence was found ({error}); backend="highs" needs none') from error
+        raise LicenceError(f'Gurobi does not start ({error}); backend="highs" needs no licence') from error
+    return environment

@@ -1,0 +1,210 @@
+"""A backend with no solver behind it, to unit-test handlers.
+
+It either plays a script of points to the handler, recording each reply, or solves a tiny pure-binary model exactly by
+trying every point. Its capabilities are switches: a handler can be tested on a backend that lacks any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from accel_oct.mip import (
+    Backend,
+    Capabilities,
+    CutLoop,
+    Event,
+    FunctionHandler,
+    Handler,
+    IntegerRequest,
+    MipResult,
+    ModelArrays,
+    Point,
+    Reply,
+    Rows,
+    Run,
+    RunStatus,
+    SolveOptions,
+    SolveSession,
+    Support,
+    Termination,
+    UnsupportedError,
+)
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
+from accel_oct.mip.rows import FloatArray, IntArray
+
+MAX_COLUMNS = 20
+
+_NATIVE = Capabilities(
+    lazy_rows=Support.NATIVE,
+    injection=Support.NATIVE,
+    start=Support.NATIVE,
+    branch_priorities=Support.NATIVE,
+    continuous_columns=Support.NO,
+)
+_SCRIPTED = replace(
+    _NATIVE,
+    user_cuts=Support.NATIVE,
+    relaxation_points=Support.NATIVE,
+    continuous_columns=Support.NATIVE,
+)
+
+
+@dataclass(frozen=True)
+class ScriptedPoint:
+    """A point to show to the handler, as if a solver had come across it."""
+
+    event: Event
+    x: FloatArray
+
+
+class MockBackend(Backend):
+    """See the module's description.
+
+    Parameters
+    ----------
+    script : iterable of (Event, x), optional
+        Points to play, in order. Without a script the model is solved by enumeration.
+    **switches : Support
+        Capabilities to change, such as ``injection=Support.NO``. With ``lazy_rows=Support.EMULATED`` the enumeration
+        runs inside the shared cut loop.
+
+    Attributes
+    ----------
+    replies : list of Reply or None
+        What the handler answered in the last solve, in order.
+    points : list of Point
+        What it was shown.
+    """
+
+    name = "mock"
+    capabilities = _NATIVE
+
+    def __init__(self, script: Iterable[tuple[Event, FloatArray]] | None = None, **switches: Any) -> None:
+        super().__init__()
+        self.script = None if script is None else [ScriptedPoint(event, x) for event, x in script]
+        self.capabilities = replace(_NATIVE if script is None else _SCRIPTED, **switches)
+        self.points: list[Point] = []
+        self.replies: list[Reply | None] = []
+        self.added_rows: list[Rows] = []
+
+    def _load(self, arrays: ModelArrays) -> None:
+        if self.script is not None:
+            return
+        if arrays.n_columns > MAX_COLUMNS:
+            raise UnsupportedError(
+                f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {arrays.n_columns}"
+            )
+        if np.any(arrays.lower < 0) or np.any(arrays.upper > 1):
+            raise UnsupportedError("backend 'mock' enumerates pure-binary models: bounds must lie within 0 and 1")
+
+    def _add_rows(self, rows: Rows) -> None:
+        self.added_rows.append(rows)
+
+    def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
+        self.points, self.replies = [], []
+        return super().solve(options, None if handler is None else self._recorded(handler))
+
+    def _recorded(self, handler: Handler) -> Handler:
+        def record(point: Point) -> Reply | None:
+            self.points.append(point)
+            reply = handler(point)
+            self.replies.append(reply)
+            return reply
+
+        return FunctionHandler(record, handler.needs)
+
+    def _solve(self, session: SolveSession) -> tuple[Termination, int]:
+        if self.script is not None:
+            return self._play(session, self.script)
+        engine = _Enumeration(session)
+        if self.capabilities.lazy_rows is Support.EMULATED:
+            return CutLoop(session, engine).run()
+        return engine.branch_and_cut()
+
+    def _play(self, session: SolveSession, script: list[ScriptedPoint]) -> tuple[Termination, int]:
+        for step in script:
+            if session.stop_requested:
+                return Termination.STOPPED, 0
+            session.consult(step.event, np.asarray(step.x, dtype=np.float64))
+        return Termination.NODE_LIMIT, 0  # a script proves nothing
+
+
+class _Enumeration:
+    """All points of a tiny binary model, best first."""
+
+    def __init__(self, session: SolveSession) -> None:
+        model = session.model
+        self._session = session
+        count = model.n_columns
+        bits = (np.arange(2**count)[:, None] >> np.arange(count)[None, :]) & 1
+        points = bits.astype(np.float64)
+        inside = np.all((points >= model.lower) & (points <= model.upper), axis=1)
+        points = points[inside & _satisfied(model.rows, points)]
+        self._points = points[np.argsort(-model.sign * (points @ model.objective), kind="stable")]
+        self._alive = np.ones(len(self._points), dtype=bool)
+
+    def branch_and_cut(self) -> tuple[Termination, int]:
+        """Visit the points best first; the first that is not rejected is optimal."""
+        session, nodes = self._session, 0
+        for position, x in enumerate(self._points):
+            if not self._alive[position]:
+                continue
+            if session.stop_requested or session.out_of_time:
+                return Termination.TIME_LIMIT, nodes
+            if session.options.node_limit is not None and nodes >= session.options.node_limit:
+                return Termination.NODE_LIMIT, nodes
+            nodes += 1
+            session.tighten(session.model.value(x))
+            if session.is_proven:
+                return Termination.OPTIMAL, nodes
+            verdict = session.consult(Event.CANDIDATE, x)
+            for cuts in verdict.cuts:
+                self.add_integer_rows(cuts.rows)
+            if session.stop_requested:
+                return Termination.STOPPED, nodes
+            if not verdict.rejected:
+                return Termination.OPTIMAL, nodes
+        if session.incumbent is None:
+            return Termination.INFEASIBLE, nodes
+        session.tighten(session.incumbent)
+        return Termination.OPTIMAL, nodes
+
+    # The cut loop's view of the same enumeration.
+
+    def solve_integer(self, request: IntegerRequest) -> Run:
+        sign = self._session.model.sign
+        alive = np.flatnonzero(self._alive)
+        if not alive.size:
+            return Run(RunStatus.INFEASIBLE, None, -sign * np.inf)
+        best = self._points[alive[0]]
+        bound = self._session.model.value(best)
+        if request.nodes == 0 or request.seconds <= 0 or request.should_stop():
+            return Run(RunStatus.LIMIT, None, bound)
+        request.on_solution(np.array(best), bound)
+        return Run(RunStatus.OPTIMAL, np.array(best), bound, 1)
+
+    def add_integer_rows(self, rows: Rows) -> None:
+        self._alive &= _satisfied(rows, self._points)
+
+    def solve_relaxation(self, seconds: float) -> Run:
+        raise UnsupportedError("backend 'mock' has no relaxation to solve")
+
+    def add_relaxation_rows(self, rows: Rows) -> None:
+        raise UnsupportedError("backend 'mock' has no relaxation to solve")
+
+    def drop_relaxation_rows(self, positions: IntArray) -> None:
+        raise UnsupportedError("backend 'mock' has no relaxation to solve")
+
+
+def _satisfied(rows: Rows, points: FloatArray) -> BoolArray:
+    dense = np.zeros((rows.n_rows, points.shape[1]))
+    dense[rows.row_of_entry, rows.columns] = rows.values
+    activity = points @ dense.T
+    above = activity >= rows.lower - FEASIBILITY_TOLERANCE
+    below = activity <= rows.upper + FEASIBILITY_TOLERANCE
+    satisfied: BoolArray = np.all(above & below, axis=1)
+    return satisfied
