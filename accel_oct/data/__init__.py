@@ -1,0 +1,15 @@
+"""Training data: binary samples with classes and exactly summable weights."""
+
+from accel_oct.data.binary_matrix import as_binary_matrix, pack_rows
+from accel_oct.data.dataset import BinaryDataset, MergedDataset
+from accel_oct.data.equivalent_points import EqpSet, EqpSets, equivalent_point_sets
+
+__all__ = [
+    "BinaryDataset",
+    "EqpSet",
+    "EqpSets",
+    "MergedDataset",
+    "as_binary_matrix",
+    "equivalent_point_sets",
+    "pack_rows",
+]

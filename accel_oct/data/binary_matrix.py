@@ -1,0 +1,96 @@
+"""Reading a 0/1 matrix from what users pass, and packing its rows into machine words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["BoolMatrix", "as_binary_matrix", "column_names", "pack_rows"]
+
+BoolMatrix = NDArray[np.bool_]
+
+_ADVICE = "OptimalTreeClassifier encodes raw columns; solve() and DecisionTree take columns of 0 and 1"
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns when `X` is a data frame, else None."""
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        return tuple(str(name) for name in X.columns)
+    return None
+
+
+def as_binary_matrix(X: Any, *, name: str = "X") -> BoolMatrix:
+    """Check that `X` is a two-dimensional table of 0 and 1 and return it as a C-ordered bool array.
+
+    Accepts bool, integer and float arrays, nested sequences and data frames (anything that has
+    ``columns`` and ``to_numpy``). The result may share memory with `X` when `X` is a bool array.
+
+    Raises
+    ------
+    InvalidInputError
+        When `X` is not two-dimensional, is sparse, holds a missing value or a value other than 0 and 1;
+        the message names the first offending column and value.
+    """
+    names = column_names(X)
+    if names is not None:
+        X = X.to_numpy()
+    elif hasattr(X, "toarray"):
+        raise InvalidInputError(f"{name} is a sparse matrix; pass the dense array {name}.toarray()")
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a rectangular table of 0 and 1: {error}") from None
+    if array.ndim != 2:
+        raise InvalidInputError(f"{name} must be two-dimensional (samples x features), got {array.ndim} dimension(s)")
+    if array.dtype == np.bool_:
+        return np.ascontiguousarray(array)
+    if array.dtype.kind in "OUSTV":
+        array = _numbers_from_objects(array, names, name)
+    elif array.dtype.kind not in "iuf":
+        raise InvalidInputError(f"{name} must hold 0 and 1, got the type {array.dtype}. {_ADVICE}")
+    ones = array == 1
+    bad = ~(ones | (array == 0))
+    if bad.any():
+        _raise_at(bad, array, names, name)
+    return np.ascontiguousarray(ones)
+
+
+def pack_rows(X: BoolMatrix) -> NDArray[np.uint64]:
+    """Pack each row into big-endian 64-bit words.
+
+    Comparing the words of two rows from left to right compares the rows lexicographically, feature 0
+    first; two rows are equal exactly when their words are.
+    """
+    n_samples, n_features = X.shape
+    n_words = max(1, -(-n_features // 64))
+    padded = np.zeros((n_samples, 8 * n_words), dtype=np.uint8)
+    padded[:, : -(-n_features // 8)] = np.packbits(X, axis=1)
+    return padded.view(">u8").astype(np.uint64)
+
+
+def _numbers_from_objects(array: NDArray[Any], names: Sequence[str] | None, name: str) -> NDArray[Any]:
+    # Checked by type first: NumPy would read the string "1" as a number.
+    numeric = (bool, int, float, np.bool_, np.integer, np.floating)
+    flat = array.ravel().tolist() if array.dtype.kind != "V" else list(array.ravel())
+    wrong = {kind for kind in set(map(type, flat)) if not issubclass(kind, numeric)}
+    if wrong:
+        bad = np.array([type(value) in wrong for value in flat], dtype=bool).reshape(array.shape)
+        _raise_at(bad, array, names, name)
+    return array.astype(np.float64)
+
+
+def _raise_at(bad: BoolMatrix, array: NDArray[Any], names: Sequence[str] | None, name: str) -> None:
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    row = int(np.flatnonzero(bad[:, column])[0])
+    value = array[row, column]
+    if isinstance(value, np.generic):
+        value = value.item()
+    where = f"column {column}" + (f" ({names[column]!r})" if names is not None else "") + f", row {row}"
+    if value is None or str(value) in ("nan", "<NA>", "NaT"):
+        raise InvalidInputError(f"{name} has a missing value in {where}. {_ADVICE}")
+    raise InvalidInputError(f"{name} must hold only 0 and 1, but {where} holds {value!r}. {_ADVICE}")

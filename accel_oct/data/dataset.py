@@ -1,0 +1,259 @@
+"""Binary training data whose weights add up without rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
+from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["BinaryDataset", "MergedDataset", "weighted_bincount"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+# The total weight fills this many bits of the grid; 52 - 46 = 6 more bits leave room for 64 leaf prices.
+_TOTAL_WEIGHT_BITS = 46
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinaryDataset:
+    """Samples with binary features, a class each, and a weight each; made by `from_arrays`.
+
+    Attributes
+    ----------
+    X : bool array (n_samples, n_features)
+        Feature values, C ordered.
+    y : int64 array (n_samples,)
+        Class indices 0 .. n_classes - 1.
+    weights : float64 array (n_samples,)
+        Weights on the dyadic grid described below.
+    classes : array (n_classes,)
+        Original labels, sorted; class index k stands for ``classes[k]``.
+    feature_names, class_names : tuple of str
+        For people to read.
+    grid_bits : int
+        Weights are multiples of ``2.0 ** -grid_bits``.
+
+    Notes
+    -----
+    *Why a grid.* Which tree is optimal, and which cuts may be combined, is decided by ties between sums
+    of weights, so sums have to be exact in whatever order they are taken. Every weight, and every leaf
+    price from `leaf_price`, is rounded to a multiple of the step ``s = 2**-grid_bits``, where
+    `grid_bits` is the largest integer with ``W / s <= 2**46`` (W is the total weight; W < 2**46 + n/2
+    steps still holds after rounding). A float64 holds every multiple of s up to ``2**53 s`` exactly.
+    Hence all of these are exact, and may be compared with ``==``:
+
+    - sums of weights of any subset: at most W;
+    - the value ``score - leaf_price * n_leaves`` of any tree with up to 64 leaves when the leaf penalty
+      is at most 1: its magnitude is at most about 64 W, which is 2**52 steps.
+
+    Outside of that range (a leaf penalty above 1, or more than 64 leaves at a large penalty) a value may be
+    rounded. Such a tree is worse than a single leaf by far more than the rounding, so no comparison that
+    decides an optimum is affected.
+
+    *What it costs.* Integer weights stay as they are while their total is below 2**51: the step is then
+    at most 1. Real weights move by at most s/2 each, so the normalised score of any tree moves by at most
+    ``n_samples * s / (2 W) <= n_samples * 2**-46`` (1.5e-10 for ten thousand samples), and the
+    leaf penalty by at most ``s / (2 W) <= 2**-46`` per leaf. A leaf price that misses an integer only by
+    floating-point noise (0.07 * 100) is put back on it.
+    """
+
+    X: BoolMatrix
+    y: IntArray
+    weights: FloatArray
+    classes: NDArray[Any]
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    grid_bits: int
+
+    def __post_init__(self) -> None:
+        for array in (self.X, self.y, self.weights, self.classes):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> BinaryDataset:
+        """Check raw arrays (or data frames) and build a data set that owns copies of them.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n_samples, n_features)
+            Only 0 and 1 (or bool).
+        y : array-like (n_samples,)
+            Class labels of any sortable type.
+        sample_weight : array-like (n_samples,), optional
+            Finite, not negative, not all zero; ones by default.
+        feature_names, class_names : sequence of str, optional
+            By default the column names of a data frame (else ``x0, x1, ...``) and the labels themselves,
+            in sorted order.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the argument that cannot be used.
+        """
+        matrix = np.array(as_binary_matrix(X), order="C")
+        n_samples, n_features = matrix.shape
+        if n_samples == 0 or n_features == 0:
+            raise InvalidInputError(
+                f"X is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
+            )
+        classes, codes = encode_labels(y, n_samples)
+        weights, grid_bits = _on_grid(as_weights(sample_weight, n_samples))
+        if feature_names is None:
+            feature_names = column_names(X)
+        return BinaryDataset(
+            X=matrix,
+            y=codes,
+            weights=weights,
+            classes=classes,
+            feature_names=as_names(feature_names, [f"x{j}" for j in range(n_features)], "feature_names"),
+            class_names=as_names(class_names, [str(label) for label in classes], "class_names"),
+            grid_bits=grid_bits,
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of distinct labels."""
+        return len(self.classes)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of all weights, W in the objective."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def integral(self) -> bool:
+        """Whether all weights are integers."""
+        return bool(np.all(self.weights == np.floor(self.weights)))
+
+    def leaf_price(self, leaf_penalty: float) -> float:
+        """Leaf penalty in units of weight, lambda_bar = lambda * W, rounded onto the grid.
+
+        Parameters
+        ----------
+        leaf_penalty : float
+            lambda >= 0 of the normalised objective.
+        """
+        try:
+            penalty = float(leaf_penalty)
+        except (TypeError, ValueError):
+            raise InvalidInputError(f"leaf_penalty must be a number, got {leaf_penalty!r}") from None
+        price = penalty * self.total_weight
+        if not (math.isfinite(price) and penalty >= 0):
+            raise InvalidInputError(f"leaf_penalty must be finite and not negative, got {leaf_penalty!r}")
+        return float(_round_to_grid(np.array([price]), self.grid_bits)[0])
+
+    def class_weights(self, indices: NDArray[Any] | None = None) -> FloatArray:
+        """Total weight of each class among all samples, or among those that `indices` selects.
+
+        Parameters
+        ----------
+        indices : int index array or bool mask, optional
+        """
+        if indices is None:
+            return weighted_bincount(self.y, self.weights, self.n_classes)
+        return weighted_bincount(self.y[indices], self.weights[indices], self.n_classes)
+
+    def merged(self) -> MergedDataset:
+        """The same data with identical (x, y) rows made into one row that carries their total weight.
+
+        No tree changes its score. Rows are sorted lexicographically by features (feature 0 first), then by
+        class, so the result does not depend on the order of the samples. Rows of weight zero disappear.
+        """
+        words = pack_rows(self.X)
+        order = np.lexsort((self.y, *words.T[::-1]))
+        words, codes = words[order], self.y[order]
+        starts_group = np.empty(self.n_samples, dtype=bool)
+        starts_group[0] = True
+        starts_group[1:] = (words[1:] != words[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
+        starts = np.flatnonzero(starts_group)
+        weights = np.add.reduceat(self.weights[order], starts)
+        kept = weights > 0
+        position = np.where(kept, np.cumsum(kept) - 1, -1)
+        inverse = np.empty(self.n_samples, dtype=np.int64)
+        inverse[order] = position[np.cumsum(starts_group) - 1]
+        first = order[starts[kept]]
+        return MergedDataset(
+            X=self.X[first],
+            y=self.y[first],
+            weights=weights[kept],
+            classes=self.classes,
+            feature_names=self.feature_names,
+            class_names=self.class_names,
+            grid_bits=self.grid_bits,
+            inverse=inverse,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MergedDataset(BinaryDataset):
+    """A data set without two identical (x, y) rows; made by `BinaryDataset.merged`.
+
+    Attributes
+    ----------
+    inverse : int64 array
+        For each row of the data set it was made from, the row it went into; -1 where the weight was zero.
+    """
+
+    inverse: IntArray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.inverse.flags.writeable = False
+
+
+def weighted_bincount(cells: IntArray, weights: FloatArray, n_cells: int) -> FloatArray:
+    """Total weight in each of `n_cells` cells."""
+    totals: FloatArray = np.bincount(cells, weights, n_cells).astype(np.float64, copy=False)
+    return totals
+
+
+def _on_grid(weights: FloatArray) -> tuple[FloatArray, int]:
+    # fsum: the plain sum may overflow on the way, or be an ulp off at a power of two.
+    try:
+        total = math.fsum(weights)
+    except OverflowError:
+        total = math.inf
+    if not math.isfinite(total):
+        raise InvalidInputError("sample_weight adds up to more than a float can hold")
+    # total <= 2**exponent with room to spare of less than a factor of two
+    mantissa, exponent = math.frexp(total)
+    grid_bits = _TOTAL_WEIGHT_BITS - (exponent - 1 if mantissa == 0.5 else exponent)
+    if grid_bits < 0 and total < 2.0**51 and np.all(weights == np.floor(weights)):
+        grid_bits = 0
+    rounded = _round_to_grid(weights, grid_bits)
+    if not rounded.any():
+        raise InvalidInputError("sample_weight is too small to be told from zero")
+    return rounded, grid_bits
+
+
+def _round_to_grid(values: FloatArray, grid_bits: int) -> FloatArray:
+    # ldexp instead of a product with 2.0**grid_bits, which may overflow where the result does not.
+    return np.ldexp(np.rint(np.ldexp(values, grid_bits)), -grid_bits)

@@ -1,0 +1,123 @@
+"""Reading class labels, sample weights and names from what users pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["as_names", "as_weights", "encode_labels"]
+
+
+def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Sorted distinct labels of `y`, and the position of each sample's label among them.
+
+    Raises
+    ------
+    InvalidInputError
+        When `y` is not one-dimensional, has the wrong length, holds missing or infinite values, or
+        mixes types that have no common order.
+    """
+    labels = _one_dimensional(y, "y", n_samples)
+    if labels.dtype.kind == "O":
+        labels = _plain_labels(labels)
+    missing = labels != labels
+    if labels.dtype.kind == "f":
+        missing = ~np.isfinite(labels)
+    if np.any(missing):
+        row = int(np.flatnonzero(missing)[0])
+        raise InvalidInputError(f"y has a missing or infinite value in row {row}")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise InvalidInputError("y mixes labels of types that cannot be ordered") from None
+    return classes, codes.reshape(-1).astype(np.int64)
+
+
+def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
+    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    raw = _one_dimensional(sample_weight, "sample_weight", n_samples)
+    if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.tolist()):
+        raise InvalidInputError("sample_weight must hold numbers, but it holds strings")
+    if raw.dtype.kind not in "Obiuf":
+        raise InvalidInputError(f"sample_weight must hold numbers, got the type {raw.dtype}")
+    try:
+        weights = raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"sample_weight must hold numbers: {error}") from None
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidInputError(f"sample_weight must be finite and not negative, but row {row} has {weights[row]}")
+    if not weights.any():
+        raise InvalidInputError("sample_weight is zero for every sample")
+    return weights
+
+
+def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str) -> tuple[str, ...]:
+    """`names` as distinct strings, as many as `defaults`, which are taken when `names` is None."""
+    if names is None:
+        return tuple(defaults)
+    if isinstance(names, str):
+        raise InvalidInputError(f"{argument} must be a sequence of names, got the string {names!r}")
+    result = tuple(str(name) for name in names)
+    if len(result) != len(defaults):
+        raise InvalidInputError(f"{argument} has {len(result)} entries, expected {len(defaults)}")
+    if len(set(result)) != len(result):
+        twice = next(name for position, name in enumerate(result) if name in result[:position])
+        raise InvalidInputError(f"{argument} must be distinct, but {twice!r} occurs more than once")
+    return result
+
+
+def _one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]:
+    if isinstance(values, str | bytes):
+        raise InvalidInputError(f"{argument} must be a sequence, got the string {values!r}")
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    elif isinstance(values, list | tuple) and len({type(value) for value in values}) > 1:
+        # NumPy would turn [1, "a"] into strings without a word; decide on the objects instead.
+        values = _object_array(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{argument} must be a one-dimensional sequence: {error}") from None
+    if array.ndim != 1:
+        raise InvalidInputError(f"{argument} must be one-dimensional, got {array.ndim} dimension(s)")
+    if len(array) != n_samples:
+        raise InvalidInputError(f"{argument} has {len(array)} entries, but X has {n_samples} rows")
+    return array
+
+
+def _object_array(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    values = labels.tolist()
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise InvalidInputError(f"y has a missing value in row {row}")
+    kinds = set(map(type, values))
+    if all(issubclass(kind, str) for kind in kinds):
+        return np.array(values, dtype=np.str_)
+    if all(issubclass(kind, bool | int | float | np.number | np.bool_) for kind in kinds):
+        return np.array(values)
+    return labels
+
+
+def _is_missing(value: object) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        # pandas.NA refuses to be a truth value.
+        return True

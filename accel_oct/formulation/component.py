@@ -1,0 +1,84 @@
+"""What a cut or a heuristic is written against.
+
+A component may add columns and rows to the master when it is made, looks at points during the solve, and answers with
+cuts and with trees. Trees, not vectors: lifting them is the master's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from accel_oct.data import BinaryDataset
+from accel_oct.formulation.master import Master
+from accel_oct.mip import Cuts, Event, Needs, Point
+from accel_oct.mip.rows import IntArray
+from accel_oct.tree import DecisionTree
+
+
+class TreePoint:
+    """A point of the solver seen as a (possibly fractional) tree; what several components need is computed once."""
+
+    def __init__(self, master: Master, point: Point) -> None:
+        self.master = master
+        self.point = point
+        self.b = master.b.view(point.x)
+        self.p = master.p.view(point.x)
+        self.w = master.w.view(point.x)
+        self.theta = master.theta.view(point.x)
+
+    @property
+    def is_candidate(self) -> bool:
+        return self.point.event is Event.CANDIDATE
+
+    @cached_property
+    def tree(self) -> DecisionTree:
+        """The tree of a candidate, leaves labelled by majority."""
+        return self.master.decode(self.point.x)
+
+    @cached_property
+    def leaf_of(self) -> IntArray:
+        """The leaf that each sample reaches in a candidate's tree."""
+        return self.tree.apply(self.master.dataset.X)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a component has to say about a point."""
+
+    cuts: tuple[Cuts, ...] = ()
+    trees: tuple[DecisionTree, ...] = ()
+
+
+class Component(Protocol):
+    """A family of cuts, or a heuristic."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> Needs:
+        """Events it wants, kinds of cuts it emits; `injects` when it proposes trees."""
+
+    def respond(self, point: TreePoint) -> Response | None: ...
+
+
+class Incumbent:
+    """The best tree known, by its exact value."""
+
+    def __init__(self, dataset: BinaryDataset, leaf_price: float, tree: DecisionTree) -> None:
+        self._dataset = dataset
+        self._leaf_price = leaf_price
+        self.tree = tree
+        self.score = tree.score(dataset)
+        self.value = self.score - leaf_price * tree.n_leaves
+
+    def offer(self, tree: DecisionTree) -> bool:
+        """Take the tree if it is strictly better."""
+        score = tree.score(self._dataset)
+        value = score - self._leaf_price * tree.n_leaves
+        if value <= self.value:
+            return False
+        self.tree, self.score, self.value = tree, score, value
+        return True

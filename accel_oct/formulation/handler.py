@@ -1,0 +1,100 @@
+"""One handler out of many components: what the solver calls during a solve of the master."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from accel_oct.formulation.component import Component, Incumbent, TreePoint
+from accel_oct.formulation.master import Master
+from accel_oct.mip import Cuts, Event, Needs, Point, Reply
+from accel_oct.mip.rows import FloatArray
+
+
+@dataclass
+class ComponentStatistics:
+    """Work of one component over a solve."""
+
+    calls: int = 0
+    cuts: int = 0
+    trees: int = 0
+    seconds: float = 0.0
+
+
+class TreeHandler:
+    """Asks every component about every point it wants, keeps the best tree, and injects it.
+
+    The tree of each candidate is worth something even when the Benders cuts reject the candidate's theta, so it is
+    offered to the incumbent too.
+
+    Parameters
+    ----------
+    master : Master
+    components : sequence of Component
+    incumbent : Incumbent
+    is_proven : callable (bound) -> bool
+        Whether a bound already proves the incumbent; the solve is stopped then.
+    on_point : callable (bound), optional
+        Called with every bound that the solver reports, for progress.
+    """
+
+    def __init__(
+        self,
+        master: Master,
+        components: Sequence[Component],
+        incumbent: Incumbent,
+        is_proven: Callable[[float], bool],
+        on_point: Callable[[float], None] | None = None,
+    ) -> None:
+        self.master = master
+        self.components = tuple(components)
+        self.incumbent = incumbent
+        self.statistics = {component.name: ComponentStatistics() for component in components}
+        self.lift_seconds = 0.0
+        self._is_proven = is_proven
+        self._on_point = on_point
+        own = Needs([Event.CANDIDATE], injects=True)
+        self._needs = reduce(lambda needs, component: needs | component.needs, components, own)
+        self._injected_value = incumbent.value
+
+    @property
+    def needs(self) -> Needs:
+        return self._needs
+
+    def __call__(self, point: Point) -> Reply:
+        seen = TreePoint(self.master, point)
+        if seen.is_candidate:
+            self.incumbent.offer(seen.tree)
+        cuts: list[Cuts] = []
+        for component in self.components:
+            if point.event in component.needs.events:
+                cuts += self._ask(component, seen)
+        if self._on_point is not None:
+            self._on_point(point.bound)
+        return Reply(tuple(cuts), self._solutions(), stop=self._is_proven(point.bound))
+
+    def _ask(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
+        statistics = self.statistics[component.name]
+        began = time.perf_counter()
+        response = component.respond(seen)
+        statistics.calls += 1
+        cuts: tuple[Cuts, ...] = ()
+        if response is not None:
+            cuts = response.cuts
+            statistics.cuts += sum(batch.rows.n_rows for batch in cuts)
+            for tree in response.trees:
+                statistics.trees += self.incumbent.offer(tree)
+        statistics.seconds += time.perf_counter() - began
+        return cuts
+
+    def _solutions(self) -> tuple[FloatArray, ...]:
+        """The incumbent, once, when the solver does not have it yet."""
+        if self.incumbent.value <= self._injected_value:
+            return ()
+        began = time.perf_counter()
+        self._injected_value = self.incumbent.value
+        solution = self.master.lift(self.incumbent.tree)
+        self.lift_seconds += time.perf_counter() - began
+        return (solution,)

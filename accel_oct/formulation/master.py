@@ -1,0 +1,158 @@
+"""The master problem of BendOCT (section 4 of the paper) as columns and rows.
+
+In units of weight: maximise ``sum_i w_i theta_i - leaf_price * sum_n p_n`` over trees (b, p, w) and scores theta.
+Nothing in the master ties theta to the tree; that is the Benders cuts' work (`accel_oct.cuts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_oct.data import BinaryDataset
+from accel_oct.mip import MipModel, Rows
+from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.tree import DecisionTree, Topology
+
+Lift = Callable[[DecisionTree, FloatArray], None]
+
+
+class Master:
+    """The master problem for one data set, depth and leaf price.
+
+    Parameters
+    ----------
+    dataset : BinaryDataset
+    max_depth : int
+        At least 1; a single leaf needs no model.
+    leaf_price : float
+        In units of weight, on the data set's grid.
+    integral_predictions : bool
+        Whether w is binary. It may be continuous under the standard Benders cuts (end of section 4), and must be binary
+        under the strengthened ones (section 5.1).
+
+    Attributes
+    ----------
+    model : MipModel
+    b : ColumnBlock (n_internal, n_features)
+        Node n branches on feature f.
+    p : ColumnBlock (n_nodes,)
+        Node n is a leaf.
+    w : ColumnBlock (n_nodes, n_classes)
+        Node n predicts class k.
+    theta : ColumnBlock (n_samples,)
+        Score of sample i.
+    """
+
+    def __init__(
+        self, dataset: BinaryDataset, max_depth: int, leaf_price: float, *, integral_predictions: bool = False
+    ) -> None:
+        self.dataset = dataset
+        self.leaf_price = leaf_price
+        self.topology = Topology(max_depth)
+        self.model = MipModel(maximise=True)
+        n_internal, n_nodes = self.topology.n_internal, self.topology.n_nodes
+        self.b = self.model.add_block("b", (n_internal, dataset.n_features), integer=True)
+        self.p = self.model.add_block("p", n_nodes, integer=True, objective=-leaf_price)
+        self.w = self.model.add_block("w", (n_nodes, dataset.n_classes), integer=integral_predictions)
+        self.theta = self.model.add_block("theta", dataset.n_samples, objective=dataset.weights)
+        self._lifts: list[Lift] = []
+        self._add_tree_rows()
+
+    def _add_tree_rows(self) -> None:
+        """Constraints (branch variables), (prediction variables) and (path predictions) of the minimal model."""
+        topology, n_features = self.topology, self.dataset.n_features
+        path_row, path_node = self._paths
+        internal = path_row < topology.n_internal
+        branch_rows = np.repeat(np.arange(topology.n_internal), n_features)
+        self.model.add_rows(
+            Rows.from_entries(
+                np.concatenate([branch_rows, path_row[internal]]),
+                np.concatenate([self.b.index.ravel(), self.p.index[path_node[internal]]]),
+                1.0,
+                n_rows=topology.n_internal,
+                lower=1.0,
+                upper=1.0,
+            ),
+            "branch variables",
+        )
+        nodes = np.arange(topology.n_nodes)
+        n_classes = self.dataset.n_classes
+        self.model.add_rows(
+            Rows.from_entries(
+                np.concatenate([np.repeat(nodes, n_classes), nodes]),
+                np.concatenate([self.w.index.ravel(), self.p.index]),
+                np.concatenate([np.ones(self.w.size), -np.ones(topology.n_nodes)]),
+                n_rows=topology.n_nodes,
+                lower=0.0,
+                upper=0.0,
+            ),
+            "prediction variables",
+        )
+        self.model.add_rows(
+            Rows.from_entries(
+                path_row[~internal] - topology.n_internal,
+                self.p.index[path_node[~internal]],
+                1.0,
+                n_rows=topology.n_terminal,
+                lower=1.0,
+                upper=1.0,
+            ),
+            "path predictions",
+        )
+
+    @cached_property
+    def _paths(self) -> tuple[IntArray, IntArray]:
+        """Pairs (position of n, position of m) for every node n and every m on its path, n included."""
+        node = self.topology.nodes
+        position: list[IntArray] = []
+        on_path: list[IntArray] = []
+        while node.size:
+            position.append(np.flatnonzero(self.topology.depth_of >= len(position)))
+            on_path.append(node - 1)
+            node = node[node > 1] // 2
+        return np.concatenate(position), np.concatenate(on_path)
+
+    def add_lift(self, lift: Lift) -> None:
+        """Register how a component fills its own columns of a lifted tree."""
+        self._lifts.append(lift)
+
+    def lift(self, tree: DecisionTree) -> FloatArray:
+        """The full column vector of a tree, theta and every component's own columns included."""
+        tree = tree.with_max_depth(self.topology.depth)
+        x = np.zeros(self.model.n_columns)
+        branches = tree.branch_nodes - 1
+        self.b.view(x)[branches, tree.feature[branches]] = 1.0
+        leaves = tree.leaves - 1
+        self.p.view(x)[leaves] = 1.0
+        self.w.view(x)[leaves, tree.label[leaves]] = 1.0
+        self.theta.view(x)[:] = tree.predict(self.dataset.X) == self.dataset.y
+        for fill in self._lifts:
+            fill(tree, x)
+        return x
+
+    def decode(self, x: FloatArray) -> DecisionTree:
+        """The tree of an integral point, each leaf relabelled with its heaviest class.
+
+        Relabelling never lowers the score, and it settles points in which a relaxed w is split between classes.
+        """
+        b, p = self.b.view(x), self.p.view(x)
+        n_internal = self.topology.n_internal
+        feature = np.full(self.topology.n_nodes, -1)
+        label = np.where(p > 0.5, 0, -1)
+        branches = np.flatnonzero(b.max(axis=1) > 0.5)
+        feature[branches] = b[branches].argmax(axis=1)
+        assert np.all(feature[n_internal:] < 0)
+        return DecisionTree(feature, label).relabelled(self.dataset)
+
+    @cached_property
+    def branch_priorities(self) -> npt.NDArray[np.int64]:
+        """Decide the top of the tree first: b and p by height, every other column last."""
+        height = self.topology.depth - self.topology.depth_of + 1
+        priorities = np.zeros(self.model.n_columns, dtype=np.int64)
+        priorities[self.b.index] = height[: self.topology.n_internal, None]
+        priorities[self.p.index] = height
+        return priorities

@@ -1,0 +1,62 @@
+"""When a bound proves a tree optimal.
+
+A solver's bound carries floating-point noise, so "bound equals objective" needs care in both directions: a bound a hair
+below the optimum must not be taken at its word, and one a hair above it should not keep a solve from ending.
+"""
+
+from __future__ import annotations
+
+import math
+
+#: How far the bound of a MIP solver may be off, in units of weight and relative to the total weight. Solvers work with
+#: row tolerances of 1e-7 to 1e-6.
+SOLVER_NOISE = 1e-6
+SOLVER_NOISE_RELATIVE = 1e-9
+
+#: What "optimal" claims: no tree beats the returned one by more than this in the normalised objective. Two trees whose
+#: values are equal for the leaf penalty as written differ by less in binary arithmetic.
+PROOF_TOLERANCE = 1e-9
+
+
+class BoundRounding:
+    """Turns a solver's bound into a valid one on the lattice of values that trees can have.
+
+    With integral weights the value of every tree is an integer minus `leaf_price` times its number of leaves, so a
+    bound may be lowered to the largest such number that is not above it; with real weights only the noise is added.
+
+    Parameters
+    ----------
+    total_weight, leaf_price : float
+        In units of weight.
+    max_leaves : int
+    integral : bool
+        Whether all weights are integers.
+    """
+
+    def __init__(self, total_weight: float, leaf_price: float, max_leaves: int, integral: bool) -> None:
+        self.total_weight = total_weight
+        self.leaf_price = leaf_price
+        self.max_leaves = max_leaves
+        self.integral = integral
+        self.noise = max(SOLVER_NOISE, SOLVER_NOISE_RELATIVE * total_weight)
+        slack = PROOF_TOLERANCE * total_weight
+        self._slack = slack if integral else max(slack, 2 * self.noise)
+
+    def __call__(self, bound: float) -> float:
+        """A valid bound from a solver's bound (an upper one; infinite ones become the trivial bound)."""
+        trivial = self.total_weight - self.leaf_price
+        if not bound < trivial:
+            return trivial
+        if not self.integral:
+            return min(bound + self.noise, trivial)
+        return max(
+            math.floor(bound + self.noise + self.leaf_price * leaves) - self.leaf_price * leaves
+            for leaves in range(1, self.max_leaves + 1)
+        )
+
+    def proves(self, bound: float, value: float) -> bool:
+        """Whether a solver's bound proves that no tree is worth more than `value`, up to `PROOF_TOLERANCE`.
+
+        With real weights the solver's noise adds to the tolerance.
+        """
+        return self(bound) <= value + self._slack

@@ -1,0 +1,66 @@
+"""What `accel_oct.solve` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from accel_oct.mip import relative_gap
+from accel_oct.tree import DecisionTree
+
+Status = Literal["optimal", "gap_limit", "time_limit", "node_limit", "interrupted"]
+
+
+class HistoryRow(NamedTuple):
+    """What was known at a moment of the solve, in normalised units."""
+
+    seconds: float
+    objective: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """A tree, what it is worth, and what is proven about it.
+
+    Attributes
+    ----------
+    tree : DecisionTree
+        The best tree found; there always is one.
+    objective : float
+        Share of the weight classified correctly, minus the leaf penalty per leaf.
+    bound : float
+        No tree of that depth has a larger objective.
+    status : str
+        "optimal" only with a proof: ``bound == objective``.
+    seconds, nodes, backend
+        Time, branch-and-bound nodes, and the solver that was used ("none" when none was needed).
+    stats : mapping
+        Per component: calls, cuts, trees, seconds; and what decided the solve.
+    history : tuple of HistoryRow
+        (seconds, objective, bound) whenever one of them changed; every bound in it is valid.
+    feature_names, class_names : tuple of str
+        For `show`.
+    """
+
+    tree: DecisionTree
+    objective: float
+    bound: float
+    status: Status
+    seconds: float
+    nodes: int
+    backend: str
+    stats: Mapping[str, Any]
+    history: tuple[HistoryRow, ...]
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+
+    @property
+    def gap(self) -> float:
+        """``(bound - objective) / |objective|``; 0 means proven."""
+        return relative_gap(self.objective, self.bound)
+
+    def show(self) -> str:
+        """The tree as text, in the names of the data."""
+        return self.tree.to_text(self.feature_names, self.class_names)

@@ -1,0 +1,290 @@
+"""From a table to a proven tree."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from accel_oct.config import Config
+from accel_oct.cuts.benders import BendersCuts
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError
+from accel_oct.formulation import Component, Incumbent, Master, TreeHandler
+from accel_oct.heuristics.cart import cart
+from accel_oct.heuristics.polish import polish
+from accel_oct.heuristics.polishing import Polishing
+from accel_oct.mip import Backend, MipResult, SolveOptions, Termination, create_backend
+from accel_oct.proof import BoundRounding
+from accel_oct.result import HistoryRow, Result, Status
+from accel_oct.subtree import DepthTwoSolver, SubtreeCache
+from accel_oct.tree import DecisionTree
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[HistoryRow], None]
+
+
+def solve(
+    X: Any,
+    y: Any,
+    *,
+    max_depth: int,
+    leaf_penalty: float,
+    sample_weight: Any = None,
+    backend: str = "highs",
+    preset: str = "default",
+    time_limit: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    gap: float = 0.0,
+    progress: Progress | None = None,
+    config: Config | None = None,
+) -> Result:
+    """Find the classification tree with the best penalised accuracy, and prove it.
+
+    Maximises ``(weight classified correctly) / (total weight) - leaf_penalty * (number of leaves)`` over all trees of
+    depth at most `max_depth` that branch on the columns of X.
+
+    Parameters
+    ----------
+    X : array-like or data frame, shape (n_samples, n_features)
+        Binary. `OptimalTreeClassifier` takes raw columns.
+    y : array-like, shape (n_samples,)
+        Class labels of any sortable type.
+    max_depth : int
+        0 gives a single leaf.
+    leaf_penalty : float
+        Accuracy that a further leaf must bring.
+    sample_weight : array-like, shape (n_samples,), optional
+    backend : str
+        "highs", "gurobi" or any other registered backend.
+    preset : {"default", "paper", "baseline"}
+        Which techniques are used; ignored when `config` is given.
+    time_limit : float, optional
+        Seconds; the best tree so far and a valid bound are returned when it is reached.
+    threads, seed : int
+    gap : float
+        Relative gap at which to stop; 0 asks for a proof.
+    progress : callable (HistoryRow), optional
+        Called when the objective or the bound changes, from the thread that solves.
+    config : Config, optional
+        All switches.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the argument that cannot be used.
+    BackendUnavailableError
+        When the backend's solver is not installed or not licensed.
+    """
+    began = time.perf_counter()
+    dataset = BinaryDataset.from_arrays(X, y, sample_weight)
+    config = config if config is not None else Config.preset(preset)
+    return TreeSearch(
+        dataset,
+        max_depth=_checked_depth(max_depth),
+        leaf_penalty=leaf_penalty,
+        config=config,
+        backend=backend,
+        options=SolveOptions(time_limit=time_limit, gap=gap, threads=threads, seed=seed),
+        progress=progress,
+        began=began,
+    ).run()
+
+
+def _checked_depth(max_depth: Any) -> int:
+    if isinstance(max_depth, bool) or not hasattr(max_depth, "__index__"):
+        raise InvalidInputError(f"max_depth must be a whole number, got {max_depth!r}")
+    depth = max_depth.__index__()
+    if depth < 0:
+        raise InvalidInputError(f"max_depth must not be negative, got {depth}")
+    return int(depth)
+
+
+class TreeSearch:
+    """One call of `solve`, step by step: warm start, bounds, master problem, proof."""
+
+    def __init__(
+        self,
+        dataset: BinaryDataset,
+        *,
+        max_depth: int,
+        leaf_penalty: float,
+        config: Config,
+        backend: str,
+        options: SolveOptions,
+        progress: Progress | None,
+        began: float,
+    ) -> None:
+        self.original = dataset
+        self.dataset = dataset.merged() if config.merge_duplicates else dataset
+        self.max_depth = max_depth
+        self.leaf_price = dataset.leaf_price(leaf_penalty)
+        self.leaf_penalty = float(leaf_penalty)
+        self.config = config
+        self.backend_name = backend
+        self.options = options
+        self.rounding = BoundRounding(dataset.total_weight, self.leaf_price, 2**max_depth, dataset.integral)
+        self._progress = progress
+        self._began = began
+        self._history: list[HistoryRow] = []
+        self.stats: dict[str, Any] = {}
+        solver = DepthTwoSolver(self.dataset.X, self.dataset.y, self.dataset.weights, self.dataset.n_classes)
+        self.cache = SubtreeCache(solver, config.cache_memory_limit)
+        root = DecisionTree.leaf(int(dataset.class_weights().argmax()), max_depth)
+        self.incumbent = Incumbent(self.dataset, self.leaf_price, root)
+        self.bound = self.rounding(math.inf)
+
+    def run(self) -> Result:
+        backend = create_backend(self.backend_name)  # fails before any work is done
+        self._record()
+        if self.max_depth == 0 or self.dataset.n_classes == 1:
+            self.bound = self.incumbent.value
+            return self._result("optimal", nodes=0, decided_by="a single leaf")
+        self._warm_start()
+        if self._is_proven(self.bound):
+            return self._result("optimal", nodes=0, decided_by="warm start")
+        return self._branch_and_cut(backend)
+
+    def _warm_start(self) -> None:
+        began = time.perf_counter()
+        if self.config.warm_start == "cart":
+            self.incumbent.offer(cart(self.dataset, self.max_depth, self.leaf_price, self.options.seed))
+        if self.config.polish_warm_start:
+            self.incumbent.offer(polish(self.incumbent.tree, self.dataset, self.leaf_price, self._best_subtree))
+        self.stats["warm_start"] = {
+            "seconds": time.perf_counter() - began,
+            "objective": self._objective,
+        }
+        self._record()
+
+    def _best_subtree(self, literals: Any, samples: Any, *, max_depth: int) -> Any:
+        return self.cache.lookup(literals, self.leaf_price, samples, max_depth=max_depth)
+
+    # ---------------------------------------------------------------- the master problem
+
+    def _branch_and_cut(self, backend: Backend) -> Result:
+        config = self.config
+        master = Master(self.dataset, self.max_depth, self.leaf_price, integral_predictions=config.benders.strengthened)
+        handler = TreeHandler(
+            master, self._components(master, backend), self.incumbent, self._is_proven, self._on_point
+        )
+        backend.load(master.model)
+        if backend.capabilities.start:
+            backend.set_start(master.lift(self.incumbent.tree))
+        solved = backend.solve(self._solver_options(backend, master), handler)
+        self._take(solved, master, handler)
+        return self._conclude(solved)
+
+    def _components(self, master: Master, backend: Backend) -> list[Component]:
+        """Cuts first, heuristics last; what asks for relaxation points does without where there are none."""
+        config, shows_relaxations = self.config, bool(backend.capabilities.relaxation_points)
+        components: list[Component] = [
+            BendersCuts(
+                master,
+                strengthened=config.benders.strengthened,
+                fractional=config.benders.fractional and shows_relaxations,
+            )
+        ]
+        if config.polishing:
+            components.append(Polishing(master, self._best_subtree))
+        return components
+
+    def _solver_options(self, backend: Backend, master: Master) -> SolveOptions:
+        left = self.options.time_limit
+        use_priorities = self.config.branch_priorities and backend.capabilities.branch_priorities
+        return SolveOptions(
+            time_limit=None if left is None else max(left - self._seconds, 0.0),
+            gap=self.options.gap,
+            threads=self.options.threads,
+            seed=self.options.seed,
+            branch_priorities=master.branch_priorities if use_priorities else None,
+        )
+
+    def _take(self, solved: MipResult, master: Master, handler: TreeHandler) -> None:
+        """Bring home what the solver found, exact and in our own terms."""
+        if solved.x is not None:
+            self.incumbent.offer(master.decode(solved.x))
+        self._tighten(solved.bound)
+        for name, statistics in handler.statistics.items():
+            self.stats[name] = asdict(statistics)
+        self.stats["solver"] = {
+            "columns": master.model.n_columns,
+            "rows": master.model.rows.n_rows,
+            "rounds": solved.statistics.rounds,
+            "handler_seconds": solved.statistics.seconds,
+            "lift_seconds": handler.lift_seconds,
+            "seconds": solved.seconds,
+            "injections_accepted": solved.statistics.injections_accepted,
+            "rejected_candidates": solved.statistics.rejected_candidates,
+        }
+        self.stats["subtree_cache"] = self.cache.statistics()
+
+    def _conclude(self, solved: MipResult) -> Result:
+        if self._is_proven(self.bound):
+            return self._result("optimal", solved.nodes, decided_by="branch and cut")
+        status: Status = {
+            Termination.TIME_LIMIT: "time_limit",
+            Termination.NODE_LIMIT: "node_limit",
+            Termination.INTERRUPTED: "interrupted",
+        }.get(solved.termination, "gap_limit")  # type: ignore[assignment]
+        return self._result(status, solved.nodes, decided_by="nothing: not proven")
+
+    # ---------------------------------------------------------------- what is known
+
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def _objective(self) -> float:
+        """Of the incumbent, from the leaf penalty as it was given rather than as it was rounded."""
+        return self.incumbent.score / self.original.total_weight - self.leaf_penalty * self.incumbent.tree.n_leaves
+
+    def _is_proven(self, bound: float) -> bool:
+        return self.rounding.proves(bound, self.incumbent.value)
+
+    def _tighten(self, bound: float) -> None:
+        self.bound = min(self.bound, self.rounding(bound))
+        self._record()
+
+    def _on_point(self, bound: float) -> None:
+        self._tighten(bound)
+
+    def _record(self) -> None:
+        objective = self._objective
+        bound = max(self.bound / self.original.total_weight, objective)
+        if self._history and self._history[-1][1:] == (objective, bound):
+            return
+        row = HistoryRow(self._seconds, objective, bound)
+        self._history.append(row)
+        if self._progress is not None:
+            self._progress(row)
+
+    def _result(self, status: Status, nodes: int, decided_by: str) -> Result:
+        if status == "optimal":
+            self.bound = self.incumbent.value
+        self._record()
+        self.stats["decided_by"] = decided_by
+        objective = self._objective
+        return Result(
+            tree=self.incumbent.tree,
+            objective=objective,
+            bound=objective if status == "optimal" else max(self.bound / self.original.total_weight, objective),
+            status=status,
+            seconds=self._seconds,
+            nodes=nodes,
+            backend=self.backend_name,
+            stats=self.stats,
+            history=tuple(self._history),
+            feature_names=self.original.feature_names,
+            class_names=self.original.class_names,
+        )

@@ -1,0 +1,139 @@
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+"""Compiled counting: pairwise class counts of a list of entries, for every pair of features.
+
+A table has shape (channels, F, P): entry (k, b, c) is the weight of the listed samples of channel k with b = c = 1. Integer
+weights are counted with bit operations, one word of samples and one lane per feature c at a time; real weights are
+added up row by row. Only the lanes from `first_lane` on are filled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from accel_oct.subtree.jit import kernel
+from accel_oct.subtree.lanes import as_dtype, fill, load, popcount, shifted, spread, store
+
+
+def count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
+    """Fill `table` with the counts over entries ``members[:size]`` (inside kernels only)."""
+    raise NotImplementedError
+
+
+@overload(count_pairs, jit_options={"nogil": True, "error_model": "numpy"})
+def _count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
+    if isinstance(table.dtype, types.Float):
+
+        def by_sums(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
+            _sum_pairs(members, size, entries, channel, numbers, table, first_lane)
+
+        return by_sums
+
+    def by_bits(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
+        _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane)
+
+    return by_bits
+
+
+@kernel
+def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane):
+    """Counts by bit operations, one run of entries of equal channel and weight bit after the other."""
+    limit = words.shape[0] * words.itemsize * 8
+    untouched = 0
+    start = 0
+    while start < size:
+        k, bit = channel[members[start]], plane[members[start]]
+        stop = start + 1
+        while stop < size and stop - start < limit and channel[members[stop]] == k and plane[members[stop]] == bit:
+            stop += 1
+        n_words, offset = _pack(members, start, stop, entries, marked, words, masks)
+        fresh = k >= untouched
+        if fresh:
+            _clear(table, untouched, k, first_lane)
+            untouched = k + 1
+        _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh)
+        start = stop
+    _clear(table, untouched, table.shape[0], first_lane)
+
+
+@kernel
+def _clear(table, first, last, first_lane):
+    for k in range(first, last):
+        for b in range(table.shape[1]):
+            for c in range(first_lane, table.shape[2]):
+                table[k, b, c] = 0
+
+
+@kernel
+def _pack(members, start, stop, entries, marked, words, masks):
+    """Turn rows into words laid out [word][feature]; returns the number of words and of marked samples."""
+    per_word = words.itemsize * 8
+    n_words = (stop - start + per_word - 1) // per_word
+    width = words.shape[1]
+    n_marked = 0
+    for word in range(n_words):
+        target = words[word]
+        for c in range(width):
+            target[c] = 0
+        mask = 0
+        first = start + per_word * word
+        for shift in range(min(per_word, stop - first)):
+            entry = members[first + shift]
+            if marked[entry]:
+                mask |= 1 << shift
+                n_marked += 1
+            row = entries[entry]
+            for c in range(width):
+                target[c] |= words.dtype.type(row[c]) << shift
+        masks[word] = mask
+    return n_words, n_marked
+
+
+@kernel
+def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh):
+    """Add bit counts of packed samples of weight 2**bit to one channel.
+
+    popcount(x ^ m) - popcount(m), with m the marked samples, is the number of unmarked minus marked samples in x.
+    """
+    _, n_features, width = table.shape
+    lanes = 64 // table.itemsize
+    for c in range(first_lane, width, lanes):
+        for b in range(n_features):
+            total = fill(table, -offset)
+            for word in range(n_words):
+                both = load(words, word * width + c) & spread(words, word * width + b)
+                total = total + as_dtype(popcount(both ^ spread(masks, word)), table)
+            total = shifted(total, bit)
+            place = (k * n_features + b) * width + c
+            if fresh:
+                store(table, place, total)
+            else:
+                store(table, place, load(table, place) + total)
+
+
+@kernel
+def _sum_pairs(members, size, entries, channel, numbers, table, first_lane):
+    """Sums of real weights: each row adds its numbers to the table rows of its ones."""
+    _, n_features, width = table.shape
+    _clear(table, 0, table.shape[0], first_lane)
+    lanes = 64 // table.itemsize
+    for position in range(size):
+        entry = members[position]
+        k = channel[entry]
+        for b in range(n_features):
+            if entries[entry, b]:
+                for c in range(first_lane, width, lanes):
+                    place = (k * n_features + b) * width + c
+                    store(table, place, load(table, place) + load(numbers, entry * width + c))
+
+
+@kernel
+def select(members, size, entries, feature, chosen):
+    """Those of the listed entries that have the feature; returns how many."""
+    found = 0
+    for position in range(size):
+        entry = members[position]
+        chosen[found] = entry
+        found += np.int64(entries[entry, feature])
+    return found

@@ -1,0 +1,220 @@
+"""D2S: the optimal subtree of depth at most two, and the rule that decides between equally good ones.
+
+The subroutine is the one of the paper's appendix "Optimal Depth 2 Tree Subroutine": class counts of every pair of
+features give CS_1 .. CS_4, the best scores with one to four leaves, and the leaf price picks among them.
+
+Ties, and why the choice below is safe for cuts
+-----------------------------------------------
+Trees are compared in one total order: written out in pre-order, a leaf comes before a branch, leaves are ordered by
+class index, branches by feature index, then the left subtrees are compared, then the right ones. Among all trees of
+depth at most two with the largest value (score minus leaf price per leaf) on a set of samples, the solver returns
+the first one in this order. The choice depends on the samples and on nothing else: not on the path that led to
+them, not on the engine, not on the order of the rows.
+
+The order is monotone: replacing a subtree by a smaller one makes the whole tree smaller, because the two pre-order
+words agree up to that subtree and differ first inside it (a tree's word is never a proper prefix of another's, so
+what follows never matters). That is what cuts made from different paths need. Each such cut says: where this path
+is taken and nothing below reaches deeper than two levels, the subtree is the one returned here. Start from any
+optimal tree and, as long as some node has a subtree of depth at most two that is not the one returned for its
+samples, put the returned one there. The value never drops; the tree was optimal, so it stays equal, so the replaced
+subtree was itself among the best and the new one precedes it: the whole tree gets strictly smaller. There are finitely
+many trees, so this stops, and it stops at an optimal tree in which *every* subtree of depth at most two is the
+returned one. This one tree satisfies all cuts at once, for nested paths (the returned tree's own subtrees are
+returned ones, by the same argument) and for symmetric paths (equal samples, hence equal choices) alike.
+
+Notes
+-----
+A minimum leaf weight, feature prices and general rewards keep the argument intact as long as they are the same at every
+node: they only change what "value" means. Prices must not depend on the path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accel_oct.subtree.d2s_reference import Choice, ReferenceEngine
+from accel_oct.subtree.engine import Engine, resolve_engine
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Subtree:
+    """An optimal subtree of depth at most two.
+
+    Attributes
+    ----------
+    value : float
+        Score minus leaf price per leaf (minus feature prices): the maximum over all subtrees. Minus infinity when
+        a minimum leaf weight leaves no feasible subtree.
+    score : float
+        Total weight (or reward) of the samples classified correctly.
+    scores : tuple of four floats
+        CS_1 .. CS_4 of the paper, made monotone: the best score with at most one to four leaves, net of feature
+        prices.
+    feature, label : int64 arrays of length 7
+        Heap order, -1 where a node is not a branch or not a leaf.
+    samples : int64 array
+        Indices of the samples the subtree was made for.
+    """
+
+    value: float
+    score: float
+    scores: tuple[float, float, float, float]
+    feature: Ints
+    label: Ints
+    samples: Ints
+    _predicted: Any
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.label >= 0))
+
+    @cached_property
+    def correct(self) -> Ints:
+        """Indices of the samples classified correctly, in the order of `samples`."""
+        result: Ints = self._predicted(self)
+        return result
+
+    @property
+    def wrong(self) -> Ints:
+        """Indices of the samples classified wrongly."""
+        return np.setdiff1d(self.samples, self.correct, assume_unique=True)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, for the cache's account; counts `correct` whether or not it exists yet."""
+        return 512 + 16 * self.samples.size
+
+
+class _EngineProtocol(Protocol):
+    def solve(self, samples: Ints, leaf_price: float, max_depth: int) -> Choice: ...
+
+
+class DepthTwoSolver:
+    """Exact optimal subtrees of depth at most two on subsets of one data set.
+
+    Parameters
+    ----------
+    X : array_like of bool, shape (n, F)
+        Binary features.
+    y : array_like of int, shape (n,)
+        Class indices 0 .. n_classes-1.
+    weights : array_like of float, shape (n,)
+        Sample weights on a dyadic grid, so that all sums are exact.
+    n_classes : int
+        Number of classes.
+    engine : {"auto", "numpy", "numba"}
+        Both engines return the same subtree. "auto" takes the compiled one where it pays.
+    rewards : array_like of float, shape (n, n_classes), optional
+        Reward for predicting each class on each sample. Default: the weight for the sample's own class, else zero.
+    feature_prices : array_like of float, shape (F,), optional
+        Price charged at every branch node that uses the feature.
+    min_leaf_weight : float
+        Leaves that receive less weight than this are not allowed.
+
+    Notes
+    -----
+    General rewards, prices and minimum weights are served by the NumPy engine. An instance keeps work arrays and is not
+    meant to be shared between threads.
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        weights: ArrayLike,
+        n_classes: int,
+        engine: Engine = "auto",
+        *,
+        rewards: ArrayLike | None = None,
+        feature_prices: ArrayLike | None = None,
+        min_leaf_weight: float = 0.0,
+    ) -> None:
+        self._X = np.ascontiguousarray(X, dtype=bool)
+        self._y = np.ascontiguousarray(y, dtype=np.int64)
+        self._weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self._n_classes = int(n_classes)
+        n_samples, n_features = self._X.shape
+        plain = rewards is None and feature_prices is None and min_leaf_weight <= 0
+        resolved = resolve_engine(engine, n_samples, n_features) if plain else resolve_engine("numpy", 0, 0)
+        self.engine = resolved
+        self._engine: _EngineProtocol
+        if resolved == "numba":
+            from accel_oct.subtree.d2s_compiled import CompiledEngine
+
+            self._engine = CompiledEngine(self._X, self._y, self._weights, self._n_classes)
+        else:
+            if rewards is None:
+                table = np.zeros((n_samples, self._n_classes))
+                table[np.arange(n_samples), self._y] = self._weights
+            else:
+                table = np.ascontiguousarray(rewards, dtype=np.float64)
+                if table.shape != (n_samples, self._n_classes):
+                    raise ValueError(f"rewards must have shape {(n_samples, self._n_classes)}, got {table.shape}")
+            prices = np.zeros(n_features) if feature_prices is None else np.asarray(feature_prices, np.float64)
+            if prices.shape != (n_features,):
+                raise ValueError(f"feature_prices must have shape {(n_features,)}, got {prices.shape}")
+            self._engine = ReferenceEngine(self._X, table, self._weights, prices, min_leaf_weight)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples of the data set."""
+        return int(self._X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the data set."""
+        return int(self._X.shape[1])
+
+    @property
+    def X(self) -> NDArray[np.bool_]:
+        """The binary features, read-only by convention."""
+        return self._X
+
+    def solve(self, samples: ArrayLike, leaf_price: float, *, max_depth: int = 2) -> Subtree:
+        """Return the optimal subtree of depth at most `max_depth` (0, 1 or 2) on the given samples.
+
+        Parameters
+        ----------
+        samples : array_like
+            Sample indices, or a boolean mask over all samples.
+        leaf_price : float
+            Price of a leaf in the units of the weights (the paper's lambda-bar).
+        """
+        if max_depth not in (0, 1, 2):
+            raise ValueError(f"max_depth must be 0, 1 or 2, got {max_depth}")
+        indices = self._indices(samples)
+        choice = self._engine.solve(indices, float(leaf_price), max_depth)
+        return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
+
+    def select(self, literals: Any) -> Ints:
+        """Indices of the samples that satisfy every literal (feature, direction) of a path."""
+        mask = np.ones(self.n_samples, dtype=bool)
+        for feature, direction in literals:
+            column = self._X[:, feature]
+            mask &= column if direction else ~column
+        return np.flatnonzero(mask)
+
+    def _indices(self, samples: ArrayLike) -> Ints:
+        array = np.asarray(samples)
+        if array.dtype == bool:
+            return np.flatnonzero(array)
+        return np.ascontiguousarray(array, dtype=np.int64)
+
+    def _correct(self, subtree: Subtree) -> Ints:
+        node = np.zeros(subtree.samples.size, dtype=np.int64)
+        for _ in range(2):
+            split = subtree.feature[node]
+            at_branch = split >= 0
+            step = 2 * node + 1 + self._X[subtree.samples, np.where(at_branch, split, 0)]
+            node = np.where(at_branch, step, node)
+        hit: Ints = subtree.samples[subtree.label[node] == self._y[subtree.samples]]
+        return hit

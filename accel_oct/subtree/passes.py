@@ -1,0 +1,138 @@
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+"""Compiled max-plus passes: from tables of pair counts to the best leaf and the best two leaves of every set.
+
+A pass looks at sets of samples S and, for all features c at once (the lanes), at both sides of S under c. For each of
+these it writes `one_leaf` (the score as a leaf) and `two_leaves` (the best score over all splits b).
+
+Scores of a signed table are sums of |d| (see `d2s_compiled`): over all splits of a set with difference d into x and
+d - x the best is max(|d|, |2x - d|), so the largest and the smallest x over b are all that is kept.
+"""
+
+from __future__ import annotations
+
+from accel_oct.subtree.jit import kernel
+from accel_oct.subtree.lanes import fill, least, load, most, spread, store
+
+
+@kernel
+def _finish(difference, largest, smallest, one_leaf, two_leaves, place, zero):
+    """Leaf and two-leaf scores of one vector of sets from their differences and extreme splits."""
+    leaf = most(difference, zero - difference)
+    high = (largest + largest) - difference
+    low = (smallest + smallest) - difference
+    store(one_leaf, place, leaf)
+    store(two_leaves, place, most(leaf, most(most(high, zero - high), most(low, zero - low))))
+
+
+@kernel
+def pass_signed(table, single, total, one_leaf, two_leaves, n_features, first_lane, row):
+    """One set: rows `row` (side 0) and `row + 1` (side 1) of the results."""
+    width = one_leaf.shape[1]
+    lanes = 64 // one_leaf.itemsize
+    zero = fill(one_leaf, 0)
+    for c in range(first_lane, width, lanes):
+        most1 = least1 = most0 = least0 = zero
+        for b in range(n_features):
+            x = load(table, b * width + c)
+            z = spread(single, b) - x
+            most1, least1 = most(most1, x), least(least1, x)
+            most0, least0 = most(most0, z), least(least0, z)
+        d1 = load(single, c)
+        _finish(fill(one_leaf, total) - d1, most0, least0, one_leaf, two_leaves, row * width + c, zero)
+        _finish(d1, most1, least1, one_leaf, two_leaves, (row + 1) * width + c, zero)
+
+
+@kernel
+def pass_signed_pair(all_, with_f, with_g, both, singles, totals, one_leaf, two_leaves, n_features, first_lane):
+    """The four sets of a pair of features (f, g) at once, from the tables of all, f = 1, g = 1 and f = g = 1.
+
+    Result rows are numbered 4 f + 2 g + c. The sixteen running extremes stay in registers.
+    """
+    width = one_leaf.shape[1]
+    lanes = 64 // one_leaf.itemsize
+    zero = fill(one_leaf, 0)
+    for c in range(first_lane, width, lanes):
+        m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = zero
+        l0 = l1 = l2 = l3 = l4 = l5 = l6 = l7 = zero
+        for b in range(n_features):
+            place = b * width + c
+            x3, f, g = load(both, place), load(with_f, place), load(with_g, place)
+            x2, x1 = f - x3, g - x3
+            x0 = load(all_, place) - f - x1
+            z3 = spread(singles, 3 * width + b) - x3
+            z2 = spread(singles, 2 * width + b) - x2
+            z1 = spread(singles, width + b) - x1
+            z0 = spread(singles, b) - x0
+            m0, l0, m1, l1 = most(m0, z0), least(l0, z0), most(m1, x0), least(l1, x0)
+            m2, l2, m3, l3 = most(m2, z1), least(l2, z1), most(m3, x1), least(l3, x1)
+            m4, l4, m5, l5 = most(m4, z2), least(l4, z2), most(m5, x2), least(l5, x2)
+            m6, l6, m7, l7 = most(m6, z3), least(l6, z3), most(m7, x3), least(l7, x3)
+        d1, d3 = load(singles, c), load(singles, width + c)
+        d5, d7 = load(singles, 2 * width + c), load(singles, 3 * width + c)
+        _finish(spread(totals, 0) - d1, m0, l0, one_leaf, two_leaves, c, zero)
+        _finish(d1, m1, l1, one_leaf, two_leaves, width + c, zero)
+        _finish(spread(totals, 1) - d3, m2, l2, one_leaf, two_leaves, 2 * width + c, zero)
+        _finish(d3, m3, l3, one_leaf, two_leaves, 3 * width + c, zero)
+        _finish(spread(totals, 2) - d5, m4, l4, one_leaf, two_leaves, 4 * width + c, zero)
+        _finish(d5, m5, l5, one_leaf, two_leaves, 5 * width + c, zero)
+        _finish(spread(totals, 3) - d7, m6, l6, one_leaf, two_leaves, 6 * width + c, zero)
+        _finish(d7, m7, l7, one_leaf, two_leaves, 7 * width + c, zero)
+
+
+@kernel
+def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, row):
+    """One set with a table per class: rows `row` (side 0) and `row + 1` (side 1) of the results."""
+    channels = table.shape[0]
+    width = one_leaf.shape[1]
+    lanes = 64 // one_leaf.itemsize
+    zero = fill(one_leaf, 0)
+    for c in range(first_lane, width, lanes):
+        leaf1 = leaf0 = zero
+        for k in range(channels):
+            at_c = load(single, k * width + c)
+            leaf1, leaf0 = most(leaf1, at_c), most(leaf0, spread(totals, k) - at_c)
+        best1, best0 = leaf1, leaf0
+        for b in range(n_features):
+            c11 = c10 = c01 = c00 = zero
+            for k in range(channels):
+                x = load(table, (k * n_features + b) * width + c)
+                at_c, at_b = load(single, k * width + c), spread(single, k * width + b)
+                x10, x01 = at_c - x, at_b - x
+                c11, c10, c01 = most(c11, x), most(c10, x10), most(c01, x01)
+                c00 = most(c00, spread(totals, k) - at_c - x01)
+            best1, best0 = most(best1, c11 + c10), most(best0, c01 + c00)
+        store(one_leaf, row * width + c, leaf0)
+        store(two_leaves, row * width + c, best0)
+        store(one_leaf, (row + 1) * width + c, leaf1)
+        store(two_leaves, (row + 1) * width + c, best1)
+
+
+@kernel
+def fold(one_leaf, two_leaves, side0, side1, scores, place, first_lane):
+    """Raise, lane by lane, the scores with two, three and four leaves at ``scores[place:]`` by one split."""
+    width = one_leaf.shape[1]
+    lanes = 64 // one_leaf.itemsize
+    for c in range(first_lane, width, lanes):
+        leaf0, leaf1 = load(one_leaf, side0 * width + c), load(one_leaf, side1 * width + c)
+        two0, two1 = load(two_leaves, side0 * width + c), load(two_leaves, side1 * width + c)
+        target = place + c
+        store(scores, target, most(load(scores, target), leaf0 + leaf1))
+        target += width
+        store(scores, target, most(load(scores, target), most(two0 + leaf1, leaf0 + two1)))
+        target += width
+        store(scores, target, most(load(scores, target), two0 + two1))
+
+
+@kernel
+def fold_over_lanes(one_leaf, two_leaves, side0, side1, scores, place, scratch, first_lane):
+    """The same with the maximum over all lanes, for one set: writes at ``scores[place]``, one width apart."""
+    width = one_leaf.shape[1]
+    for h in range(3):
+        for c in range(first_lane, width):
+            scratch[h * width + c] = 0
+    fold(one_leaf, two_leaves, side0, side1, scratch, 0, first_lane)
+    for h in range(3):
+        best = scores[place + h * width]
+        for c in range(first_lane, width):
+            best = max(best, scratch[h * width + c])
+        scores[place + h * width] = best

@@ -1,0 +1,234 @@
+"""Reduce a data set to what decides its optimal trees, laid out for the counting kernels.
+
+Rows that agree in every feature and in the class become one weighted row. Constant columns go, of equal or complementary
+columns the one with the smallest index stays, each column is flipped so that its ones are the minority, and
+columns are sorted by how many ones they have: counts are taken inside intersections of one-sides, and the
+outer loops run over the sparse columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+VECTOR_BYTES = 64
+_MAX_PLANES = 14
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A data set without redundant rows and columns.
+
+    Attributes
+    ----------
+    X : uint8 array (n, F)
+        Remaining columns, flipped where `flipped` says so.
+    y, weights : arrays (n,)
+        Class index and (positive) weight of each row.
+    point : int64 array (n,)
+        Rows with equal features share a point number.
+    n_classes : int
+    feature : int64 array (F,)
+        Index of each column in the original data.
+    flipped : bool array (F,)
+        Columns that stand for the complement of the original.
+    """
+
+    X: NDArray[np.uint8]
+    y: Ints
+    weights: Floats
+    point: Ints
+    n_classes: int
+    feature: Ints
+    flipped: NDArray[np.bool_]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of distinct rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns kept."""
+        return int(self.X.shape[1])
+
+    @property
+    def signed(self) -> bool:
+        """Two classes: one signed number per set of samples is enough."""
+        return self.n_classes == 2
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of all weights."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def class_weights(self) -> Floats:
+        """Weight of each class."""
+        return np.bincount(self.y, self.weights, self.n_classes).astype(np.float64)
+
+    @cached_property
+    def row_ceiling(self) -> Floats:
+        """Per row its share of the equivalent-point bound: summed over samples S it is E(S).
+
+        The majority weight of a point is credited to its first row, so any union of points sums up exactly.
+        """
+        n_points = int(self.point.max()) + 1 if self.point.size else 0
+        totals = np.zeros((n_points, self.n_classes))
+        np.add.at(totals, (self.point, self.y), self.weights)
+        ceiling = np.zeros(self.n_samples)
+        _, first = np.unique(self.point, return_index=True)
+        ceiling[first] = totals.max(axis=1)
+        return ceiling
+
+    def restricted(self, rows: NDArray[Any]) -> Reduced:
+        """The same for some of the rows, with the columns reduced again."""
+        return _reduce_columns(
+            self.X[rows], self.y[rows], self.weights[rows], self.point[rows], self.n_classes, self.feature, self.flipped
+        )
+
+
+def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) -> Reduced:
+    """Merge equal rows, drop rows without weight, and reduce the columns."""
+    keep = weights > 0
+    if not keep.all():
+        X, y, weights = X[keep], y[keep], weights[keep]
+    n_samples, n_features = X.shape
+    words = -(-n_features // 64)
+    packed = np.zeros((n_samples, 8 * words), dtype=np.uint8)
+    if n_features:
+        packed[:, : -(-n_features // 8)] = np.packbits(X, axis=1)
+    keys = packed.view(np.uint64).T
+    order = np.lexsort((y, *keys)) if n_samples else np.zeros(0, dtype=np.int64)
+    new_point = np.ones(n_samples, dtype=bool)
+    new_row = np.ones(n_samples, dtype=bool)
+    if n_samples:
+        sorted_keys = keys[:, order]
+        new_point[1:] = (sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)
+        new_row[1:] = new_point[1:] | (y[order[1:]] != y[order[:-1]])
+    starts = np.flatnonzero(new_row)
+    merged = np.add.reduceat(weights[order], starts) if n_samples else weights
+    point = np.cumsum(new_point)[starts] - 1
+    rows = order[starts]
+    return _reduce_columns(
+        X[rows].astype(np.uint8), y[rows], merged, point, n_classes, np.arange(n_features), np.zeros(n_features, bool)
+    )
+
+
+def _reduce_columns(
+    X: NDArray[np.uint8],
+    y: Ints,
+    weights: Floats,
+    point: Ints,
+    n_classes: int,
+    feature: Ints,
+    flipped: NDArray[np.bool_],
+) -> Reduced:
+    n_samples = X.shape[0]
+    ones = X.sum(axis=0, dtype=np.int64)
+    columns = np.packbits(X, axis=0).T
+    complements = np.packbits(1 - X, axis=0).T
+    # Of equal columns the smallest original index stays, whatever order the columns are in now.
+    seen: set[bytes] = set()
+    kept: list[int] = []
+    for column in np.argsort(feature, kind="stable"):
+        if ones[column] in (0, n_samples):
+            continue
+        key = columns[column].tobytes()
+        if key in seen:
+            continue
+        seen.add(key)
+        seen.add(complements[column].tobytes())
+        kept.append(int(column))
+    chosen = np.array(kept, dtype=np.int64)
+    flip = 2 * ones[chosen] > n_samples
+    minority = np.where(flip, n_samples - ones[chosen], ones[chosen])
+    order = np.argsort(minority, kind="stable")
+    chosen, flip = chosen[order], flip[order]
+    return Reduced(
+        np.ascontiguousarray(X[:, chosen] ^ flip.astype(np.uint8)),
+        y,
+        weights,
+        point,
+        n_classes,
+        feature[chosen],
+        flipped[chosen] ^ flip,
+    )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.
+
+    A *channel* is a table of counts: one signed table for two classes, else one per class. With real weights there are no
+    bits: one entry per row, and `numbers` holds the signed weight times the features.
+    """
+
+    entries: NDArray[np.uint8]  # (E, P)
+    channel: NDArray[np.int32]  # (E,)
+    plane: NDArray[np.int32]  # (E,)
+    marked: NDArray[np.uint8]  # (E,) class 0 of a signed table
+    numbers: Floats  # (E, P), or empty
+    signs: Floats  # (E,) weight of the entry in its channel
+    n_channels: int
+    n_features: int
+    width: int  # P
+    dtype: Any
+
+    @property
+    def word_dtype(self) -> Any:
+        """Unsigned words as wide as the counters."""
+        return np.uint32 if self.dtype == np.int32 else np.uint16
+
+
+def layout(data: Reduced) -> Layout:
+    """Choose counters wide enough for exact sums and spread the rows out for them."""
+    weights = data.weights
+    total = data.total_weight
+    integral = bool(np.all(weights == np.floor(weights)))
+    heaviest = int(weights.max()) if integral and weights.size else 0
+    bits = integral and total < 2**31 and heaviest < 2**_MAX_PLANES
+    dtype: Any = (np.int16 if total < 2**15 else np.int32) if bits else np.float64
+    lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
+    width = max(1, -(-data.n_features // lanes)) * lanes
+    class_channel = np.zeros(data.n_samples, dtype=np.int64) if data.signed else data.y
+    row_parts: list[Ints] = []
+    plane_parts: list[Ints] = []
+    if bits:
+        whole = weights.astype(np.int64)
+        for plane in range(max(1, heaviest.bit_length())):
+            rows = np.flatnonzero((whole >> plane) & 1)
+            row_parts.append(rows)
+            plane_parts.append(np.full(rows.size, plane))
+        row = np.concatenate(row_parts)
+        plane = np.concatenate(plane_parts)
+        amount = np.exp2(plane)
+    else:
+        row = np.arange(data.n_samples)
+        plane = np.zeros(data.n_samples, dtype=np.int64)
+        amount = weights
+    order = np.lexsort((row, plane, class_channel[row]))
+    row, plane, amount = row[order], plane[order], amount[order]
+    entries = np.zeros((row.size, width), dtype=np.uint8)
+    entries[:, : data.n_features] = data.X[row]
+    marked = (data.y[row] == 0) & data.signed
+    signs = np.where(marked, -amount, amount)
+    return Layout(
+        entries=entries,
+        channel=class_channel[row].astype(np.int32),
+        plane=plane.astype(np.int32),
+        marked=marked.astype(np.uint8),
+        numbers=np.zeros((0, width)) if bits else entries * signs[:, None],
+        signs=signs,
+        n_channels=1 if data.signed else data.n_classes,
+        n_features=data.n_features,
+        width=width,
+        dtype=np.dtype(dtype),
+    )

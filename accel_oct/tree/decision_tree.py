@@ -1,0 +1,284 @@
+"""A classification tree as two parallel arrays in heap order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
+from accel_oct.data.dataset import BinaryDataset, weighted_bincount
+from accel_oct.errors import InvalidInputError
+from accel_oct.tree.rendering import render_text
+from accel_oct.tree.topology import Topology
+
+__all__ = ["DecisionTree"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTree:
+    """A tree of depth at most D with a binary feature at each branch node and a class at each leaf.
+
+    Section 3.1 of the paper: every available node is a branch node, a leaf, or cut (below a leaf). Node n
+    sits at position n - 1; its children are nodes 2n (feature value 0) and 2n + 1 (feature value 1).
+
+    Parameters
+    ----------
+    feature : int array of length 2**(D+1) - 1
+        Branching feature of each branch node, -1 elsewhere.
+    label : int array of the same length
+        Class index that each leaf predicts, -1 elsewhere.
+
+    Raises
+    ------
+    InvalidInputError
+        When the arrays do not describe a tree.
+    """
+
+    feature: IntArray
+    label: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("feature", "label"):
+            array = np.array(getattr(self, name), dtype=np.int64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        self._validate()
+
+    @classmethod
+    def leaf(cls, label: int, max_depth: int = 0) -> DecisionTree:
+        """The tree whose root is a leaf predicting class index `label`."""
+        n_nodes = Topology(max_depth).n_nodes
+        feature, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        labels[0] = label
+        return cls(feature, labels)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
+        """Inverse of `to_dict`."""
+        try:
+            return cls(np.asarray(data["feature"]), np.asarray(data["label"]))
+        except KeyError as error:
+            raise InvalidInputError(f"data has no entry {error}") from None
+
+    def to_dict(self) -> dict[str, list[int]]:
+        """Plain lists, ready for JSON."""
+        return {"feature": self.feature.tolist(), "label": self.label.tolist()}
+
+    # --- structure -------------------------------------------------------------------------------------
+
+    @property
+    def max_depth(self) -> int:
+        """Depth D that the arrays have room for."""
+        return len(self.feature).bit_length() - 1
+
+    @property
+    def topology(self) -> Topology:
+        """The available nodes."""
+        return Topology(self.max_depth)
+
+    @cached_property
+    def leaves(self) -> IntArray:
+        """Node numbers of the leaves, increasing."""
+        return np.flatnonzero(self.label >= 0) + 1
+
+    @cached_property
+    def branch_nodes(self) -> IntArray:
+        """Node numbers of the branch nodes, increasing."""
+        return np.flatnonzero(self.feature >= 0) + 1
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves, H in the paper."""
+        return len(self.leaves)
+
+    @property
+    def depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return int(self.leaves[-1]).bit_length() - 1
+
+    @property
+    def features_used(self) -> tuple[int, ...]:
+        """Features that some node branches on, increasing."""
+        return tuple(np.unique(self.feature[self.feature >= 0]).tolist())
+
+    def is_cut(self, node: int) -> bool:
+        """Whether `node` lies below a leaf."""
+        return bool(self.feature[node - 1] < 0 and self.label[node - 1] < 0)
+
+    def heights(self) -> IntArray:
+        """Height of each node in this (sparse) tree: 0 at a leaf, -1 at a cut node; position n - 1."""
+        result = np.where(self.label >= 0, 0, -1)
+        for node in self.branch_nodes[::-1].tolist():
+            result[node - 1] = 1 + max(result[2 * node - 1], result[2 * node])
+        return result
+
+    def path(self, node: int) -> tuple[tuple[int, int], ...]:
+        """The literals (feature, direction) on the way from the root to `node`, root first."""
+        self._require_node(node)
+        steps = range(node.bit_length() - 1, 0, -1)
+        return tuple((int(self.feature[(node >> s) - 1]), (node >> (s - 1)) & 1) for s in steps)
+
+    def with_max_depth(self, max_depth: int) -> DecisionTree:
+        """The same tree in arrays for depth `max_depth`, which must be at least `depth`."""
+        n_nodes = Topology(max_depth).n_nodes
+        if self.depth > max_depth:
+            raise InvalidInputError(f"max_depth={max_depth} is too small for a tree of depth {self.depth}")
+        missing = max(0, n_nodes - len(self.feature))
+        return DecisionTree(
+            np.pad(self.feature[:n_nodes], (0, missing), constant_values=-1),
+            np.pad(self.label[:n_nodes], (0, missing), constant_values=-1),
+        )
+
+    def subtree(self, node: int) -> DecisionTree:
+        """The tree that hangs at `node`, which must not be cut; its root is node 1 again."""
+        self._require_node(node)
+        inside = _nodes_below(node, self.topology.height(node)) - 1
+        return DecisionTree(self.feature[inside], self.label[inside])
+
+    def with_subtree(self, node: int, subtree: DecisionTree) -> DecisionTree:
+        """This tree with everything from `node` down replaced by `subtree`, which must fit."""
+        self._require_node(node)
+        room = self.topology.height(node)
+        if subtree.depth > room:
+            raise InvalidInputError(f"a subtree of depth {subtree.depth} does not fit below node {node}")
+        fitted = subtree.with_max_depth(room)
+        feature, label = self.feature.copy(), self.label.copy()
+        inside = _nodes_below(node, room) - 1
+        feature[inside], label[inside] = fitted.feature, fitted.label
+        return DecisionTree(feature, label)
+
+    # --- samples ---------------------------------------------------------------------------------------
+
+    def apply(self, X: Any) -> IntArray:
+        """Node number of the leaf that each row of the binary matrix `X` falls into."""
+        matrix = self._checked_matrix(X)
+        node = np.ones(len(matrix), dtype=np.int64)
+        rows = np.arange(len(matrix))
+        for _ in range(self.depth):
+            feature = self.feature[node - 1]
+            node = np.where(feature >= 0, 2 * node + matrix[rows, feature], node)
+        return node
+
+    def predict(self, X: Any) -> IntArray:
+        """Class index predicted for each row of the binary matrix `X`."""
+        return self.label[self.apply(X) - 1]
+
+    def route(self, X: Any) -> BoolMatrix:
+        """Which nodes each row of `X` visits, leaf included: bool array (rows, nodes)."""
+        node = self.apply(X)
+        visits = np.zeros((len(node), len(self.feature)), dtype=bool)
+        rows = np.arange(len(node))
+        while len(rows):
+            visits[rows, node - 1] = True
+            rows, node = rows[node > 1], node[node > 1] // 2
+        return visits
+
+    def score(self, dataset: BinaryDataset) -> float:
+        """Total weight of the samples of `dataset` that are classified correctly (exact)."""
+        return float(dataset.weights[self.predict(dataset.X) == dataset.y].sum())
+
+    def value(self, dataset: BinaryDataset, leaf_price: float) -> float:
+        """Score minus `leaf_price` per leaf: the objective times the total weight."""
+        return self.score(dataset) - leaf_price * self.n_leaves
+
+    def relabelled(self, dataset: BinaryDataset) -> DecisionTree:
+        """The same branches with the heaviest class of `dataset` in each leaf, the smallest one on ties."""
+        best = self._node_class_weights(dataset).argmax(axis=1)
+        return DecisionTree(self.feature, np.where(self.label >= 0, best, -1))
+
+    def pruned(self, dataset: BinaryDataset, leaf_price: float) -> DecisionTree:
+        """The most valuable tree that turning branch nodes into leaves can give, labels chosen anew.
+
+        Exact, bottom-up; where a leaf and a branch are worth the same, the leaf is taken.
+        """
+        weights = self._node_class_weights(dataset)
+        value = weights.max(axis=1) - leaf_price
+        feature = self.feature.copy()
+        for node in self.branch_nodes[::-1].tolist():
+            below = value[2 * node - 1] + value[2 * node]
+            if below > value[node - 1]:
+                value[node - 1] = below
+            else:
+                feature[node - 1] = -1
+        alive = np.zeros(len(feature), dtype=bool)
+        alive[0] = True
+        for node in self.branch_nodes.tolist():
+            alive[2 * node - 1 : 2 * node + 1] = alive[node - 1] and feature[node - 1] >= 0
+        feature[~alive] = -1
+        label = np.where(alive & (feature < 0), weights.argmax(axis=1), -1)
+        return DecisionTree(feature, label)
+
+    # --- reading and comparing -------------------------------------------------------------------------
+
+    def to_text(self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None) -> str:
+        """A drawing in plain text, one node per line."""
+        return render_text(self.feature, self.label, feature_names, class_names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DecisionTree):
+            return NotImplemented
+        return np.array_equal(self.feature, other.feature) and np.array_equal(self.label, other.label)
+
+    def __hash__(self) -> int:
+        return hash((self.feature.tobytes(), self.label.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"DecisionTree(max_depth={self.max_depth}, depth={self.depth}, n_leaves={self.n_leaves})"
+
+    # --- helpers ---------------------------------------------------------------------------------------
+
+    def _node_class_weights(self, dataset: BinaryDataset) -> FloatArray:
+        """Weight of each class at each node, cut nodes zero; (nodes, classes)."""
+        n_nodes, n_classes = len(self.feature), dataset.n_classes
+        cell = (self.apply(dataset.X) - 1) * n_classes + dataset.y
+        weights = weighted_bincount(cell, dataset.weights, n_nodes * n_classes).reshape(n_nodes, n_classes)
+        for node in self.branch_nodes[::-1].tolist():
+            weights[node - 1] = weights[2 * node - 1] + weights[2 * node]
+        return weights
+
+    def _checked_matrix(self, X: Any) -> BoolMatrix:
+        matrix = as_binary_matrix(X)
+        needed = int(self.feature.max()) + 1
+        if matrix.shape[1] < needed:
+            raise InvalidInputError(f"X has {matrix.shape[1]} columns, but the tree branches on column {needed - 1}")
+        if matrix.shape[1] == 0:  # a leaf has nothing to read, but apply() gathers a column
+            return np.zeros((len(matrix), 1), dtype=bool)
+        return matrix
+
+    def _require_node(self, node: int) -> None:
+        if not 1 <= node <= len(self.feature) or self.is_cut(node):
+            raise InvalidInputError(f"node {node} is not a branch node or leaf of this tree")
+
+    def _validate(self) -> None:
+        feature, label = self.feature, self.label
+        if feature.ndim != 1 or feature.shape != label.shape:
+            raise InvalidInputError("feature and label must be one-dimensional and of the same length")
+        if len(feature) == 0 or len(feature) & (len(feature) + 1):
+            raise InvalidInputError(f"feature must have 2**(D+1) - 1 entries, got {len(feature)}")
+        if min(feature.min(), label.min()) < -1:
+            raise InvalidInputError("feature and label must not be below -1")
+        branches, leaves = feature >= 0, label >= 0
+        if (branches & leaves).any():
+            raise InvalidInputError(f"node {np.argmax(branches & leaves) + 1} is a branch node and a leaf")
+        if branches[len(feature) // 2 :].any():
+            raise InvalidInputError("a terminal node has a branching feature")
+        # Only nodes with a branching parent, and all of those, carry a feature or a label.
+        expected = np.concatenate(([True], np.repeat(branches[: len(feature) // 2], 2)))
+        wrong = (branches | leaves) != expected
+        if wrong.any():
+            node = int(np.argmax(wrong)) + 1
+            problem = "needs a feature or a label" if expected[node - 1] else "is below a leaf, so must be cut"
+            raise InvalidInputError(f"node {node} {problem}")
+
+
+def _nodes_below(node: int, levels: int) -> IntArray:
+    """`node` and its descendants down to `levels` below, in heap order of the subtree."""
+    return np.concatenate([np.arange(node << s, (node + 1) << s) for s in range(levels + 1)])
