@@ -31,32 +31,42 @@ class BoundRounding:
     max_leaves : int
     integral : bool
         Whether all weights are integers.
+    scale : float
+        The solver's objective is the value times this.
     """
 
-    def __init__(self, total_weight: float, leaf_price: float, max_leaves: int, integral: bool) -> None:
+    def __init__(
+        self, total_weight: float, leaf_price: float, max_leaves: int, integral: bool, scale: float = 1.0
+    ) -> None:
         self.total_weight = total_weight
         self.leaf_price = leaf_price
         self.max_leaves = max_leaves
         self.integral = integral
-        self.noise = max(SOLVER_NOISE, SOLVER_NOISE_RELATIVE * total_weight)
+        self.scale = scale
+        self.noise = max(SOLVER_NOISE / scale, SOLVER_NOISE_RELATIVE * total_weight)
         slack = PROOF_TOLERANCE * total_weight
         self._slack = slack if integral else max(slack, 2 * self.noise)
 
-    def __call__(self, bound: float) -> float:
-        """A valid bound from a solver's bound (an upper one; infinite ones become the trivial bound)."""
-        trivial = self.total_weight - self.leaf_price
-        if not bound < trivial:
-            return trivial
+    @property
+    def trivial(self) -> float:
+        """The bound that needs no solver: one leaf that is always right."""
+        return self.total_weight - self.leaf_price
+
+    def valid(self, solver_bound: float) -> float:
+        """A valid bound on the value of every tree, from what a solver reports (infinite included)."""
+        bound = solver_bound / self.scale
+        if not bound < self.trivial:
+            return self.trivial
         if not self.integral:
-            return min(bound + self.noise, trivial)
+            return min(bound + self.noise, self.trivial)
         return max(
             math.floor(bound + self.noise + self.leaf_price * leaves) - self.leaf_price * leaves
             for leaves in range(1, self.max_leaves + 1)
         )
 
-    def proves(self, bound: float, value: float) -> bool:
-        """Whether a solver's bound proves that no tree is worth more than `value`, up to `PROOF_TOLERANCE`.
+    def proves(self, valid_bound: float, value: float) -> bool:
+        """Whether a valid bound proves that no tree is worth more than `value`, up to `PROOF_TOLERANCE`.
 
         With real weights the solver's noise adds to the tolerance.
         """
-        return self(bound) <= value + self._slack
+        return valid_bound <= value + self._slack

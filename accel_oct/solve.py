@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -132,7 +131,7 @@ class TreeSearch:
         self.config = config
         self.backend_name = backend
         self.options = options
-        self.rounding = BoundRounding(dataset.total_weight, self.leaf_price, 2**max_depth, dataset.integral)
+        self.rounding = self._rounding(scale=1.0)
         self._progress = progress
         self._began = began
         self._history: list[HistoryRow] = []
@@ -141,7 +140,7 @@ class TreeSearch:
         self.cache = SubtreeCache(solver, config.cache_memory_limit)
         root = DecisionTree.leaf(int(dataset.class_weights().argmax()), max_depth)
         self.incumbent = Incumbent(self.dataset, self.leaf_price, root)
-        self.bound = self.rounding(math.inf)
+        self.bound = self.rounding.trivial
 
     def run(self) -> Result:
         backend = create_backend(self.backend_name)  # fails before any work is done
@@ -150,7 +149,7 @@ class TreeSearch:
             self.bound = self.incumbent.value
             return self._result("optimal", nodes=0, decided_by="a single leaf")
         self._warm_start()
-        if self._is_proven(self.bound):
+        if self._is_proven:
             return self._result("optimal", nodes=0, decided_by="warm start")
         return self._branch_and_cut(backend)
 
@@ -174,9 +173,8 @@ class TreeSearch:
     def _branch_and_cut(self, backend: Backend) -> Result:
         config = self.config
         master = Master(self.dataset, self.max_depth, self.leaf_price, integral_predictions=config.benders.strengthened)
-        handler = TreeHandler(
-            master, self._components(master, backend), self.incumbent, self._is_proven, self._on_point
-        )
+        self.rounding = self._rounding(master.scale)
+        handler = TreeHandler(master, self._components(master, backend), self.incumbent, self._tighten)
         backend.load(master.model)
         if backend.capabilities.start:
             backend.set_start(master.lift(self.incumbent.tree))
@@ -229,7 +227,7 @@ class TreeSearch:
         self.stats["subtree_cache"] = self.cache.statistics()
 
     def _conclude(self, solved: MipResult) -> Result:
-        if self._is_proven(self.bound):
+        if self._is_proven:
             return self._result("optimal", solved.nodes, decided_by="branch and cut")
         status: Status = {
             Termination.TIME_LIMIT: "time_limit",
@@ -249,15 +247,19 @@ class TreeSearch:
         """Of the incumbent, from the leaf penalty as it was given rather than as it was rounded."""
         return self.incumbent.score / self.original.total_weight - self.leaf_penalty * self.incumbent.tree.n_leaves
 
-    def _is_proven(self, bound: float) -> bool:
-        return self.rounding.proves(bound, self.incumbent.value)
+    def _rounding(self, scale: float) -> BoundRounding:
+        dataset = self.original
+        return BoundRounding(dataset.total_weight, self.leaf_price, 2**self.max_depth, dataset.integral, scale)
 
-    def _tighten(self, bound: float) -> None:
-        self.bound = min(self.bound, self.rounding(bound))
+    @property
+    def _is_proven(self) -> bool:
+        return self.rounding.proves(self.bound, self.incumbent.value)
+
+    def _tighten(self, solver_bound: float) -> bool:
+        """Take what the solver proved; whether that proves the incumbent."""
+        self.bound = min(self.bound, self.rounding.valid(solver_bound))
         self._record()
-
-    def _on_point(self, bound: float) -> None:
-        self._tighten(bound)
+        return self._is_proven
 
     def _record(self) -> None:
         objective = self._objective

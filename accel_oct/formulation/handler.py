@@ -34,10 +34,8 @@ class TreeHandler:
     master : Master
     components : sequence of Component
     incumbent : Incumbent
-    is_proven : callable (bound) -> bool
-        Whether a bound already proves the incumbent; the solve is stopped then.
-    on_point : callable (bound), optional
-        Called with every bound that the solver reports, for progress.
+    on_bound : callable (bound) -> bool
+        Told of every bound that the solver reports; whether it proves the incumbent, so that the solve may end.
     """
 
     def __init__(
@@ -45,16 +43,14 @@ class TreeHandler:
         master: Master,
         components: Sequence[Component],
         incumbent: Incumbent,
-        is_proven: Callable[[float], bool],
-        on_point: Callable[[float], None] | None = None,
+        on_bound: Callable[[float], bool],
     ) -> None:
         self.master = master
         self.components = tuple(components)
         self.incumbent = incumbent
         self.statistics = {component.name: ComponentStatistics() for component in components}
         self.lift_seconds = 0.0
-        self._is_proven = is_proven
-        self._on_point = on_point
+        self._on_bound = on_bound
         own = Needs([Event.CANDIDATE], injects=True)
         self._needs = reduce(lambda needs, component: needs | component.needs, components, own)
         self._injected_value = incumbent.value
@@ -71,9 +67,7 @@ class TreeHandler:
         for component in self.components:
             if point.event in component.needs.events:
                 cuts += self._ask(component, seen)
-        if self._on_point is not None:
-            self._on_point(point.bound)
-        return Reply(tuple(cuts), self._solutions(), stop=self._is_proven(point.bound))
+        return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
 
     def _ask(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
         statistics = self.statistics[component.name]

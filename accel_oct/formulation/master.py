@@ -1,7 +1,7 @@
 """The master problem of BendOCT (section 4 of the paper) as columns and rows.
 
-In units of weight: maximise ``sum_i w_i theta_i - leaf_price * sum_n p_n`` over trees (b, p, w) and scores theta.
-Nothing in the master ties theta to the tree; that is the Benders cuts' work (`accel_oct.cuts`).
+In units of weight, up to a scale: maximise ``sum_i w_i theta_i - leaf_price * sum_n p_n`` over trees (b, p, w) and
+scores theta. Nothing in the master ties theta to the tree; that is the Benders cuts' work (`accel_oct.cuts`).
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ class Master:
         Node n predicts class k.
     theta : ColumnBlock (n_samples,)
         Score of sample i.
+    scale : float
+        The model's objective is the value of the tree times this: 1 for integral weights; real ones are brought to a
+        mean of one, because a solver's tolerances are absolute.
     """
 
     def __init__(
@@ -53,12 +56,13 @@ class Master:
         self.dataset = dataset
         self.leaf_price = leaf_price
         self.topology = Topology(max_depth)
+        self.scale = 1.0 if dataset.integral else dataset.n_samples / dataset.total_weight
         self.model = MipModel(maximise=True)
         n_internal, n_nodes = self.topology.n_internal, self.topology.n_nodes
         self.b = self.model.add_block("b", (n_internal, dataset.n_features), integer=True)
-        self.p = self.model.add_block("p", n_nodes, integer=True, objective=-leaf_price)
+        self.p = self.model.add_block("p", n_nodes, integer=True, objective=-leaf_price * self.scale)
         self.w = self.model.add_block("w", (n_nodes, dataset.n_classes), integer=integral_predictions)
-        self.theta = self.model.add_block("theta", dataset.n_samples, objective=dataset.weights)
+        self.theta = self.model.add_block("theta", dataset.n_samples, objective=dataset.weights * self.scale)
         self._lifts: list[Lift] = []
         self._add_tree_rows()
 
