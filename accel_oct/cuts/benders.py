@@ -97,10 +97,11 @@ def path_rows(master: Master, samples: IntArray, leaf: int, *, strengthened: boo
         parts.append(np.ones_like(X))
         nodes.append(leaf)
     n_features = dataset.n_features
-    weight = np.ones(len(nodes) * n_features)
+    weight = None
     predicting = np.append(ancestors, leaf)
     predicting_weight = np.ones(predicting.size)
     if strengthened:
+        weight = np.ones(len(nodes) * n_features)
         weight[-n_features:] = 0.5  # a terminal leaf is not among `nodes`, so the parent is last
         predicting = np.append(predicting, leaf ^ 1)
         predicting_weight = np.append(predicting_weight, 0.5)
@@ -163,7 +164,7 @@ def _cut_rows(master: Master, samples: IntArray, inside: BoolArray) -> Rows:
         samples,
         mask=mask.reshape(samples.size, -1),
         b_columns=master.b.index.ravel(),
-        b_weight=np.ones(master.b.size),
+        b_weight=None,
         w_nodes=np.broadcast_to(topology.nodes, inside.shape),
         w_weight=inside.astype(np.float64),
     )
@@ -175,26 +176,33 @@ def _assembled(
     *,
     mask: BoolArray,
     b_columns: IntArray,
-    b_weight: FloatArray,
+    b_weight: FloatArray | None,
     w_nodes: IntArray,
     w_weight: FloatArray,
 ) -> Rows:
-    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0`` with b where `mask` holds, w where it has weight."""
-    n_rows = samples.size
-    used = w_weight > 0
-    keep = np.concatenate([mask, used, np.ones((n_rows, 1), dtype=bool)], axis=1)
-    columns = np.concatenate(
-        [
-            np.broadcast_to(b_columns, mask.shape),
-            master.w.index[w_nodes - 1, master.dataset.y[samples][:, None]],
-            master.theta.index[samples][:, None],
-        ],
-        axis=1,
-    )
-    values = np.concatenate(
-        [np.broadcast_to(-b_weight, mask.shape), -w_weight, np.ones((n_rows, 1))],
-        axis=1,
-    )
+    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``, with b where `mask` holds and w where it has weight.
+
+    `b_columns` rise, so that the columns of every row do: what takes the rows need not look for duplicates.
+    """
+    n_rows, tail = samples.size, w_weight > 0
+    entry = np.flatnonzero(mask)  # row by row, so columns rise within each row
+    from_b = np.count_nonzero(mask, axis=1)
+    from_w = np.count_nonzero(tail, axis=1)
     starts = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(keep.sum(axis=1), out=starts[1:])
-    return Rows(starts, columns[keep], values[keep], np.full(n_rows, -np.inf), np.zeros(n_rows))
+    np.cumsum(from_b + from_w + 1, out=starts[1:])
+    columns = np.empty(starts[-1], dtype=np.int64)
+    values = np.full(starts[-1], -1.0)
+    # b entries of row r stand `sum of the earlier rows' tails` places further back than in `entry`.
+    place = np.arange(entry.size) + np.repeat(starts[:-1] - (np.cumsum(from_b) - from_b), from_b)
+    position = entry % mask.shape[1] if entry.size else entry
+    columns[place] = b_columns[position]
+    if b_weight is not None:
+        values[place] = -b_weight[position]
+    w_columns = master.w.index[w_nodes - 1, master.dataset.y[samples][:, None]]
+    row, which = np.nonzero(tail)
+    place = (starts[:-1] + from_b)[row] + np.arange(row.size) - np.repeat(np.cumsum(from_w) - from_w, from_w)
+    columns[place] = w_columns[row, which]
+    values[place] = -w_weight[row, which]
+    columns[starts[1:] - 1] = master.theta.index[samples]
+    values[starts[1:] - 1] = 1.0
+    return Rows(starts, columns, values, np.full(n_rows, -np.inf), np.zeros(n_rows))
