@@ -1,9 +1,11 @@
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 """Compiled counting: pairwise class counts of a list of entries, for every pair of features.
 
-A table has shape (channels, F, P): entry (k, b, c) is the weight of the listed samples of channel k with b = c = 1. Integer
-weights are counted with bit operations, one word of samples and one lane per feature c at a time; real weights are
-added up row by row. Only the lanes from `first_lane` on are filled.
+A table has shape (channels, blocks, F, L), with the second feature c split into a block and one of L lanes: entry
+(k, c // L, b, c % L) is the weight of the listed samples of channel k with b = c = 1. The passes run through all b for
+one block, so that is what lies together in memory. Integer weights are counted with bit operations, one word of
+samples and one lane per feature c at a time; real weights are added up row by row. Only the blocks from `first_lane` on
+are filled.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ def _count_pairs(members, size, entries, channel, plane, marked, numbers, words,
 def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane):
     """Counts by bit operations, one run of entries of equal channel and weight bit after the other."""
     limit = words.shape[0] * words.itemsize * 8
-    untouched = 0
-    start = 0
+    # Plain zeros would be literal types, and each helper be compiled once more for them.
+    untouched, start = np.int64(0), np.int64(0)
     while start < size:
-        k, bit = channel[members[start]], plane[members[start]]
+        k, bit = np.int64(channel[members[start]]), np.int64(plane[members[start]])
         stop = start + 1
         while stop < size and stop - start < limit and channel[members[stop]] == k and plane[members[stop]] == bit:
             stop += 1
@@ -59,10 +61,10 @@ def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, tab
 
 @kernel
 def _clear(table, first, last, first_lane):
+    lanes = table.shape[3]
     for k in range(first, last):
-        for b in range(table.shape[1]):
-            for c in range(first_lane, table.shape[2]):
-                table[k, b, c] = 0
+        for block in range(first_lane // lanes, table.shape[1]):
+            table[k, block] = 0
 
 
 @kernel
@@ -96,16 +98,17 @@ def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh):
 
     popcount(x ^ m) - popcount(m), with m the marked samples, is the number of unmarked minus marked samples in x.
     """
-    _, n_features, width = table.shape
-    lanes = 64 // table.itemsize
-    for c in range(first_lane, width, lanes):
+    _, blocks, n_features, lanes = table.shape
+    width = blocks * lanes
+    for block in range(first_lane // lanes, blocks):
+        c = block * lanes
         for b in range(n_features):
             total = fill(table, -offset)
             for word in range(n_words):
                 both = load(words, word * width + c) & spread(words, word * width + b)
                 total = total + as_dtype(popcount(both ^ spread(masks, word)), table)
             total = shifted(total, bit)
-            place = (k * n_features + b) * width + c
+            place = ((k * blocks + block) * n_features + b) * lanes
             if fresh:
                 store(table, place, total)
             else:
@@ -115,23 +118,23 @@ def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh):
 @kernel
 def _sum_pairs(members, size, entries, channel, numbers, table, first_lane):
     """Sums of real weights: each row adds its numbers to the table rows of its ones."""
-    _, n_features, width = table.shape
-    _clear(table, 0, table.shape[0], first_lane)
-    lanes = 64 // table.itemsize
+    channels, blocks, n_features, lanes = table.shape
+    width = blocks * lanes
+    _clear(table, np.int64(0), channels, first_lane)
     for position in range(size):
         entry = members[position]
         k = channel[entry]
         for b in range(n_features):
             if entries[entry, b]:
-                for c in range(first_lane, width, lanes):
-                    place = (k * n_features + b) * width + c
-                    store(table, place, load(table, place) + load(numbers, entry * width + c))
+                for block in range(first_lane // lanes, blocks):
+                    place = ((k * blocks + block) * n_features + b) * lanes
+                    store(table, place, load(table, place) + load(numbers, entry * width + block * lanes))
 
 
 @kernel
 def select(members, size, entries, feature, chosen):
     """Those of the listed entries that have the feature; returns how many."""
-    found = 0
+    found = np.int64(0)
     for position in range(size):
         entry = members[position]
         chosen[found] = entry

@@ -7,19 +7,16 @@ at module level, so numba is only loaded when a compiled engine is really used.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def kernel(function: Function) -> Function:
-    """Compile ahead of the loop, keep the machine code on disk, release the GIL."""
-    compiled: Function = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile at the first call, keep the machine code on disk, release the GIL while it runs."""
+    return njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -30,7 +30,7 @@ class Lanes(types.Type):  # type: ignore[misc]
         super().__init__(name=f"Lanes({dtype}, {self.count})")
 
 
-@register_model(Lanes)  # type: ignore[untyped-decorator]
+@register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, lanes: Lanes) -> None:
         super().__init__(manager, lanes, _vector_type(lanes))

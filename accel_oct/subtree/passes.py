@@ -10,6 +10,8 @@ d - x the best is max(|d|, |2x - d|), so the largest and the smallest x over b a
 
 from __future__ import annotations
 
+import numpy as np
+
 from accel_oct.subtree.jit import kernel
 from accel_oct.subtree.lanes import fill, least, load, most, spread, store
 
@@ -33,7 +35,7 @@ def pass_signed(table, single, total, one_leaf, two_leaves, n_features, first_la
     for c in range(first_lane, width, lanes):
         most1 = least1 = most0 = least0 = zero
         for b in range(n_features):
-            x = load(table, b * width + c)
+            x = load(table, c * n_features + b * lanes)
             z = spread(single, b) - x
             most1, least1 = most(most1, x), least(least1, x)
             most0, least0 = most(most0, z), least(least0, z)
@@ -55,7 +57,7 @@ def pass_signed_pair(all_, with_f, with_g, both, singles, totals, one_leaf, two_
         m0 = m1 = m2 = m3 = m4 = m5 = m6 = m7 = zero
         l0 = l1 = l2 = l3 = l4 = l5 = l6 = l7 = zero
         for b in range(n_features):
-            place = b * width + c
+            place = c * n_features + b * lanes
             x3, f, g = load(both, place), load(with_f, place), load(with_g, place)
             x2, x1 = f - x3, g - x3
             x0 = load(all_, place) - f - x1
@@ -95,7 +97,7 @@ def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_
         for b in range(n_features):
             c11 = c10 = c01 = c00 = zero
             for k in range(channels):
-                x = load(table, (k * n_features + b) * width + c)
+                x = load(table, (k * width + c) * n_features + b * lanes)
                 at_c, at_b = load(single, k * width + c), spread(single, k * width + b)
                 x10, x01 = at_c - x, at_b - x
                 c11, c10, c01 = most(c11, x), most(c10, x10), most(c01, x01)
@@ -130,7 +132,7 @@ def fold_over_lanes(one_leaf, two_leaves, side0, side1, scores, place, scratch, 
     for h in range(3):
         for c in range(first_lane, width):
             scratch[h * width + c] = 0
-    fold(one_leaf, two_leaves, side0, side1, scratch, 0, first_lane)
+    fold(one_leaf, two_leaves, side0, side1, scratch, np.int64(0), first_lane)
     for h in range(3):
         best = scores[place + h * width]
         for c in range(first_lane, width):

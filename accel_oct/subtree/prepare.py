@@ -1,9 +1,9 @@
 """Reduce a data set to what decides its optimal trees, laid out for the counting kernels.
 
-Rows that agree in every feature and in the class become one weighted row. Constant columns go, of equal or complementary
-columns the one with the smallest index stays, each column is flipped so that its ones are the minority, and
-columns are sorted by how many ones they have: counts are taken inside intersections of one-sides, and the
-outer loops run over the sparse columns.
+Rows that agree in every feature and in the class become one weighted row. Constant columns go, of equal or
+complementary columns the one with the smallest index stays, each column is flipped so that its ones are the minority,
+and columns are sorted by how many ones they have: counts are taken inside intersections of one-sides, and the outer
+loops run over the sparse columns.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Reduced:
         Remaining columns, flipped where `flipped` says so.
     y, weights : arrays (n,)
         Class index and (positive) weight of each row.
-    point : int64 array (n,)
-        Rows with equal features share a point number.
+    row_ceiling : float array (n,)
+        Per row its share of the equivalent-point bound: summed over samples S it is E(S). The majority weight of a
+        point (rows with equal features) is credited to its first row, so any union of points sums up exactly.
     n_classes : int
     feature : int64 array (F,)
         Index of each column in the original data.
@@ -44,7 +45,7 @@ class Reduced:
     X: NDArray[np.uint8]
     y: Ints
     weights: Floats
-    point: Ints
+    row_ceiling: Floats
     n_classes: int
     feature: Ints
     flipped: NDArray[np.bool_]
@@ -74,24 +75,16 @@ class Reduced:
         """Weight of each class."""
         return np.bincount(self.y, self.weights, self.n_classes).astype(np.float64)
 
-    @cached_property
-    def row_ceiling(self) -> Floats:
-        """Per row its share of the equivalent-point bound: summed over samples S it is E(S).
-
-        The majority weight of a point is credited to its first row, so any union of points sums up exactly.
-        """
-        n_points = int(self.point.max()) + 1 if self.point.size else 0
-        totals = np.zeros((n_points, self.n_classes))
-        np.add.at(totals, (self.point, self.y), self.weights)
-        ceiling = np.zeros(self.n_samples)
-        _, first = np.unique(self.point, return_index=True)
-        ceiling[first] = totals.max(axis=1)
-        return ceiling
-
     def restricted(self, rows: NDArray[Any]) -> Reduced:
-        """The same for some of the rows, with the columns reduced again."""
+        """The same for some of the rows (those that satisfy a path), with the columns reduced again."""
         return _reduce_columns(
-            self.X[rows], self.y[rows], self.weights[rows], self.point[rows], self.n_classes, self.feature, self.flipped
+            self.X[rows],
+            self.y[rows],
+            self.weights[rows],
+            self.row_ceiling[rows],
+            self.n_classes,
+            self.feature,
+            self.flipped,
         )
 
 
@@ -115,10 +108,14 @@ def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) 
         new_row[1:] = new_point[1:] | (y[order[1:]] != y[order[:-1]])
     starts = np.flatnonzero(new_row)
     merged = np.add.reduceat(weights[order], starts) if n_samples else weights
-    point = np.cumsum(new_point)[starts] - 1
+    first = np.flatnonzero(new_point[starts])
+    ceiling = np.zeros(starts.size)
+    if n_samples:
+        # Rows of one point differ in the class, so the majority weight is the largest merged weight.
+        ceiling[first] = np.maximum.reduceat(merged, first)
     rows = order[starts]
     return _reduce_columns(
-        X[rows].astype(np.uint8), y[rows], merged, point, n_classes, np.arange(n_features), np.zeros(n_features, bool)
+        X[rows].astype(np.uint8), y[rows], merged, ceiling, n_classes, np.arange(n_features), np.zeros(n_features, bool)
     )
 
 
@@ -126,7 +123,7 @@ def _reduce_columns(
     X: NDArray[np.uint8],
     y: Ints,
     weights: Floats,
-    point: Ints,
+    ceiling: Floats,
     n_classes: int,
     feature: Ints,
     flipped: NDArray[np.bool_],
@@ -156,7 +153,7 @@ def _reduce_columns(
         np.ascontiguousarray(X[:, chosen] ^ flip.astype(np.uint8)),
         y,
         weights,
-        point,
+        ceiling,
         n_classes,
         feature[chosen],
         flipped[chosen] ^ flip,
@@ -167,8 +164,8 @@ def _reduce_columns(
 class Layout:
     """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.
 
-    A *channel* is a table of counts: one signed table for two classes, else one per class. With real weights there are no
-    bits: one entry per row, and `numbers` holds the signed weight times the features.
+    A *channel* is a table of counts: one signed table for two classes, else one per class. With real weights there are
+    no bits: one entry per row, and `numbers` holds the signed weight times the features.
     """
 
     entries: NDArray[np.uint8]  # (E, P)
@@ -181,6 +178,12 @@ class Layout:
     n_features: int
     width: int  # P
     dtype: Any
+
+    @property
+    def table_shape(self) -> tuple[int, int, int, int]:
+        """Shape of a table of pair counts, see `counts`."""
+        lanes = VECTOR_BYTES // self.dtype.itemsize
+        return self.n_channels, self.width // lanes, self.n_features, lanes
 
     @property
     def word_dtype(self) -> Any:
@@ -203,10 +206,10 @@ def layout(data: Reduced) -> Layout:
     plane_parts: list[Ints] = []
     if bits:
         whole = weights.astype(np.int64)
-        for plane in range(max(1, heaviest.bit_length())):
-            rows = np.flatnonzero((whole >> plane) & 1)
+        for bit in range(max(1, heaviest.bit_length())):
+            rows = np.flatnonzero((whole >> bit) & 1)
             row_parts.append(rows)
-            plane_parts.append(np.full(rows.size, plane))
+            plane_parts.append(np.full(rows.size, bit))
         row = np.concatenate(row_parts)
         plane = np.concatenate(plane_parts)
         amount = np.exp2(plane)

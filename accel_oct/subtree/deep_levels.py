@@ -1,0 +1,157 @@
+"""Levels three and four of the profile computation: drives the kernels of `levels` over all features, on threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.subtree.profiles import PairLevel
+from accel_oct.subtree.stopping import Stopper
+from accel_oct.subtree.workspace import SHARED_SWEEP, Workspace
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class DeepLevels:
+    """Profiles of all sides of every feature (level three) and of every pair of features (level four), compiled.
+
+    Parameters
+    ----------
+    pairs : PairLevel
+        Level two of the same data.
+    keep_tables : bool
+        Keep the tables of every feature: level four needs them, F**2 * P counters per channel.
+    """
+
+    def __init__(self, pairs: PairLevel, keep_tables: bool, threads: int = 1) -> None:
+        self.pairs = pairs
+        spread = pairs.layout
+        F = pairs.n_features
+        self._threads = max(1, threads)
+        self._keep = keep_tables
+        self._tables: Array = np.zeros((F if keep_tables else 0, *spread.table_shape), dtype=spread.dtype)
+        self.side_profiles: Floats = np.zeros((F, 2, 4))
+        self._splits: Array = np.zeros((F if keep_tables else 0, 4, spread.width), dtype=spread.dtype)
+        self.pair_scores: Array = np.zeros(0, dtype=spread.dtype)
+
+    @staticmethod
+    def table_bytes(pairs: PairLevel) -> int:
+        """Memory that `keep_tables` takes."""
+        return pairs.n_features * int(pairs.blocked.nbytes)
+
+    def level_three(self, stopper: Stopper) -> bool:
+        """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
+        from accel_oct.subtree import levels
+
+        pairs, spread = self.pairs, self.pairs.layout
+        F, width = pairs.n_features, spread.width
+
+        def run(work: Workspace, scores: Array, f: int) -> None:
+            with_f, rest = work.tables[0], work.tables[1]
+            if self._keep:
+                with_f = self._tables[f]
+            levels.level_three(
+                f, pairs.data.signed, pairs.members, *work.counting(spread), work.chosen[0],
+                pairs.blocked, pairs.single, pairs.totals, with_f, rest, *work.passing(), scores, self._splits,
+            )  # fmt: skip
+
+        scores, done = self._parallel(run, 1, 6 * width, stopper)
+        split = scores.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
+        self.side_profiles[:, :, 0] = pairs.side_profiles[:, :, 0]
+        self.side_profiles[:, :, 1:] = split
+        np.maximum.accumulate(self.side_profiles, axis=-1, out=self.side_profiles)
+        return done
+
+    def level_four(self, stopper: Stopper, wanted: NDArray[np.bool_] | None = None) -> bool:
+        """Fill `pair_scores`: depth two on the four sides of each (wanted) pair. False when stopped.
+
+        `wanted` (F, F) marks pairs f < g; without it all pairs are served, each triple of features once.
+        """
+        from accel_oct.subtree import levels
+
+        pairs, spread = self.pairs, self.pairs.layout
+        F, width = pairs.n_features, spread.width
+        symmetric = wanted is None
+        want = np.ones((F, F), dtype=bool) if wanted is None else wanted
+
+        def run(work: Workspace, scores: Array, f: int) -> None:
+            levels.level_four(
+                f, min(SHARED_SWEEP, F - f), pairs.data.signed, want,
+                pairs.members, *work.counting(spread), work.chosen, work.chosen2,
+                pairs.blocked, pairs.single, pairs.totals, self._tables, work.tables[0], work.tables[1],
+                *work.passing(), scores, symmetric,
+            )  # fmt: skip
+
+        scores, done = self._parallel(run, SHARED_SWEEP, F * 12 * width, stopper)
+        self.pair_scores = scores.reshape(F, 2, 2, 3, width)[..., :F]
+        return done
+
+    def _parallel(self, run: Any, stride: int, size: int, stopper: Stopper) -> tuple[Array, bool]:
+        """Call `run` for every feature (every `stride`-th) on the threads; results are joined by maximum."""
+        F, spread = self.pairs.n_features, self.pairs.layout
+        queue = iter(range(0, F, stride))
+
+        def worker() -> tuple[Array, bool]:
+            work = Workspace(spread, 2)
+            scores: Array = np.zeros(size, dtype=spread.dtype)
+            for f in queue:
+                if stopper():
+                    return scores, False
+                run(work, scores, f)
+            return scores, True
+
+        if self._threads == 1 or F < 8:
+            return worker()
+        with ThreadPoolExecutor(self._threads) as pool:
+            results = [future.result() for future in [pool.submit(worker) for _ in range(self._threads)]]
+        scores = results[0][0]
+        for other, _ in results[1:]:
+            np.maximum(scores, other, out=scores)
+        return scores, all(done for _, done in results)
+
+    def pair_leaves(self) -> Floats:
+        """Scores (F, 2, F, 2) of the sides of all pairs as one leaf: feature, side, feature, side."""
+        pairs = self.pairs
+        single = pairs.single[:, : pairs.n_features].astype(np.float64)
+        table = pairs.table.astype(np.float64)
+        totals = pairs.totals.astype(np.float64)[:, None, None]
+        result = np.zeros((pairs.n_features, 2, pairs.n_features, 2))
+        for a, b in np.ndindex(2, 2):
+            counts = table
+            if not b:
+                counts = single[:, :, None] - counts
+            if not a:
+                whole = single[:, None, :] if b else totals - single[:, None, :]
+                counts = whole - counts
+            result[:, a, :, b] = np.abs(counts[0]) if pairs.data.signed else counts.max(axis=0)
+        return result
+
+    def pair_splits(self) -> Floats:
+        """Scores (F, 2, F, 2) of the sides of all pairs with at most two leaves; needs level three with tables."""
+        F = self.pairs.n_features
+        return np.maximum(self.pair_leaves(), _mirrored(self._splits[:, :, :F].reshape(F, 2, 2, F)))
+
+    def pair_profiles(self) -> Floats:
+        """Profiles (F, 2, F, 2, 4) of depth two on the sides of all pairs: feature, side, feature, side, leaves."""
+        result = np.zeros((*([self.pairs.n_features, 2] * 2), 4))
+        result[..., 0] = self.pair_leaves()
+        for h in range(3 if self.pair_scores.size else 0):
+            result[..., h + 1] = _mirrored(self.pair_scores[:, :, :, h])
+        np.maximum.accumulate(result, axis=-1, out=result)
+        return result
+
+
+def _mirrored(upper: Array) -> Floats:
+    """From (f, side, side, g), known for f < g, to (f, side, g, side) for all pairs."""
+    F = upper.shape[0]
+    above = np.triu(np.ones((F, F), dtype=bool), 1)
+    result = np.zeros((F, 2, F, 2))
+    for a, b in np.ndindex(2, 2):
+        part = np.where(above, upper[:, a, b], 0).astype(np.float64)
+        result[:, a, :, b] += part
+        result[:, b, :, a] += part.T
+    return result

@@ -1,0 +1,99 @@
+"""Trees deeper than four, or too wide for tables: root features one by one for one leaf price."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.subtree.deep_levels import DeepLevels
+from accel_oct.subtree.heap import split_on
+from accel_oct.subtree.profiles import PairLevel
+
+if TYPE_CHECKING:
+    from accel_oct.subtree.search import Outcome, PriceSearch
+
+Floats = NDArray[np.float64]
+
+
+class RootSearch:
+    """Best-first over root features with a bound for each of their sides.
+
+    A side starts with max(V_2, E - 4 * price) and is tightened by similar support, V(S) <= V(S') + W(S - S'), whenever
+    another side is known. A side is only searched for values that can still beat the incumbent, given the bound of the
+    other side.
+    """
+
+    def __init__(self, search: PriceSearch, pairs: PairLevel, deep: DeepLevels | None, depth: int) -> None:
+        self._search = search
+        self._pairs = pairs
+        self._depth = depth
+        data = pairs.data
+        self._X = data.X.astype(np.float64)
+        ceiling = _both_sides(data.row_ceiling, self._X)
+        self._weights = _both_sides(data.weights, self._X)
+        numbers = np.asarray(pairs.units.from_score(ceiling, self._weights), dtype=np.float64)
+        price = search.price
+        if deep is None:
+            shallow = pairs.side_profiles - price * np.arange(1, 3)
+            self._upper = np.maximum(shallow.max(axis=-1), numbers - 3 * price)
+        else:
+            shallow = deep.side_profiles - price * np.arange(1, 5)
+            self._upper = np.maximum(shallow.max(axis=-1), numbers - 4 * price)
+
+    def run(self, best: Outcome, target: float, top: bool) -> Outcome:
+        """Open roots until the best bound left does not beat the incumbent or the target."""
+        search = self._search
+        closed = np.zeros(self._pairs.n_features, dtype=bool)
+        before = best.upper
+        while True:
+            bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
+            f = int(np.argmax(bounds))
+            best.upper = max(best.value, min(before, float(bounds[f])))
+            search._publish(best, top)
+            if best.upper <= max(best.value, target) or search.stopper():
+                return best
+            search.stats["roots"] += 1
+            found = self._open(f, max(best.value, target))
+            if found is not None and found.value > best.value:
+                found.upper = best.upper
+                best = found
+            if search.stopper():
+                bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
+                best.upper = max(best.value, min(best.upper, float(bounds.max())))
+                return best
+            closed[f] = True
+
+    def _open(self, f: int, threshold: float) -> Outcome | None:
+        """Search both sides of a root; None when the root is proven not to beat the threshold."""
+        from accel_oct.subtree.search import Outcome
+
+        data, search = self._pairs.data, self._search
+        sides: list[Outcome | None] = [None, None]
+        # The lighter side first: it is cheaper, and its result may already close the root.
+        order = np.argsort(self._weights[f])
+        for side in (int(order[0]), int(order[1])):
+            child = data.restricted(data.X[:, f] == side)
+            outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
+            self._upper[f, side] = min(self._upper[f, side], outcome.upper)
+            self._tighten(f, side)
+            sides[side] = outcome
+            if self._upper[f].sum() <= threshold:
+                return None
+        zero, one = sides
+        assert zero is not None and one is not None
+        value = zero.value + one.value
+        return Outcome(value, value, lambda: split_on(data, f, zero.tree(), one.tree()))
+
+    def _tighten(self, f: int, side: int) -> None:
+        data, units = self._pairs.data, self._pairs.units
+        extra = _both_sides(data.weights * (data.X[:, f] != side), self._X)
+        known = units.to_score(self._upper[f, side], self._weights[f, side])
+        np.minimum(self._upper, units.from_score(known + extra, self._weights), out=self._upper)
+
+
+def _both_sides(amounts: Floats, X: Floats) -> Floats:
+    """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
+    one = amounts @ X
+    return np.stack([amounts.sum() - one, one], axis=1)

@@ -1,0 +1,119 @@
+"""Frontiers of deep trees: root features one by one, with bounds that say which can still matter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.subtree.deep_levels import DeepLevels
+from accel_oct.subtree.heap import TreeArrays, split_on
+from accel_oct.subtree.profiles import PairLevel, convolve
+
+if TYPE_CHECKING:
+    from accel_oct.subtree.frontier import Profile, ProfileSolver
+
+Floats = NDArray[np.float64]
+
+
+class RootFrontier:
+    """Profile of depth d from the profiles of depth d - 1 of both sides of every root feature.
+
+    Every feature has an upper profile for each side: exact for few leaves (the depth-two profiles of level three), the
+    equivalent-point bound for many, and what similar sides that are known already allow: V(S) <= V(S') + W(S - S').
+    Features that cannot improve any number of leaves are never opened.
+    """
+
+    def __init__(self, solver: ProfileSolver, pairs: PairLevel, depth: int) -> None:
+        self._solver = solver
+        self._pairs = pairs
+        self._depth = depth
+        data = pairs.data
+        self._F = pairs.n_features
+        half = 2 ** (depth - 1)
+        X = data.X.astype(np.float64)
+        weight_one = data.weights @ X
+        self._weights = np.stack([data.total_weight - weight_one, weight_one], axis=1)
+        ceiling = data.row_ceiling
+        ceiling_one = ceiling @ X
+        ceilings = np.stack([ceiling.sum() - ceiling_one, ceiling_one], axis=1)
+        self._upper = np.repeat(self._number(ceilings)[:, :, None], half, axis=2)
+        self._X = X
+        from accel_oct.subtree import engine
+
+        if engine.numba_available():
+            deep = DeepLevels(pairs, False, solver.threads)
+            if deep.level_three(solver.stopper):
+                # Depth two is exact up to three leaves: four leaves may form a chain of depth three.
+                self._upper[:, :, :3] = deep.side_profiles[:, :, :3]
+        self._done = np.zeros(self._F, dtype=bool)
+        self.lower = np.concatenate([pairs.profile, np.full(2**depth - 4, pairs.profile[-1])])
+        self._choice: list[int] = [-1] * (2**depth)
+
+    def _number(self, scores: Floats) -> Floats:
+        return np.asarray(self._pairs.units.from_score(scores, self._weights), dtype=np.float64)
+
+    def run(self) -> Profile:
+        """Open root features, the most promising first, until none can improve anything or time is up."""
+        from accel_oct.subtree.frontier import Profile
+
+        potential = convolve(self._upper[:, 0], self._upper[:, 1])
+        while True:
+            gain = np.where(self._done, -np.inf, (potential - self.lower).max(axis=1))
+            f = int(np.argmax(gain))
+            if gain[f] <= 0 or self._solver.stopper():
+                break
+            sides = [self._solve_side(f, side) for side in (0, 1)]
+            split = convolve(sides[0].lower, sides[1].lower)
+            better = split > self.lower
+            self.lower = np.maximum.accumulate(np.maximum(self.lower, split))
+            for h in np.flatnonzero(better):
+                self._choice[int(h)] = f
+            exact = True
+            for side in (0, 1):
+                self._upper[f, side] = np.minimum(self._upper[f, side], sides[side].upper)
+                exact &= sides[side].exact
+                self._tighten(f, side)
+            potential = convolve(self._upper[:, 0], self._upper[:, 1])
+            self._done[f] = exact
+            if self._solver.report is not None:
+                self._solver.report(self.lower, self._bound(potential))
+        return Profile(self.lower, self._bound(potential), self._tree)
+
+    def _solve_side(self, f: int, side: int) -> Profile:
+        data = self._pairs.data
+        return self._solver.solve(data.restricted(data.X[:, f] == side), self._depth - 1)
+
+    def _tighten(self, f: int, side: int) -> None:
+        """Similar support: carry the profile of a known side over to the sides of all other features."""
+        data = self._pairs.data
+        outside = data.weights * (data.X[:, f] != side)
+        extra_one = outside @ self._X
+        extra = np.stack([outside.sum() - extra_one, extra_one], axis=1)
+        known = self._pairs.units.to_score(self._upper[f, side], self._weights[f, side])
+        scores = known[None, None, :] + extra[:, :, None]
+        bound = self._pairs.units.from_score(scores, self._weights[:, :, None])
+        np.minimum(self._upper, bound, out=self._upper)
+
+    def _bound(self, potential: Floats) -> Floats:
+        """Upper profile: the best that any root, known or not, may still reach."""
+        upper = np.maximum(self.lower, np.where(self._done[:, None], -np.inf, potential).max(axis=0))
+        upper[0] = self.lower[0]
+        return np.asarray(np.maximum.accumulate(upper))
+
+    def _tree(self, leaves: int) -> TreeArrays:
+        from accel_oct.subtree.frontier import ProfileSolver, find_split
+
+        goal = self.lower[leaves - 1]
+        if goal == self._pairs.profile[min(leaves, 4) - 1]:
+            return self._pairs.tree(leaves)
+        fewest = int(np.searchsorted(self.lower, goal))
+        f = self._choice[fewest]
+        data = self._pairs.data
+        solver = ProfileSolver(None, self._solver.threads, self._solver.memory_limit)
+        sides = [solver.solve(data.restricted(data.X[:, f] == side), self._depth - 1) for side in (0, 1)]
+        values = np.maximum(convolve(sides[0].lower, sides[1].lower), 0)
+        found = find_split(sides[0].lower[None], sides[1].lower[None], values, fewest + 1)
+        assert found is not None
+        return split_on(data, f, sides[0].tree(found[1]), sides[1].tree(found[2]))

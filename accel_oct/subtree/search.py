@@ -1,0 +1,274 @@
+"""The best tree for one leaf price: exact when finished, a tree and a valid bound at any time.
+
+Levels are computed from the shallow to the deep, and each gives a bound on what the next can add: a tree deeper than d
+has at least d + 2 leaves, so V_{d+1}(S) <= max(V_d(S), E(S) - (d + 2) * price) with E the equivalent-point bound. Up
+to depth four, pairs of features whose bounds do not beat the incumbent are skipped; deeper, root features are opened
+best bound first and each side is searched with the value that it has to beat.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accel_oct.subtree import engine
+from accel_oct.subtree.deep_levels import DeepLevels
+from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT
+from accel_oct.subtree.heap import TreeArrays, leaf_arrays, leaves_of, resized, score_of, split_on
+from accel_oct.subtree.pair_search import PairSearch
+from accel_oct.subtree.prepare import Reduced, reduce_data
+from accel_oct.subtree.profiles import PairLevel, Units
+from accel_oct.subtree.stopping import Stopper
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Outcome:
+    """A known tree's value and a proven bound, in table units; the tree is built on request."""
+
+    value: float
+    upper: float
+    tree: Callable[[], TreeArrays]
+
+
+@dataclass
+class BestTree:
+    """Result of `best_tree`.
+
+    Attributes
+    ----------
+    value, bound : float
+        Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
+    tree : (feature, label)
+        Heap-order arrays for the depth limit.
+    exact : bool
+    seconds : float
+    stats : dict
+        How many sets were looked at on which level.
+    """
+
+    value: float
+    bound: float
+    tree: TreeArrays
+    seconds: float
+    stats: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the tree is proven optimal."""
+        return self.bound <= self.value
+
+
+class PriceSearch:
+    """Best trees of reduced data for one leaf price (in the units of the weights)."""
+
+    def __init__(
+        self,
+        leaf_price: float,
+        signed: bool,
+        stopper: Stopper | None = None,
+        threads: int = 1,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> None:
+        self.units = Units(signed)
+        self.price = self.units.price(leaf_price)
+        self.stopper = stopper or Stopper()
+        self.threads = threads
+        self.memory_limit = memory_limit
+        self.stats = {"pair_levels": 0, "level_three": 0, "level_four": 0, "pairs": 0, "roots": 0}
+        self.report: Callable[[Outcome], None] | None = None
+
+    def search(self, data: Reduced, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
+        """Best tree of depth at most `depth`.
+
+        The result is exact (value equals upper), or proven useless (upper at most `target`), or the search was stopped.
+        """
+        if depth == 0 or data.n_features == 0:
+            return self._leaf(data)
+        pairs = PairLevel(data)
+        self.stats["pair_levels"] += 1
+        best = self._from_profile(pairs, pairs.profile[: 2 ** min(depth, 2)])
+        if depth <= 2:
+            return best
+        ceiling = float(self.units.from_score(data.row_ceiling.sum(), data.total_weight))
+        best.upper = max(best.value, ceiling - 4 * self.price)
+        self._publish(best, top)
+        if best.upper <= max(best.value, target) or self.stopper():
+            return best
+        if not engine.numba_available():
+            return self._deepen(pairs, None, depth, best, target, top)
+        fits = depth == 4 and DeepLevels.table_bytes(pairs) <= self.memory_limit
+        deep = DeepLevels(pairs, fits, self.threads)
+        self.stats["level_three"] += 1
+        if not deep.level_three(self.stopper):
+            return best
+        best = self._three(pairs, deep, best)
+        if depth == 3:
+            best.upper = best.value
+            return best
+        best.upper = max(best.value, ceiling - 5 * self.price)
+        self._publish(best, top)
+        if best.upper <= max(best.value, target) or self.stopper():
+            return best
+        if fits:
+            return self._four(pairs, deep, best, target, top)
+        return self._deepen(pairs, deep, depth, best, target, top)
+
+    def _leaf(self, data: Reduced) -> Outcome:
+        counts = data.class_weights
+        value = float(self.units.from_score(counts.max(), counts.sum())) - self.price
+        return Outcome(value, value, lambda: leaf_arrays(int(np.argmax(counts))))
+
+    def _from_profile(self, pairs: PairLevel, profile: Floats) -> Outcome:
+        values = profile - self.price * np.arange(1, profile.size + 1)
+        leaves = int(np.argmax(values)) + 1
+        value = float(values[leaves - 1])
+        return Outcome(value, value, lambda: pairs.tree(leaves))
+
+    def _side(self, data: Reduced, column: int, side: int) -> Reduced:
+        return data.restricted(data.X[:, column] == side)
+
+    def _three(self, pairs: PairLevel, deep: DeepLevels, best: Outcome) -> Outcome:
+        """Exact best of depth three from the depth-two profiles of all sides."""
+        leaves = np.arange(1, 5)
+        values = (deep.side_profiles - self.price * leaves).max(axis=-1)
+        sums = values.sum(axis=1)
+        column = int(np.argmax(sums))
+        if sums[column] <= best.value:
+            return best
+
+        def tree() -> TreeArrays:
+            sides = [self.search(self._side(pairs.data, column, side), 2).tree() for side in (0, 1)]
+            return split_on(pairs.data, column, sides[0], sides[1])
+
+        return Outcome(float(sums[column]), float(sums[column]), tree)
+
+    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool) -> Outcome:
+        self.stats["level_four"] += 1
+        inner = PairSearch(deep, self.price, self.stopper)
+        while True:
+            if inner.value > best.value:
+                best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner, inner.choice))
+            best.upper = max(best.value, min(best.upper, inner.upper))
+            self._publish(best, top)
+            if self.stopper() or not inner.step(max(best.value, target)):
+                break
+        self.stats["pairs"] += inner.n_pairs
+        return best
+
+    def _pair_tree(self, pairs: PairLevel, inner: PairSearch, choice: tuple[int, int, int]) -> Callable[[], TreeArrays]:
+        """Builder for a root and, per side, the second feature (negative: at most depth two below)."""
+        data = pairs.data
+        column = choice[0]
+
+        def tree() -> TreeArrays:
+            sides = []
+            for side in (0, 1):
+                second = choice[1 + side]
+                child = self._side(data, column, side)
+                if second < 0:
+                    sides.append(self.search(child, 2).tree())
+                    continue
+                rows = data.X[:, column] == side
+                parts = [
+                    self.search(data.restricted(rows & (data.X[:, second] == value)), 2).tree() for value in (0, 1)
+                ]
+                sides.append(split_on(data, second, parts[0], parts[1]))
+            return split_on(data, column, sides[0], sides[1])
+
+        return tree
+
+    def _deepen(
+        self, pairs: PairLevel, deep: DeepLevels | None, depth: int, best: Outcome, target: float, top: bool
+    ) -> Outcome:
+        """Root features one by one, best bound first; sides are searched one level lower."""
+        from accel_oct.subtree.root_search import RootSearch
+
+        if depth > 4:
+            shallow = self.search(pairs.data, depth - 1, target, top=top)
+            ceiling = float(self.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
+            below = max(shallow.value, shallow.upper)
+            best = Outcome(shallow.value, max(below, ceiling - (depth + 1) * self.price), shallow.tree)
+            if best.upper <= max(best.value, target) or self.stopper():
+                return best
+        return RootSearch(self, pairs, deep, depth).run(best, target, top)
+
+    def _publish(self, outcome: Outcome, top: bool) -> None:
+        if top and self.report is not None:
+            self.report(outcome)
+
+
+def best_tree(
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    n_classes: int,
+    max_depth: int,
+    leaf_price: float,
+    *,
+    incumbent: TreeArrays | None = None,
+    deadline: float | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    threads: int = 1,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    on_improvement: Callable[[float, float, float], None] | None = None,
+) -> BestTree:
+    """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
+
+    Parameters
+    ----------
+    X, y, weights, n_classes
+        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
+    leaf_price : float
+        Price of a leaf in the units of the weights, on the same grid.
+    incumbent : (feature, label), optional
+        A known tree in heap order; the result is at least as good.
+    deadline, should_stop
+        When to stop early: a reading of `time.monotonic`, a function asked now and then.
+    on_improvement : callable, optional
+        Called with (seconds, value, bound) whenever either improves.
+    """
+    start = time.monotonic()
+    features = np.asarray(X, dtype=bool)
+    classes, sample_weights = np.asarray(y, np.int64), np.asarray(weights, np.float64)
+
+    def value_of(tree: TreeArrays) -> float:
+        return score_of(tree, features, classes, sample_weights) - leaf_price * leaves_of(tree)
+
+    data = reduce_data(features, classes, sample_weights, int(n_classes))
+    search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
+    units, weight = search.units, data.total_weight
+    known = -np.inf if incumbent is None else value_of(incumbent)
+    if on_improvement is not None:
+        search.report = _reporter(on_improvement, start, lambda number: units.to_score(number, weight), known)
+    outcome = search.search(data, max_depth, float(units.from_score(known, weight)), top=True)
+    tree = resized(outcome.tree(), max_depth)
+    value = value_of(tree)
+    if incumbent is not None and known > value:
+        tree, value = resized(incumbent, max_depth), known
+    bound = max(value, float(units.to_score(outcome.upper, weight)))
+    if on_improvement is not None:
+        on_improvement(time.monotonic() - start, value, bound)
+    return BestTree(value, bound, tree, time.monotonic() - start, search.stats)
+
+
+def _reporter(
+    on_improvement: Callable[[float, float, float], None], start: float, convert: Callable[[float], Any], known: float
+) -> Callable[[Outcome], None]:
+    """Pass on only what improves; the bound never rises and the value never falls."""
+    last = [known, np.inf]
+
+    def report(outcome: Outcome) -> None:
+        value = max(last[0], float(convert(outcome.value)))
+        bound = min(last[1], max(value, float(convert(outcome.upper))))
+        if value > last[0] or bound < last[1]:
+            last[:] = value, bound
+            on_improvement(time.monotonic() - start, value, bound)
+
+    return report
