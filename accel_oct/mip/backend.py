@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
@@ -13,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from accel_oct.interrupts import run_interruptibly
 from accel_oct.mip.errors import BackendUnavailableError, MipError, ModelError, UnsupportedError
 from accel_oct.mip.exchange import Event, Handler, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
@@ -68,7 +67,7 @@ class Backend(ABC):
     package : str or None
         Import name of the solver package, imported only when it is used.
     extra : str or None
-        Name of the extra of this distribution that installs the package.
+        Name of the extra of this distribution that installs the package; None: it is installed by its own name.
     """
 
     name: ClassVar[str]
@@ -89,6 +88,11 @@ class Backend(ABC):
         return cls(**settings)
 
     @classmethod
+    def variants(cls) -> tuple[str, ...]:
+        """What may follow the colon in the backend's name, installed or not; the conformance suite runs them all."""
+        return ()
+
+    @classmethod
     def is_available(cls) -> bool:
         """Whether the solver package is installed. Takes no licence."""
         return cls.package is None or importlib.util.find_spec(cls.package) is not None
@@ -107,10 +111,8 @@ class Backend(ABC):
 
     @classmethod
     def _missing_package(cls) -> str:
-        return (
-            f"backend {cls.name!r} needs the package {cls.package!r}, which is not installed: "
-            f"pip install 'accel-oct[{cls.extra}]'"
-        )
+        what = cls.package if cls.extra is None else f"'accel-oct[{cls.extra}]'"
+        return f"backend {cls.name!r} needs the package {cls.package!r}, which is not installed: pip install {what}"
 
     def load(self, model: MipModel) -> None:
         """Take a copy of the model; an earlier one is forgotten."""
@@ -207,37 +209,3 @@ class Backend(ABC):
     @abstractmethod
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         """Run, reporting to the session; returns why it ended and how many nodes it took."""
-
-
-def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
-    """Run `work` so that Ctrl-C reaches us while a solver holds the thread.
-
-    Python runs signal handlers in the main thread only, and a solver that holds it would keep them waiting. So the work
-    goes to another thread while this one waits; the first Ctrl-C asks the work to stop, a second one gives up on it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        work()
-        return
-    done = threading.Event()
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:  # carried over to the calling thread
-            errors.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=run, name="accel_oct-solve", daemon=True).start()
-    interrupted = False
-    while not done.is_set():
-        try:
-            done.wait(0.1)
-        except KeyboardInterrupt:
-            if interrupted:
-                raise
-            interrupted = True
-            on_interrupt()
-    if errors:
-        raise errors[0]

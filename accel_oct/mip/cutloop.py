@@ -153,7 +153,10 @@ class CutLoop:
             if session.is_proven:
                 return Termination.OPTIMAL, present
             event = Event.CANDIDATE if session.model.is_integral(run.x) else Event.RELAXATION
-            verdict = session.consult(event, run.x)
+            candidate = event is Event.CANDIDATE
+            verdict = session.consult(
+                event, run.x, cut_off=candidate and self.pool.rejects(session.model.rounded(run.x))
+            )
             if session.is_proven:
                 return Termination.OPTIMAL, present
             self.pool.add(verdict.cuts)
@@ -165,8 +168,8 @@ class CutLoop:
             stalled = stalled + 1 if self._has_stalled(last_bound) else 0
             last_bound = session.bound
             if not new.size or stalled >= _STALL_ROUNDS:
-                return None, present[~slack]
-            stale = slack_rounds >= _ROUNDS_UNTIL_DROPPED
+                return None, present[~slack & ~self.pool.replaced[present]]
+            stale = (slack_rounds >= _ROUNDS_UNTIL_DROPPED) | self.pool.replaced[present]
             if stale.any():
                 self.engine.drop_relaxation_rows(np.flatnonzero(stale))
                 present, slack_rounds = present[~stale], slack_rounds[~stale]
@@ -204,7 +207,7 @@ class CutLoop:
             self.nodes += run.nodes
             if run.status is RunStatus.INFEASIBLE:
                 return self._exhausted()
-            if run.status is RunStatus.UNBOUNDED and not len(self.pool):
+            if run.status is RunStatus.UNBOUNDED and not progress.separated:
                 return Termination.UNBOUNDED
             session.tighten(run.bound)
             if session.is_proven:
@@ -219,6 +222,8 @@ class CutLoop:
             known = present
             present = self._add_violated(present, progress.separated)
             if np.count_nonzero(present) == np.count_nonzero(known):
+                if run.status is RunStatus.LIMIT:  # one of the solver's own, set by a native option
+                    return Termination.STOPPED
                 raise SolverError(_NO_PROGRESS)
 
     def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
@@ -227,9 +232,9 @@ class CutLoop:
         def on_solution(x: FloatArray, bound: float | None) -> None:
             rounded = session.model.rounded(x)
             progress.reported.add(rounded.tobytes())
-            verdict = session.consult(Event.CANDIDATE, x, bound)
+            verdict = session.consult(Event.CANDIDATE, x, bound, cut_off=self.pool.rejects(rounded))
             self.pool.add(verdict.cuts)
-            if verdict.cuts:
+            if verdict.cuts or verdict.rejected:
                 progress.separated.append(rounded)
             if verdict.rejected:
                 progress.restart = progress.restart or self._should_restart(session.model.value(rounded), bound)
@@ -246,7 +251,7 @@ class CutLoop:
         run = self.engine.solve_integer(request)
         if (
             run.x is not None
-            and not session.stop_requested
+            and not (session.stop_requested and session.wants(Event.CANDIDATE))
             and session.model.rounded(run.x).tobytes() not in progress.reported
         ):
             on_solution(run.x, None)  # a solver need not report what it was given as start
@@ -271,10 +276,10 @@ class CutLoop:
     def _is_cut_off(self, x: FloatArray) -> bool:
         """Whether the optimum of the relaxed master was rejected."""
         session = self.session
-        if not session.wants(Event.CANDIDATE):
-            return False
-        value = session.model.value(session.model.rounded(x))
-        return session.incumbent is None or abs(value - session.incumbent) > FEASIBILITY_TOLERANCE
+        if session.incumbent is None:
+            return True
+        excess = session.model.sign * (session.model.value(session.model.rounded(x)) - session.incumbent)
+        return excess > FEASIBILITY_TOLERANCE * max(1.0, abs(session.incumbent))
 
     def _add_violated(self, present: BoolArray, points: list[FloatArray]) -> BoolArray:
         """Give the master every known row that one of the points violates."""
@@ -305,7 +310,7 @@ class _Progress:
     restart: bool = False
     reported: set[bytes] = field(default_factory=set)
     separated: list[FloatArray] = field(default_factory=list)
-    """Points that the handler answered with cuts."""
+    """Points that cuts, new or known, are about."""
 
 
 _NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"

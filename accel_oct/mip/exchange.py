@@ -36,11 +36,16 @@ class Validity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """A batch of rows with the validity that its author vouches for, and a name for statistics."""
+    """A batch of rows with the validity that its author vouches for, and a name for statistics.
+
+    A batch with a `key` makes an earlier one of the same key superfluous: the author vouches that it is at least as
+    tight. The cut loop drops the earlier rows; solvers that cannot take rows back keep them, which is harmless.
+    """
 
     rows: Rows
     validity: Validity
     source: str = "cuts"
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class MipModel:
         self._upper: list[FloatArray] = []
         self._objective: list[FloatArray] = []
         self._integer: list[BoolArray] = []
-        self._rows: list[Rows] = []
+        self.row_batches: list[tuple[str, Rows]] = []
         self._n_columns = 0
 
     def add_block(
@@ -89,7 +89,7 @@ class MipModel:
 
         def spread(values: npt.ArrayLike, what: str) -> FloatArray:
             try:
-                return np.broadcast_to(np.asarray(values, dtype=np.float64), shape).ravel()
+                return np.broadcast_to(np.asarray(values, dtype=np.float64), shape).flatten()  # a copy
             except ValueError as error:
                 raise ModelError(f"column block {name!r}: `{what}` does not fit the shape {shape}") from error
 
@@ -98,16 +98,17 @@ class MipModel:
             spread(upper, "upper"),
             spread(objective, "objective"),
         )
+        integer_ = spread(integer, "integer").astype(bool)
         if np.isnan(lower_).any() or np.isnan(upper_).any():
             raise ModelError(f"column block {name!r}: a bound is NaN")
-        if np.any(lower_ > upper_):
+        if np.any((lower_ > upper_) | (lower_ == np.inf) | (upper_ == -np.inf)):
             raise ModelError(f"column block {name!r}: a lower bound is above its upper bound")
         if not np.isfinite(objective_).all():
             raise ModelError(f"column block {name!r}: an objective coefficient is NaN or infinite")
         self._lower.append(lower_)
         self._upper.append(upper_)
         self._objective.append(objective_)
-        self._integer.append(spread(integer, "integer").astype(bool))
+        self._integer.append(integer_)
         self.blocks[name] = block
         self._n_columns = block.stop
         return block
@@ -115,7 +116,7 @@ class MipModel:
     def add_rows(self, rows: Rows, what: str = "rows") -> None:
         """Append rows; nothing is changed when they are malformed."""
         rows.check(self._n_columns, what)
-        self._rows.append(rows)
+        self.row_batches.append((what, rows))
 
     @property
     def n_columns(self) -> int:
@@ -139,7 +140,7 @@ class MipModel:
 
     @property
     def rows(self) -> Rows:
-        return Rows.concatenate(self._rows)
+        return Rows.concatenate([rows for _, rows in self.row_batches])
 
     def column_names(self) -> list[str]:
         """A readable name per column, such as ``b[3,17]``."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from accel_oct.mip.exchange import Cuts
+from accel_oct.mip.exchange import Cuts, Validity
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
 from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.session import REJECTION_TOLERANCE
 
 
 class CutPool:
@@ -22,7 +23,11 @@ class CutPool:
         self._column_keys = generator.integers(1, 2**63, size=n_columns, dtype=np.uint64) | np.uint64(1)
         self._batches: list[Rows] = []
         self._joined = Rows.empty()
-        self._known: set[int] = set()
+        self._known: dict[int, int] = {}  # hash of a row: its number
+        self._rejecting = np.empty(0, dtype=bool)
+        self.replaced = np.empty(0, dtype=bool)
+        """Per row: whether a later batch of the same key has made it superfluous."""
+        self._numbers_of_key: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -39,25 +44,42 @@ class CutPool:
         first = len(self)
         for batch in cuts:
             new = np.zeros(batch.rows.n_rows, dtype=bool)
-            for position, key in enumerate(self._hash(batch.rows).tolist()):
+            keys = self._hash(batch.rows).tolist()
+            for position, key in enumerate(keys):
                 if key not in self._known:
-                    self._known.add(key)
+                    self._known[key] = len(self._known)
                     new[position] = True
+            self._rejecting = np.concatenate([self._rejecting, np.zeros(np.count_nonzero(new), dtype=bool)])
+            if batch.validity is not Validity.OPTIMALITY:
+                self._rejecting[[self._known[key] for key in keys]] = True
+            self.replaced = np.concatenate([self.replaced, np.zeros(np.count_nonzero(new), dtype=bool)])
+            if batch.key is not None:
+                self._replace(batch.key, [self._known[key] for key in keys])
             if new.any():
                 self._batches.append(batch.rows if new.all() else batch.rows.take(new))
         return np.arange(first, len(self), dtype=np.int64)
 
+    def _replace(self, key: str, numbers: list[int]) -> None:
+        self.replaced[self._numbers_of_key.get(key, [])] = True
+        self.replaced[numbers] = False
+        self._numbers_of_key[key] = numbers
+
     def violated(self, x: FloatArray, among: npt.NDArray[np.bool_] | None = None) -> IntArray:
-        """Numbers of the rows that x violates, worst first, optionally only among some of them."""
+        """Numbers of the rows that x violates, in their order, optionally only among some of them."""
         violation = self.rows.violation(x)
+        violation[self.replaced] = 0.0
         if among is not None:
             violation[~among] = 0.0
-        found = np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
-        return found[np.argsort(-violation[found], kind="stable")]
+        return np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
+
+    def rejects(self, x: FloatArray) -> bool:
+        """Whether a known REQUIRED or IMPLIED row makes x infeasible."""
+        return bool(np.any(self.rows.violation(x)[self._rejecting] > REJECTION_TOLERANCE))
 
     def _hash(self, rows: Rows) -> npt.NDArray[np.uint64]:
-        value_bits = (rows.values + 0.0).view(np.uint64)  # + 0.0 makes -0.0 and 0.0 the same
-        entries = _mixed(value_bits ^ self._column_keys[rows.columns])
+        # Multilinear: a sum of (mixed coefficient) x (random odd key of its column), modulo 2**64.
+        entries = _mixed((rows.values + 0.0).view(np.uint64))  # + 0.0 makes -0.0 and 0.0 the same
+        entries *= self._column_keys[rows.columns]
         result = np.zeros(rows.n_rows, dtype=np.uint64)
         filled = rows.starts[:-1] < rows.starts[1:]
         if filled.any():
@@ -67,8 +89,11 @@ class CutPool:
 
 
 def _mixed(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Spread every input bit over the word (a multiply-and-shift finaliser), modulo 2**64."""
-    with np.errstate(over="ignore"):
-        bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-        bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        return bits ^ (bits >> np.uint64(32))
+    """Spread every input bit over the word (multiply and shift, modulo 2**64), in few passes."""
+    mixed = bits >> np.uint64(32)
+    mixed ^= bits
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    return mixed

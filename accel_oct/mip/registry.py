@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from accel_oct.mip.backend import Backend, Capabilities
-from accel_oct.mip.errors import UnknownBackendError
+from accel_oct.mip.errors import BackendUnavailableError, UnknownBackendError
 
 ENTRY_POINT_GROUP = "accel_oct.backends"
 
@@ -37,7 +37,10 @@ def backend_class(name: str) -> type[Backend]:
             "Solvers other than HiGHS come as extras: pip install "
             "'accel-oct[gurobi]', 'accel-oct[scip]' or 'accel-oct[pyomo]'"
         )
-    return cast(type[Backend], registered[name].load())
+    try:
+        return cast(type[Backend], registered[name].load())
+    except ImportError as error:
+        raise BackendUnavailableError(f"backend {name!r} cannot be imported: {error}") from error
 
 
 def create_backend(name: str, **settings: Any) -> Backend:
@@ -52,7 +55,11 @@ def list_backends() -> list[BackendInfo]:
     """Every registered backend; asks solvers that have licences for one, and gives it back."""
     infos = []
     for name in registered_names():
-        cls = backend_class(name)
+        try:
+            cls = backend_class(name)
+        except BackendUnavailableError as error:
+            infos.append(BackendInfo(name, False, False, str(error), Capabilities()))
+            continue
         found = cls.availability()
         infos.append(BackendInfo(name, found.installed, found.licensed, found.reason, cls.capabilities))
     return infos

@@ -21,6 +21,8 @@ class Termination(Enum):
     INTERRUPTED = "interrupted"
     STOPPED = "stopped"
     """The handler asked for it."""
+    SOLVER_FAILED = "solver_failed"
+    """The solver died on the way; what was found and proven before stands, and the log says more."""
 
 
 class SolutionStatus(Enum):

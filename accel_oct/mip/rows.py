@@ -78,6 +78,8 @@ class Rows:
             np.asarray(value, dtype=np.float64),
         )
         row_, column_, value_ = row_.ravel(), column_.ravel(), value_.ravel()
+        if row_.size and not (row_.min() >= 0 and row_.max() < n_rows):
+            raise ModelError(f"rows: an entry is in row {row_.min()} or {row_.max()}, outside of 0 to {n_rows - 1}")
         order = np.lexsort((column_, row_))
         starts = np.zeros(n_rows + 1, dtype=np.int64)
         np.cumsum(np.bincount(row_, minlength=n_rows), out=starts[1:])
@@ -107,6 +109,7 @@ class Rows:
     @classmethod
     def concatenate(cls, batches: Sequence[Rows]) -> Rows:
         """Stack batches, first to last."""
+        batches = [batch for batch in batches if batch.n_rows]
         if not batches:
             return cls.empty()
         if len(batches) == 1:
@@ -141,6 +144,8 @@ class Rows:
     def take(self, selection: npt.ArrayLike) -> Rows:
         """The rows picked by a boolean mask or by indices, in that order."""
         rows = np.arange(self.n_rows)[np.asarray(selection)]
+        if rows.size == self.n_rows and np.all(rows[1:] > rows[:-1]):
+            return self
         lengths = np.diff(self.starts)[rows]
         starts = np.zeros(rows.size + 1, dtype=np.int64)
         np.cumsum(lengths, out=starts[1:])
@@ -165,9 +170,8 @@ class Rows:
         if not np.isfinite(self.values).all():
             row = int(self.row_of_entry[~np.isfinite(self.values)][0])
             raise ModelError(f"{what}: row {row} has a NaN or infinite coefficient")
-        outside = (self.columns < 0) | (self.columns >= n_columns)
-        if outside.any():
-            entry = int(np.argmax(outside))
+        if self.n_nonzeros and not (self.columns.min() >= 0 and self.columns.max() < n_columns):
+            entry = int(np.argmax((self.columns < 0) | (self.columns >= n_columns)))
             raise ModelError(
                 f"{what}: row {int(self.row_of_entry[entry])} refers to column {int(self.columns[entry])}, "
                 f"but the model has columns 0 to {n_columns - 1}"
@@ -191,12 +195,20 @@ class Rows:
         if rising.all():  # columns rise within every row: nothing can occur twice
             return
         key = self.row_of_entry * n_columns + self.columns
+        if self.n_rows * n_columns <= _BITMAP_SHARE * self.n_nonzeros:  # cheaper than sorting
+            seen = np.zeros(self.n_rows * n_columns, dtype=bool)
+            seen[key] = True
+            if np.count_nonzero(seen) == self.n_nonzeros:
+                return
         key.sort()
         twice = key[1:] == key[:-1]
         if twice.any():
             row, column = divmod(int(key[:-1][twice][0]), n_columns)
             raise ModelError(f"{what}: row {row} holds column {column} more than once")
 
+
+#: Duplicates are looked for in a bitmap of all positions when it has at most this many bytes per entry.
+_BITMAP_SHARE = 64
 
 _FIELDS: tuple[tuple[str, type], ...] = (
     ("starts", np.int64),

@@ -133,9 +133,10 @@ class SolveSession:
     def wants(self, event: Event) -> bool:
         return event in self.needs.events
 
-    def consult(self, event: Event, x: FloatArray, bound: float | None = None) -> Verdict:
+    def consult(self, event: Event, x: FloatArray, bound: float | None = None, cut_off: bool = False) -> Verdict:
         """Show a point to the handler and come to a verdict on it.
 
+        `cut_off` tells that a cut of an earlier reply rejects the point, whatever the handler says now.
         A candidate that is not rejected becomes the incumbent if it is the best; solutions in the reply are vetted
         (model first, then the handler's own REQUIRED cuts) and, if they improve, become the incumbent and are queued
         for the solver.
@@ -144,12 +145,12 @@ class SolveSession:
             self.tighten(bound)
         point = self.model.rounded(x) if event is Event.CANDIDATE else np.array(x, dtype=np.float64)
         if not self.wants(event):
-            if event is Event.CANDIDATE:
+            if event is Event.CANDIDATE and not cut_off:
                 self.accept(point)
-            return Verdict()
+            return Verdict(rejected=cut_off)
         cuts: list[Cuts] = []
         offers: deque[FloatArray] = deque()
-        rejected = self._ask(event, point, cuts, offers)
+        rejected = self._ask(event, point, cuts, offers, cut_off)
         while offers and not self.stop_requested:
             self.statistics.injections_offered += 1
             if self._vet(offers.popleft(), cuts, offers):
@@ -163,7 +164,9 @@ class SolveSession:
         if self.incumbent is None and self._error is None:
             logger.warning("the start is not feasible and is ignored")
 
-    def _ask(self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray]) -> bool:
+    def _ask(
+        self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray], cut_off: bool = False
+    ) -> bool:
         """Call the handler once; returns whether a candidate must be rejected."""
         assert self.handler is not None
         x.flags.writeable = False
@@ -180,7 +183,10 @@ class SolveSession:
             statistics.seconds += time.perf_counter() - began
             statistics.calls[event.value] = statistics.calls.get(event.value, 0) + 1
         if reply is None:
-            reply = Reply()
+            if event is Event.CANDIDATE and not cut_off:
+                self.accept(x)
+            self.statistics.rejected_candidates += cut_off
+            return cut_off
         if reply.stop:
             self.request_stop(Termination.STOPPED)
         for batch in reply.cuts:
@@ -190,7 +196,7 @@ class SolveSession:
         offers.extend(np.array(solution, dtype=np.float64) for solution in reply.solutions)
         if event is not Event.CANDIDATE:
             return False
-        if any(_rejects(batch, x) for batch in reply.cuts):
+        if cut_off or any(_rejects(batch, x) for batch in reply.cuts):
             statistics.rejected_candidates += 1
             return True
         self.accept(x)
@@ -206,9 +212,12 @@ class SolveSession:
             return False
         if not self.wants(Event.CANDIDATE):
             self.accept(x)
-        elif self._ask(Event.CANDIDATE, np.array(x), cuts, offers):
-            self.statistics.injections_rejected += 1
-            return False
+        else:
+            further: deque[FloatArray] = deque()
+            if self._ask(Event.CANDIDATE, np.array(x), cuts, further):
+                self.statistics.injections_rejected += 1
+                return False
+            offers.extend(further)  # only after an improvement: a handler that repeats itself must not loop for ever
         self.pending.append(x)
         return True
 
@@ -235,12 +244,7 @@ class SolveSession:
                 )
 
     def _check_against_incumbent(self, batch: Cuts) -> None:
-        if (
-            self.options.check_cuts
-            and self.incumbent_x is not None
-            and batch.validity is not Validity.OPTIMALITY
-            and np.any(batch.rows.violation(self.incumbent_x) > FEASIBILITY_TOLERANCE)
-        ):
+        if self.options.check_cuts and self.incumbent_x is not None and _rejects(batch, self.incumbent_x):
             row = int(np.argmax(batch.rows.violation(self.incumbent_x)))
             raise InvalidCutError(
                 f"row {row} of the {batch.validity.name} cuts {batch.source!r} cuts off a solution that was accepted "

@@ -84,6 +84,8 @@ class _NativeModel:
         self._session = session
         self._model: Any = gurobipy.Model(env=environment)
         self._columns: Any = None
+        self._took_unchecked = False
+        """Whether Gurobi may hold a solution that the handler has not seen."""
         self._build(session.model)
         self._configure(session.options)
 
@@ -100,8 +102,11 @@ class _NativeModel:
             arrays.n_columns, lb=arrays.lower, ub=arrays.upper, obj=arrays.objective, vtype=kinds
         )
         model.ModelSense = codes.MAXIMIZE if arrays.maximise else codes.MINIMIZE
-        for matrix, sense, rhs in self._parts(arrays.rows):
-            model.addMConstr(matrix, self._columns, sense, rhs)
+        self._add_rows(arrays.rows)
+
+    def _add_rows(self, rows: Rows) -> None:
+        for matrix, sense, rhs in self._parts(rows):
+            self._model.addMConstr(matrix, self._columns, sense, rhs)
 
     def _configure(self, options: SolveOptions) -> None:
         model, session = self._model, self._session
@@ -129,31 +134,38 @@ class _NativeModel:
                 raise SolverError(f"Gurobi refuses the native option {name}={value!r}: {error}") from error
 
     def optimise(self) -> tuple[Termination, int]:
-        model, codes = self._model, self._codes
+        model, session = self._model, self._session
         try:
-            model.optimize(self._callback)
-            if model.Status == codes.INF_OR_UNBD:  # presolve did not tell which
-                model.Params.DualReductions = 0
-                model.optimize(self._callback)
+            self._run()
+            if not model.IsMIP:
+                return self._separate_linear(), 0
         except self._gurobi.GurobiError as error:
             raise self._translated(error) from error
-        self._report_end()
-        return self._termination(), int(model.NodeCount) if model.IsMIP else 0
+        self._tighten(model.ObjBound)
+        if model.SolCount and not self._took_unchecked:  # what is there has passed the callback, if it had to
+            session.accept(session.model.rounded(self._columns.X))
+        return self._termination(), int(model.NodeCount)
 
-    def _report_end(self) -> None:
+    def _run(self) -> None:
+        self._model.optimize(self._callback)
+        if self._model.Status == self._codes.INF_OR_UNBD:  # presolve did not tell which
+            self._model.Params.DualReductions = 0
+            self._model.optimize(self._callback)
+
+    def _separate_linear(self) -> Termination:
+        """Gurobi calls back with solutions of MIPs only, so the optimum of an LP is a candidate here."""
         model, session = self._model, self._session
-        if session.stop_requested and session.failed:
-            return
-        if model.IsMIP:
-            if abs(model.ObjBound) < self._codes.INFINITY:
-                session.tighten(model.ObjBound)
-        elif model.Status == self._codes.OPTIMAL:
-            session.tighten(model.ObjVal)
-        if model.SolCount:
-            if model.IsMIP and session.wants(Event.CANDIDATE):
-                session.accept(session.model.rounded(self._columns.X))  # passed the callback already
-            else:
-                session.consult(Event.CANDIDATE, self._columns.X)
+        while model.Status == self._codes.OPTIMAL:
+            if not (verdict := session.consult(Event.CANDIDATE, self._columns.X, model.ObjVal)).rejected:
+                return Termination.OPTIMAL
+            if session.stop_requested or session.out_of_time:
+                return Termination.TIME_LIMIT
+            for cuts in verdict.cuts:
+                self._add_rows(cuts.rows)
+            if session.options.time_limit is not None:
+                model.Params.TimeLimit = session.seconds_left
+            self._run()
+        return self._termination()
 
     def _termination(self) -> Termination:
         codes, status = self._codes, self._model.Status
@@ -177,6 +189,8 @@ class _NativeModel:
             # OPTIMALITY cuts keep one optimum; if nothing is left, the injected incumbent was it.
             self._session.tighten(self._session.incumbent)
             return Termination.OPTIMAL
+        if status == codes.OPTIMAL and self._took_unchecked:
+            return Termination.STOPPED
         return known[status]
 
     def _translated(self, error: Any) -> Exception:
@@ -196,6 +210,7 @@ class _NativeModel:
         codes, session = self._codes.Callback, self._session
         try:
             if session.stop_requested:
+                self._took_unchecked |= where == codes.MIPSOL and session.wants(Event.CANDIDATE)
                 model.terminate()
             elif where == codes.MIPSOL:
                 self._on_candidate(model)

@@ -51,7 +51,6 @@ class HighsBackend(Backend):
 
     name = "highs"
     package = "highspy"
-    extra = "highs"
     capabilities = Capabilities(
         lazy_rows=Support.EMULATED,
         user_cuts=Support.EMULATED,

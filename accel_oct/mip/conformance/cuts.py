@@ -18,6 +18,7 @@ from accel_oct.mip.conformance.suite import (
     expect_unsupported,
 )
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.model import MipModel
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import Termination
 from accel_oct.mip.rows import FloatArray, Rows
@@ -145,6 +146,24 @@ def required_cuts_found_at_relaxations_hold(factory: BackendFactory) -> None:
         assert close(backend.solve(handler=handler).objective, cardinality_optimum(model, 5))
 
 
+@check
+def required_cuts_hold_in_a_linear_model(factory: BackendFactory) -> None:
+    """With no integer column, too, a lazy row holds in the returned point, which is optimal under it."""
+    model = MipModel(maximise=True)
+    x = model.add_block("x", 3, objective=[3.0, 2.0, 1.0])
+    cut = Cuts(Rows.single(x.index, 1.0, upper=1.5), Validity.REQUIRED)
+
+    def separate(point: Point) -> Reply | None:
+        return Reply(cuts=(cut,)) if point.x.sum() > 1.5 + TOLERANCE else None
+
+    backend = factory()
+    if not (backend.capabilities.continuous_columns and backend.capabilities.lazy_rows):
+        return
+    backend.load(model)
+    result = backend.solve(handler=FunctionHandler(separate, Needs([Event.CANDIDATE], [Validity.REQUIRED])))
+    assert result.termination is Termination.OPTIMAL and close(result.objective, 4.0) and close(result.bound, 4.0)
+
+
 def _can_deliver(backend: Backend, handler: FunctionHandler) -> bool:
     """Whether the backend has the handler's events; if not, it must have refused it."""
     able = backend.capabilities
@@ -155,9 +174,14 @@ def _can_deliver(backend: Backend, handler: FunctionHandler) -> bool:
 
 
 def presolve_off(name: str) -> dict[str, object]:
-    """Native options that keep presolve from solving the tiny model before a relaxation is seen."""
+    """Native options that keep presolve and rounding from solving the tiny model before a relaxation is seen."""
     options: dict[str, dict[str, object]] = {
         "gurobi": {"Presolve": 0, "Cuts": 0, "Heuristics": 0.0},
-        "scip": {"presolving/maxrounds": 0, "separating/maxrounds": 0, "separating/maxroundsroot": 0},
+        "scip": {
+            "presolving/maxrounds": 0,
+            "heuristics/locks/freq": -1,
+            "heuristics/oneopt/freq": -1,
+            "heuristics/randrounding/freq": -1,
+        },
     }
     return options.get(name, {})

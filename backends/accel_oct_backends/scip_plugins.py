@@ -1,0 +1,336 @@
+"""What SCIP calls during a solve: a constraint handler, a heuristic and an event handler.
+
+Importing this module imports PySCIPOpt. An exception that leaves a plugin would be printed and ignored by PySCIPOpt, so
+none may: it is kept in the session, and SCIP is asked to stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, Conshdlr, Eventhdlr, Heur
+from pyscipopt.scip import Expr, ExprCons, Term
+
+from accel_oct.mip import Event, ModelArrays, Rows, SolveSession
+from accel_oct.mip.pool import CutPool
+from accel_oct.mip.rows import FloatArray
+from accel_oct.mip.session import REJECTION_TOLERANCE
+
+#: After integrality and every constraint of the model itself, which all have larger priorities.
+_LAST = -9_000_000
+#: Verdicts on this many points are remembered: SCIP checks and then enforces the same point.
+_REMEMBERED = 64
+_INFINITY = 1e20
+
+Outcome = dict[str, Any]
+
+
+class Columns:
+    """The columns of the model as SCIP variables: building, reading and writing points, rows."""
+
+    def __init__(self, model: Any, arrays: ModelArrays) -> None:
+        self.model = model
+        kinds = np.where(arrays.integer, "I", "C").tolist()
+        lower, upper = _clipped(arrays.lower).tolist(), _clipped(arrays.upper).tolist()
+        self.variables = [
+            model.addVar(name=f"x{column}", vtype=kind, lb=low, ub=high, obj=value)
+            for column, (kind, low, high, value) in enumerate(
+                zip(kinds, lower, upper, arrays.objective.tolist(), strict=True)
+            )
+        ]
+        if arrays.maximise:
+            model.setMaximize()
+        else:
+            model.setMinimize()
+        self._add_constraints(arrays.rows)
+
+    def _add_constraints(self, rows: Rows) -> None:
+        terms = [Term(variable) for variable in self.variables]
+        for columns, values, lower, upper in _by_row(rows):
+            expression = Expr({terms[column]: value for column, value in zip(columns, values, strict=True)})
+            if not columns:  # PySCIPOpt has no constraint without variables
+                expression = Expr({terms[0]: 0.0})
+            self.model.addCons(ExprCons(expression, lower, upper))
+
+    def set_branch_priorities(self, priorities: npt.NDArray[Any]) -> None:
+        for variable, priority in zip(self.variables, np.asarray(priorities).tolist(), strict=True):
+            self.model.chgVarBranchPriority(variable, int(priority))
+
+    def read(self, solution: Any) -> FloatArray:
+        """A solution of SCIP's as a full vector."""
+        return np.fromiter(map(solution.__getitem__, self.variables), np.float64, len(self.variables))
+
+    def read_relaxation(self) -> FloatArray:
+        """The current LP solution: three times faster than reading it as a solution."""
+        return np.fromiter((variable.getLPSol() for variable in self.variables), np.float64, len(self.variables))
+
+    def write(self, solution: Any, x: FloatArray) -> None:
+        put = self.model.setSolVal
+        for variable, value in zip(self.variables, x.tolist(), strict=True):
+            put(solution, variable, value)
+
+    def add_cuts(self, rows: Rows, *, forced: bool) -> bool:
+        """Hand globally valid rows to the LP; returns whether they show the current node to be infeasible."""
+        model, variables = self.model, self.variables
+        put = model.addVarToRow
+        for columns, values, lower, upper in _by_row(rows):
+            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=not forced)
+            model.cacheRowExtensions(row)
+            for column, value in zip(columns, values, strict=True):
+                put(row, variables[column], value)
+            model.flushRowExtensions(row)
+            infeasible = model.addCut(row, forcecut=forced)
+            model.releaseRow(row)
+            if infeasible:
+                return True
+        return False
+
+
+class Separation:
+    """Consults the handler on SCIP's points, remembers what it said, and keeps all of its cuts.
+
+    A row lives in SCIP's LP only below the node where it was added; elsewhere it is found again here, without asking.
+    """
+
+    def __init__(self, session: SolveSession, columns: Columns) -> None:
+        self.session = session
+        self.columns = columns
+        self._pool = CutPool(session.model.n_columns, session.options.seed)
+        self._rejected: dict[bytes, bool] = {}
+        rows = session.model.rows
+        finite = np.where(np.isfinite(rows.lower), np.abs(rows.lower), 0.0)
+        finite = np.maximum(finite, np.where(np.isfinite(rows.upper), np.abs(rows.upper), 0.0))
+        self._row_tolerance = REJECTION_TOLERANCE * np.maximum(finite, 1.0)
+        if session.incumbent_x is not None:
+            self.remember(session.incumbent_x, rejected=False)
+
+    def remember(self, x: FloatArray, *, rejected: bool) -> None:
+        if len(self._rejected) >= _REMEMBERED:
+            del self._rejected[next(iter(self._rejected))]
+        self._rejected[self.session.model.rounded(x).tobytes()] = rejected
+
+    def rejects(self, x: FloatArray) -> bool:
+        """Whether a point that SCIP wants to accept must be refused; asks the handler when it is news."""
+        session = self.session
+        known = self._rejected.get(session.model.rounded(x).tobytes())
+        if known is not None:
+            return known
+        if not self._is_candidate(x) or self._pool.rejects(session.model.rounded(x)):
+            return True
+        rejected = self._consult(Event.CANDIDATE, x)
+        if not session.stop_requested:
+            self.remember(x, rejected=rejected)
+        return rejected
+
+    def _is_candidate(self, x: FloatArray) -> bool:
+        """SCIP may ask about points that other constraints have refused already."""
+        model = self.session.model
+        return model.is_integral(x) and bool(np.all(model.rows.violation(x) <= self._row_tolerance))
+
+    def _consult(self, event: Event, x: FloatArray) -> bool:
+        verdict = self.session.consult(event, x)
+        self._pool.add(verdict.cuts)
+        return verdict.rejected
+
+    def separate_candidate(self, x: FloatArray) -> int:
+        """Answer to an integral LP solution."""
+        if not self.rejects(x):
+            return int(SCIP_RESULT.FEASIBLE)
+        # If none of the rows is violated before rounding, SCIP has to branch.
+        return self._add_violated(x, forced=True) or int(SCIP_RESULT.INFEASIBLE)
+
+    def separate_relaxation(self, x: FloatArray) -> int:
+        """Answer to a fractional LP solution: known rows first, then the handler's."""
+        found = self._add_violated(x, forced=False)
+        if found is None and self.session.wants(Event.RELAXATION):
+            self._consult(Event.RELAXATION, x)
+            found = self._add_violated(x, forced=False)
+        return found or int(SCIP_RESULT.DIDNOTFIND)
+
+    def _add_violated(self, x: FloatArray, *, forced: bool) -> int | None:
+        if not len(self._pool):
+            return None
+        violated = self._pool.violated(x)
+        if not violated.size:
+            return None
+        infeasible = self.columns.add_cuts(self._pool.rows.take(violated), forced=forced)
+        return int(SCIP_RESULT.CUTOFF if infeasible else SCIP_RESULT.SEPARATED)
+
+
+class _Guard:
+    """Keeps exceptions inside a plugin, and passes a request to stop on to SCIP."""
+
+    session: SolveSession
+    model: Any
+
+    def guarded(self, action: Callable[[], int], otherwise: int) -> Outcome:
+        try:
+            result = otherwise if self.session.failed else action()
+        except BaseException as error:
+            self.session.fail(error)
+            result = otherwise
+        if self.session.stop_requested:
+            self.model.interruptSolve()
+        return {"result": result}
+
+
+class LazyRows(Conshdlr, _Guard):  # type: ignore[misc]
+    """Rejects what the handler rejects, and separates its cuts."""
+
+    def __init__(self, separation: Separation) -> None:
+        self.separation = separation
+        self.session = separation.session
+        self.columns = separation.columns
+
+    def conscheck(
+        self,
+        constraints: Any,
+        solution: Any,
+        checkintegrality: bool,
+        checklprows: bool,
+        printreason: bool,
+        completely: bool,
+    ) -> Outcome:
+        return self.guarded(lambda: self._verdict(self.columns.read(solution)), SCIP_RESULT.INFEASIBLE)
+
+    def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Outcome:
+        if solinfeasible:
+            return {"result": SCIP_RESULT.INFEASIBLE}
+        return self.guarded(
+            lambda: self.separation.separate_candidate(self.columns.read_relaxation()), SCIP_RESULT.INFEASIBLE
+        )
+
+    def consenfops(self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool) -> Outcome:
+        if objinfeasible:
+            return {"result": SCIP_RESULT.DIDNOTRUN}
+        if solinfeasible:
+            return {"result": SCIP_RESULT.INFEASIBLE}
+
+        def enforce() -> int:
+            x = self.columns.read(self.model.createSol())
+            return int(SCIP_RESULT.SOLVELP if self.separation.rejects(x) else SCIP_RESULT.FEASIBLE)
+
+        return self.guarded(enforce, SCIP_RESULT.SOLVELP)
+
+    def consenforelax(self, solution: Any, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Outcome:
+        return self.guarded(lambda: self._verdict(self.columns.read(solution)), SCIP_RESULT.INFEASIBLE)
+
+    def conssepalp(self, constraints: Any, nusefulconss: int) -> Outcome:
+        return self.guarded(self._separate, SCIP_RESULT.DIDNOTFIND)
+
+    def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
+        """Any column may occur in a cut with either sign, so no column may be rounded or fixed by its rows alone."""
+        locks = nlockspos + nlocksneg
+        for variable in self.columns.variables:
+            self.model.addVarLocksType(variable, locktype, locks, locks)
+
+    def _verdict(self, x: FloatArray) -> int:
+        return int(SCIP_RESULT.INFEASIBLE if self.separation.rejects(x) else SCIP_RESULT.FEASIBLE)
+
+    def _separate(self) -> int:
+        x = self.columns.read_relaxation()
+        if self.session.wants(Event.CANDIDATE) and self.session.model.is_integral(x):
+            # No round of SCIP's own cuts on a point that is going to be rejected.
+            result = self.separation.separate_candidate(x)
+            return result if result in (SCIP_RESULT.SEPARATED, SCIP_RESULT.CUTOFF) else int(SCIP_RESULT.DIDNOTFIND)
+        return self.separation.separate_relaxation(x)
+
+
+class Injection(Heur, _Guard):  # type: ignore[misc]
+    """Gives SCIP the solutions that the session has vetted."""
+
+    def __init__(self, separation: Separation) -> None:
+        self.separation = separation
+        self.session = separation.session
+
+    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> Outcome:
+        if not self.session.pending:
+            return {"result": SCIP_RESULT.DIDNOTRUN}
+        return self.guarded(self._inject, SCIP_RESULT.DIDNOTFIND)
+
+    def _inject(self) -> int:
+        stored = False
+        while self.session.pending:
+            x = self.session.pending.popleft()
+            self.separation.remember(x, rejected=False)
+            solution = self.model.createSol(self)
+            self.separation.columns.write(solution, x)
+            stored |= self.model.trySol(solution, printreason=False, checklprows=False)
+        return int(SCIP_RESULT.FOUNDSOL if stored else SCIP_RESULT.DIDNOTFIND)
+
+
+class Progress(Eventhdlr, _Guard):  # type: ignore[misc]
+    """Reports bounds and, when no handler vets candidates, incumbents."""
+
+    EVENTS = (
+        SCIP_EVENTTYPE.BESTSOLFOUND,
+        SCIP_EVENTTYPE.PRESOLVEROUND,
+        SCIP_EVENTTYPE.NODEFOCUSED,
+        SCIP_EVENTTYPE.NODESOLVED,
+        SCIP_EVENTTYPE.LPSOLVED,
+    )
+
+    def __init__(self, session: SolveSession, columns: Columns) -> None:
+        self.session = session
+        self.columns = columns
+
+    def eventinit(self) -> None:
+        for kind in self.EVENTS:
+            self.model.catchEvent(kind, self)
+
+    def eventexec(self, event: Any) -> None:
+        self.guarded(lambda: self._report(event.getType()), 0)
+
+    def _report(self, kind: int) -> int:
+        if kind == SCIP_EVENTTYPE.BESTSOLFOUND:
+            if not self.session.wants(Event.CANDIDATE):
+                self.session.consult(Event.CANDIDATE, self.columns.read(self.model.getBestSol()))
+        elif kind != SCIP_EVENTTYPE.PRESOLVEROUND:
+            bound = self.model.getDualbound()
+            if abs(bound) < _INFINITY:
+                self.session.tighten(bound)
+        return 0
+
+
+def include(model: Any, columns: Columns, session: SolveSession) -> None:
+    """Give SCIP the plugins that the session's handler needs."""
+    model.includeEventhdlr(Progress(session, columns), "accel_oct", "reports progress")
+    if session.handler is None:
+        return
+    separation = Separation(session, columns)
+    model.includeConshdlr(
+        LazyRows(separation),
+        "accel_oct",
+        "cuts of the handler",
+        sepapriority=1_000_000,
+        enfopriority=_LAST,
+        chckpriority=_LAST,
+        sepafreq=1,
+        needscons=False,
+    )
+    if session.needs.injects:
+        timing = (
+            SCIP_HEURTIMING.BEFORENODE
+            | SCIP_HEURTIMING.DURINGLPLOOP
+            | SCIP_HEURTIMING.AFTERLPNODE
+            | SCIP_HEURTIMING.AFTERPSEUDONODE
+        )
+        model.includeHeur(
+            Injection(separation), "accel_oct", "the handler's solutions", "Y", 1_000_000, timingmask=timing
+        )
+
+
+def _clipped(bounds: FloatArray) -> FloatArray:
+    return np.clip(bounds, -_INFINITY, _INFINITY)
+
+
+def _by_row(rows: Rows) -> Any:
+    """Each row as plain Python lists and its two sides: what PySCIPOpt reads fastest."""
+    columns, values, starts = rows.columns.tolist(), rows.values.tolist(), rows.starts.tolist()
+    lower, upper = _clipped(rows.lower).tolist(), _clipped(rows.upper).tolist()
+    for row in range(rows.n_rows):
+        part = slice(starts[row], starts[row + 1])
+        yield columns[part], values[part], lower[row], upper[row]

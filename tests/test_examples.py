@@ -1,0 +1,54 @@
+"""The examples of the documentation do what they say, on every backend."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from accel_oct.mip import BackendUnavailableError, Termination, backend_class, create_backend, registered_names
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+#: The mock enumerates at most 20 columns.
+NAMES = [
+    f"{name}:{variant}" if variant else name
+    for name in registered_names()
+    if name != "mock"
+    for variant in backend_class(name).variants() or ("",)
+]
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("instance", ["burma14", "ulysses16"])
+@pytest.mark.parametrize("name", NAMES)
+def test_tsp_reaches_the_published_optima(name: str, instance: str) -> None:
+    """Lazy subtour rows give TSPLIB's optimum, proven, on every backend."""
+    found = backend_class(name.partition(":")[0]).availability()
+    if not found:
+        pytest.skip(found.reason)
+    try:
+        create_backend(name)
+    except BackendUnavailableError as error:
+        pytest.skip(str(error))
+    tsp = example("tsp")
+    coordinates, optimum = tsp.INSTANCES[instance]
+    result = tsp.solve_tsp(tsp.distances(coordinates), name)
+    assert result.termination is Termination.OPTIMAL
+    assert result.objective == pytest.approx(optimum) and result.bound == pytest.approx(optimum)
+
+
+def test_tsp_runs_as_a_script() -> None:
+    """The command given in the example's docstring prints both optima."""
+    run = subprocess.run([sys.executable, EXAMPLES / "tsp.py", "highs"], capture_output=True, text=True, check=True)
+    assert "burma14: 3323 (published 3323)" in run.stdout and "ulysses16: 6859 (published 6859)" in run.stdout

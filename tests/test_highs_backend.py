@@ -1,0 +1,76 @@
+"""What is particular to HiGHS: options, interrupts, invalid cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interrupts_support import interrupted_solve
+
+from accel_oct.mip import (
+    Cuts,
+    Event,
+    FunctionHandler,
+    InvalidCutError,
+    Needs,
+    Point,
+    Reply,
+    Rows,
+    SolveOptions,
+    SolverError,
+    Support,
+    Termination,
+    Validity,
+    create_backend,
+)
+from accel_oct.mip.conformance.suite import hard_knapsack, knapsack
+
+
+def test_native_options_reach_the_solver_or_are_refused() -> None:
+    """A native limit ends the solve, with a valid bound; an unknown one is an error that names it."""
+    backend = create_backend("highs")
+    backend.load(hard_knapsack(30, 4))
+    result = backend.solve(SolveOptions(native={"mip_max_leaves": 1}))
+    assert result.termination is Termination.STOPPED and result.bound >= 1001.0
+    with pytest.raises(SolverError, match="no_such_option=1"):
+        backend.solve(SolveOptions(native={"no_such_option": 1}))
+
+
+def test_what_highs_lacks_is_said() -> None:
+    """Lazy rows come from the cut loop; branch priorities do not come at all."""
+    able = create_backend("highs").capabilities
+    assert able.lazy_rows is Support.EMULATED and able.injection is Support.NATIVE and not able.branch_priorities
+
+
+def test_ctrl_c_returns_incumbent_and_bound() -> None:
+    """SIGINT in the middle of a long solve ends it as INTERRUPTED, with what was found and proven."""
+    outcome = interrupted_solve("highs")
+    assert outcome["termination"] == "interrupted" and outcome["status"] == "feasible"
+    assert 0 <= outcome["objective"] <= outcome["bound"] and outcome["seconds"] < 30
+
+
+def test_the_thread_count_can_change_between_solves() -> None:
+    """One process may solve with one thread, with two, and with one again."""
+    backend = create_backend("highs")
+    backend.load(hard_knapsack(20, 3))
+    objectives = {backend.solve(SolveOptions(threads=threads)).objective for threads in (1, 2, 1)}
+    assert len(objectives) == 1
+
+
+@pytest.mark.parametrize("events", [(Event.CANDIDATE,), (Event.CANDIDATE, Event.RELAXATION)])
+def test_an_invalid_cut_is_found(events: tuple[Event, ...]) -> None:
+    """A cut that removes the start is noticed: by name with check_cuts, by the bound without."""
+    cut = Cuts(Rows.single([0, 1, 2, 3], 1.0, upper=1.0), Validity.REQUIRED, "wrong")
+    start = [0.0, 1.0, 1.0, 0.0]
+
+    def separate(point: Point) -> Reply | None:
+        return None if np.array_equal(point.x, start) or point.x.sum() <= 1 + 1e-6 else Reply(cuts=(cut,))
+
+    backend = create_backend("highs")
+    backend.load(knapsack())
+    backend.set_start(start)
+    for check_cuts, message in ((True, "row 0 of the REQUIRED cuts 'wrong'"), (False, "proved the bound 13")):
+        with pytest.raises(InvalidCutError, match=message):
+            backend.solve(
+                SolveOptions(check_cuts=check_cuts),
+                FunctionHandler(separate, Needs(events, [Validity.REQUIRED])),
+            )

@@ -1,0 +1,82 @@
+"""Finding backends: unknown names, missing packages, and what the list says."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from accel_oct.mip import (
+    BackendUnavailableError,
+    InvalidCutError,
+    MipError,
+    ModelError,
+    UnknownBackendError,
+    backend_class,
+    create_backend,
+    list_backends,
+    registered_names,
+    registry,
+)
+
+
+def test_the_shipped_backends_are_registered() -> None:
+    """Names come from entry points, and each class carries the name it is registered under."""
+    assert {"gurobi", "highs", "mock"} <= set(registered_names())
+    for name in registered_names():
+        assert backend_class(name).name == name
+
+
+def test_an_unknown_backend_lists_the_known_ones_and_the_extras() -> None:
+    """The message helps with a typo and with a solver that is not installed."""
+    with pytest.raises(UnknownBackendError) as caught:
+        create_backend("gorubi")
+    message = str(caught.value)
+    assert "'gorubi'" in message and all(name in message for name in registered_names())
+    assert all(f"accel-oct[{extra}]" in message for extra in ("gurobi", "scip", "pyomo"))
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_backend_is_asked_for_by_name() -> None:
+    """An object that is no name, and a variant of a backend that has none, are errors."""
+    with pytest.raises(UnknownBackendError, match="must be a name, got int"):
+        create_backend(3)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="'highs' has no variants, got highs:fast"):
+        create_backend("highs:fast")
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "advice"),
+    [("gurobi", "gurobipy", "pip install 'accel-oct[gurobi]'"), ("highs", "highspy", "pip install highspy")],
+)
+def test_a_missing_package_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str, advice: str
+) -> None:
+    """Creation says which package is missing and how to get it; the list says the same and goes on."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda wanted, *rest: None if wanted == package else find(wanted))
+    with pytest.raises(BackendUnavailableError) as caught:
+        create_backend(name)
+    assert f"'{package}', which is not installed" in str(caught.value) and advice in str(caught.value)
+    assert not backend_class(name).is_available()
+    info = {info.name: info for info in list_backends()}
+    assert not info[name].installed and not info[name].licensed and advice in info[name].reason
+    assert info["mock"].installed and info["mock"].licensed
+
+
+def test_a_backend_that_cannot_be_imported_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken third-party entry point is one unavailable line of the list."""
+    broken = EntryPoint("broken", "no_such_module:Backend", registry.ENTRY_POINT_GROUP)
+    known = registry._registered()
+    monkeypatch.setattr(registry, "_registered", lambda: {**known, "broken": broken})
+    with pytest.raises(BackendUnavailableError, match="'broken' cannot be imported.*no_such_module"):
+        create_backend("broken")
+    info = {info.name: info for info in list_backends()}
+    assert not info["broken"].installed and "no_such_module" in info["broken"].reason and info["mock"].licensed
+
+
+def test_errors_share_a_base() -> None:
+    """Everything raised at the seam can be caught as one type."""
+    for kind in (ModelError, UnknownBackendError, BackendUnavailableError, InvalidCutError):
+        assert issubclass(kind, MipError)
