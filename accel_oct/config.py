@@ -78,6 +78,8 @@ class PathBoundConfig:
         Cut on every integral path, or only on those that are not part of a longer one.
     fractional : bool
         Separate relaxations, where the backend shows them; candidates are always separated.
+    empty_path : bool
+        Cut at the root too: a tree of depth at most two is the one of D2S. Algorithm 2 begins one level lower.
     """
 
     enabled: bool = False
@@ -86,6 +88,7 @@ class PathBoundConfig:
     structure: bool = True
     paths: Literal["all", "end_points"] = "all"
     fractional: bool = True
+    empty_path: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,15 @@ class SubtreeBoundConfig:
     Parameters
     ----------
     enabled : bool
+    tables : bool
+        Search the tables of exact profiles before the master is built; usually nothing is left to do then. Without it
+        the bounds reach the solver as disjunctive rows only, refined where the relaxation puts weight.
     memory_limit : int
         Bytes that the tables may take; beyond it a slower exact way is used.
     """
 
     enabled: bool = False
+    tables: bool = True
     memory_limit: int = 4 << 30
 
 

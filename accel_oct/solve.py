@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import logging
+import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from accel_oct.arguments import checked_depth
 from accel_oct.config import Config
 from accel_oct.cuts.benders import BendersCuts
+from accel_oct.cuts.disjunctive import DisjunctivePathBounds
+from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
+from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
-from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Component, Incumbent, Master, TreeHandler
 from accel_oct.heuristics.cart import cart
 from accel_oct.heuristics.polish import polish
 from accel_oct.heuristics.polishing import Polishing
+from accel_oct.interrupts import run_interruptibly
 from accel_oct.mip import Backend, MipResult, SolveOptions, Termination, create_backend
 from accel_oct.proof import BoundRounding
 from accel_oct.result import HistoryRow, Result, Status
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
+from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
+from accel_oct.subtree.search import BestTree, best_tree
 from accel_oct.tree import DecisionTree
 
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[HistoryRow], None]
+
+_NOTHING = "nothing: not proven"
 
 
 def solve(
@@ -89,7 +98,7 @@ def solve(
     config = config if config is not None else Config.preset(preset)
     return TreeSearch(
         dataset,
-        max_depth=_checked_depth(max_depth),
+        max_depth=checked_depth(max_depth),
         leaf_penalty=leaf_penalty,
         config=config,
         backend=backend,
@@ -97,15 +106,6 @@ def solve(
         progress=progress,
         began=began,
     ).run()
-
-
-def _checked_depth(max_depth: Any) -> int:
-    if isinstance(max_depth, bool) or not hasattr(max_depth, "__index__"):
-        raise InvalidInputError(f"max_depth must be a whole number, got {max_depth!r}")
-    depth = max_depth.__index__()
-    if depth < 0:
-        raise InvalidInputError(f"max_depth must not be negative, got {depth}")
-    return int(depth)
 
 
 class TreeSearch:
@@ -151,6 +151,13 @@ class TreeSearch:
         self._warm_start()
         if self._is_proven:
             return self._result("optimal", nodes=0, decided_by="warm start")
+        if self.config.subtree_bounds.enabled and self.config.subtree_bounds.tables:
+            stopped = self._search_subtrees()
+            if self._is_proven:
+                self.stats["integer_phase"] = "skipped: the subtree bounds meet the incumbent"
+                return self._result("optimal", nodes=0, decided_by="subtree bounds")
+            if stopped is not None:
+                return self._result(stopped, nodes=0, decided_by=_NOTHING)
         return self._branch_and_cut(backend)
 
     def _warm_start(self) -> None:
@@ -167,6 +174,46 @@ class TreeSearch:
 
     def _best_subtree(self, literals: Any, samples: Any, *, max_depth: int) -> Any:
         return self.cache.lookup(literals, self.leaf_price, samples, max_depth=max_depth)
+
+    def _search_subtrees(self) -> Status | None:
+        """Exact subtree tables and bounds; returns what stopped them early, if anything did."""
+        interrupted = threading.Event()
+        found: list[BestTree] = []
+        left = self._seconds_left
+        deadline = None if left is None else time.monotonic() + left
+
+        def on_improvement(seconds: float, value: float, bound: float) -> None:
+            self.bound = min(self.bound, bound)
+            self._record(value / self.original.total_weight)
+
+        def work() -> None:
+            data = self.dataset
+            found.append(
+                best_tree(
+                    data.X,
+                    data.y,
+                    data.weights,
+                    data.n_classes,
+                    self.max_depth,
+                    self.leaf_price,
+                    incumbent=(self.incumbent.tree.feature, self.incumbent.tree.label),
+                    deadline=deadline,
+                    should_stop=interrupted.is_set,
+                    threads=self.options.threads,
+                    memory_limit=self.config.subtree_bounds.memory_limit,
+                    on_improvement=on_improvement,
+                )
+            )
+
+        run_interruptibly(work, interrupted.set)
+        outcome = found[0]
+        self.incumbent.offer(DecisionTree(*outcome.tree))
+        self.bound = min(self.bound, outcome.bound)
+        self._record()
+        self.stats["subtree_bounds"] = {"seconds": outcome.seconds, **outcome.stats}
+        if interrupted.is_set():
+            return "interrupted"
+        return "time_limit" if deadline is not None and time.monotonic() >= deadline else None
 
     # ---------------------------------------------------------------- the master problem
 
@@ -192,15 +239,37 @@ class TreeSearch:
                 fractional=config.benders.fractional and shows_relaxations,
             )
         ]
+        if config.subtree_bounds.enabled and shows_relaxations:
+            components.append(DisjunctivePathBounds(master, self._subtree_bounds()))
+        if config.equivalent_points.enabled:
+            components.append(EquivalentPointInequalities(master, **_switches(config.equivalent_points)))
+        if config.path_bound.enabled and not master.subtrees_are_independent:
+            logger.warning("path-bound cuts are switched off: %s", "; ".join(master.couplings))
+        elif config.path_bound.enabled:
+            switches = _switches(config.path_bound)
+            switches["fractional"] = config.path_bound.fractional and shows_relaxations
+            components.append(PathBoundCuts(master, self.cache, **switches))
         if config.polishing:
             components.append(Polishing(master, self._best_subtree))
         return components
 
+    def _subtree_bounds(self) -> SubtreeBounds:
+        data, left = self.dataset, self._seconds_left
+        return SubtreeBounds(
+            data.X,
+            data.y,
+            data.weights,
+            data.n_classes,
+            self.max_depth,
+            threads=self.options.threads,
+            memory_limit=self.config.subtree_bounds.memory_limit,
+            deadline=None if left is None else time.monotonic() + left,
+        )
+
     def _solver_options(self, backend: Backend, master: Master) -> SolveOptions:
-        left = self.options.time_limit
         use_priorities = self.config.branch_priorities and backend.capabilities.branch_priorities
         return SolveOptions(
-            time_limit=None if left is None else max(left - self._seconds, 0.0),
+            time_limit=self._seconds_left,
             gap=self.options.gap,
             threads=self.options.threads,
             seed=self.options.seed,
@@ -234,13 +303,18 @@ class TreeSearch:
             Termination.NODE_LIMIT: "node_limit",
             Termination.INTERRUPTED: "interrupted",
         }.get(solved.termination, "gap_limit")  # type: ignore[assignment]
-        return self._result(status, solved.nodes, decided_by="nothing: not proven")
+        return self._result(status, solved.nodes, decided_by=_NOTHING)
 
     # ---------------------------------------------------------------- what is known
 
     @property
     def _seconds(self) -> float:
         return time.perf_counter() - self._began
+
+    @property
+    def _seconds_left(self) -> float | None:
+        limit = self.options.time_limit
+        return None if limit is None else max(limit - self._seconds, 0.0)
 
     @property
     def _objective(self) -> float:
@@ -261,8 +335,9 @@ class TreeSearch:
         self._record()
         return self._is_proven
 
-    def _record(self) -> None:
-        objective = self._objective
+    def _record(self, known: float = -math.inf) -> None:
+        """Add a row to the history if something changed; `known` is the objective of a tree not yet built."""
+        objective = max(self._objective, known)
         bound = max(self.bound / self.original.total_weight, objective)
         if self._history and self._history[-1][1:] == (objective, bound):
             return
@@ -290,3 +365,8 @@ class TreeSearch:
             feature_names=self.original.feature_names,
             class_names=self.original.class_names,
         )
+
+
+def _switches(group: Any) -> dict[str, Any]:
+    """A group of the configuration as keyword arguments of its component."""
+    return {name: value for name, value in asdict(group).items() if name != "enabled"}

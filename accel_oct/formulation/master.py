@@ -64,6 +64,7 @@ class Master:
         self.w = self.model.add_block("w", (n_nodes, dataset.n_classes), integer=integral_predictions)
         self.theta = self.model.add_block("theta", dataset.n_samples, objective=dataset.weights * self.scale)
         self._lifts: list[Lift] = []
+        self._couplings: list[str] = []
         self._add_tree_rows()
 
     def _add_tree_rows(self) -> None:
@@ -119,6 +120,23 @@ class Master:
             on_path.append(node - 1)
             node = node[node > 1] // 2
         return np.concatenate(position), np.concatenate(on_path)
+
+    def couple_subtrees(self, reason: str) -> None:
+        """Declare that a further constraint ties disjoint subtrees together, such as a limit on leaves.
+
+        OPTIMALITY cuts that choose subtrees one by one are wrong then, and refuse to work.
+        """
+        self._couplings.append(reason)
+
+    @property
+    def couplings(self) -> tuple[str, ...]:
+        """What ties subtrees together."""
+        return tuple(self._couplings)
+
+    @property
+    def subtrees_are_independent(self) -> bool:
+        """Whether a subtree may be replaced by a better one for its samples, whatever the rest of the tree is."""
+        return not self._couplings
 
     def add_lift(self, lift: Lift) -> None:
         """Register how a component fills its own columns of a lifted tree."""

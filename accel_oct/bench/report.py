@@ -1,0 +1,162 @@
+"""Tables from records."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+
+Record = dict[str, Any]
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"cpu": model, "cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
+
+
+def report(records: list[Record]) -> str:
+    """Every table that the records have figures for."""
+    parts = []
+    for record in records:
+        if record["method"] == "machine":
+            parts.append(
+                f"Machine: {record['cpu']}, {record['cores']} cores, {record['system']}, Python {record['python']}. "
+                f"Start-up of a process (imports, compiled code loaded): {record['start_up_seconds']:.1f} s, "
+                "not counted below."
+            )
+    tables: dict[str, Callable[[list[Record]], str]] = {
+        "solve": _solve_tables,
+        "path": _path_table,
+        "frontier": _frontier_table,
+        "growth": _growth_table,
+    }
+    for method, table in tables.items():
+        chosen = [record for record in records if record["method"] == method]
+        if chosen:
+            parts.append(table(chosen))
+    streed = [record for record in records if record["method"] == "streed"]
+    ours = [record for record in records if record["method"] == "solve"]
+    if streed and ours:
+        parts.append(_streed_table(ours, streed))
+    return "\n\n".join(parts)
+
+
+def markdown(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A Markdown table; numbers are right-aligned by their own width only."""
+    lines = ["| " + " | ".join(header) + " |", "| " + " | ".join("---" for _ in header) + " |"]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}"
+    return str(value)
+
+
+def _grouped(records: list[Record], *keys: str) -> dict[tuple[Any, ...], list[Record]]:
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
+    return groups
+
+
+def _spread(group: list[Record]) -> list[Any]:
+    times = np.array([record["seconds"] for record in group])
+    proven = sum(record["status"] == "optimal" for record in group)
+    quantiles = (median(times), float(np.quantile(times, 0.95)), float(times.max()), float(times.sum()))
+    return [f"{proven}/{len(group)}", *map(float, quantiles)]
+
+
+def _solve_tables(records: list[Record]) -> str:
+    header = ["backend", "preset", "depth", "proven", "median s", "95 % s", "max s", "sum s"]
+    rows = [[*key, *_spread(group)] for key, group in _grouped(records, "backend", "preset", "depth").items()]
+    everything = ["all", "", "", *_spread(records)]
+    detail_header = [
+        "data",
+        "samples",
+        "features",
+        "classes",
+        "depth",
+        "proven",
+        "median s",
+        "95 % s",
+        "max s",
+        "sum s",
+    ]
+    detail = _grouped(records, "data", "samples", "features", "classes", "depth")
+    return "\n\n".join(
+        [
+            markdown(header, [*rows, everything]),
+            markdown(detail_header, ([*key, *_spread(group)] for key, group in detail.items())),
+        ]
+    )
+
+
+def _path_table(records: list[Record]) -> str:
+    rows = []
+    for key, group in _grouped(records, "data", "samples", "features", "classes", "depth").items():
+        proven = sum(record["status"] == "optimal" for record in group)
+        rows.append([*key, f"{proven}/{len(group)}", sum(record["seconds"] for record in group)])
+    total = sum(record["seconds"] for record in records)
+    proven = sum(record["status"] == "optimal" for record in records)
+    rows.append(["all", "", "", "", "", f"{proven}/{len(records)}", total])
+    return markdown(["data", "samples", "features", "classes", "depth", "proven", "path s"], rows)
+
+
+def _frontier_table(records: list[Record]) -> str:
+    header = ["data", "samples", "features", "classes", "depth", "status", "seconds", "accuracy", "bound"]
+    rows = [[record[key] for key in header] for record in records]
+    proven = sum(record["status"] == "optimal" for record in records)
+    traces = [
+        f"- {record['data']}, depth {record['depth']}: "
+        + "; ".join(f"{s:.0f} s: {accuracy:.4f} <= {bound:.4f}" for s, accuracy, bound in record["trace"])
+        for record in records
+        if record["status"] != "optimal" and record["trace"]
+    ]
+    parts = [markdown(header, rows), f"{proven} of {len(records)} frontiers proven."]
+    if traces:
+        parts.append("Accuracy and bound over time where the limit was reached:\n\n" + "\n".join(traces))
+    return "\n\n".join(parts)
+
+
+def _growth_table(records: list[Record]) -> str:
+    header = ["samples", "features", "depth", "threads", "seconds", "peak_gib"]
+    return markdown(header, ([record[key] for key in header] for record in records))
+
+
+def _streed_table(ours: list[Record], theirs: list[Record]) -> str:
+    """Ratios of seconds, instance by instance; a time-out of theirs counts with the time it had."""
+    pairs = []
+    known = {(record["data"], record["depth"], record["penalty"]): record for record in ours}
+    for record in theirs:
+        mine = known.get((record["data"], record["depth"], record["penalty"]))
+        if mine is not None:
+            pairs.append((mine, record))
+    lines = []
+    for threshold in (0.0, 0.1, 1.0):
+        chosen = [(mine, other) for mine, other in pairs if other["seconds"] > threshold]
+        if chosen:
+            ratios = np.array([mine["seconds"] / other["seconds"] for mine, other in chosen])
+            lines.append([f"> {threshold:g} s", len(chosen), float(np.exp(np.log(ratios).mean())), float(ratios.max())])
+    finished = [(mine, other) for mine, other in pairs if other["status"] == "optimal"]
+    worse = sum(mine["objective"] < other["objective"] - 1e-9 for mine, other in pairs)
+    better = sum(mine["objective"] > other["objective"] + 1e-9 for mine, other in pairs)
+    depths = sorted({record["depth"] for record in theirs})
+    return (
+        f"Side by side with STreeD, depth {', '.join(map(str, depths))}: {len(finished)} of {len(pairs)} instances "
+        f"finished by it (mean {mean(other['seconds'] for _, other in pairs):.2f} s against "
+        f"{mean(mine['seconds'] for mine, _ in pairs):.2f} s). Objectives: ours better {better}, worse {worse}, "
+        f"equal {len(pairs) - better - worse}.\n\n"
+        + markdown(["instances that take it", "number", "geometric mean of ours / its", "largest ratio"], lines)
+    )

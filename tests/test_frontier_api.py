@@ -1,0 +1,119 @@
+"""frontier and solve_path: equal to the oracle for every number of leaves, and to single solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from oracles.dynamic_programme import optimal_score, optimal_value
+from oracles.instances import Instance, instances
+from random_suite import check, draw
+
+import accel_oct
+from accel_oct.config import Config
+from accel_oct.errors import InvalidInputError
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(max_samples=16, max_features=4, max_depth=3))
+def test_every_point_is_the_oracles(instance: Instance) -> None:
+    """For each number of leaves: accuracy, proof, and a tree that has that accuracy and fits."""
+    dataset = instance.dataset
+    table = accel_oct.frontier(
+        instance.X, instance.y, sample_weight=instance.sample_weight, max_depth=instance.max_depth
+    )
+    assert table.status == "optimal" and len(table) == 2**instance.max_depth
+    for point in table:
+        expected = optimal_score(dataset, instance.max_depth, point.max_leaves) / dataset.total_weight
+        assert point.is_proven and point.accuracy == pytest.approx(expected, abs=1e-12)
+        assert point.tree.n_leaves <= point.max_leaves and point.tree.max_depth == instance.max_depth
+        assert point.tree.score(dataset) / dataset.total_weight == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(instances(max_samples=16, max_features=4, max_depth=3))
+def test_path_is_optimal_for_every_penalty(instance: Instance) -> None:
+    """solve_path gives the oracle's optimum for each penalty, in the order asked."""
+    dataset = instance.dataset
+    penalties = [0.3, 0.0, instance.leaf_penalty, 0.01]
+    results = accel_oct.solve_path(
+        instance.X,
+        instance.y,
+        sample_weight=instance.sample_weight,
+        max_depth=instance.max_depth,
+        leaf_penalties=penalties,
+    )
+    for penalty, result in zip(penalties, results, strict=True):
+        optimum = optimal_value(dataset, instance.max_depth, dataset.leaf_price(penalty)) / dataset.total_weight
+        assert result.status == "optimal" and result.gap == 0.0
+        assert result.objective == pytest.approx(optimum, abs=1e-9)
+
+
+def test_default_preset_equals_the_oracle() -> None:
+    """solve() with the default preset, up to 40 samples and 6 features, depth 1 to 4."""
+    rng = np.random.default_rng(11)
+    for _ in range(150):
+        check(draw(rng, {2: (40, 6), 3: (40, 6), 4: (30, 5)}), Config.preset("default"), "highs")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_default_preset_equals_the_oracle_at_length(seed: int) -> None:
+    """The same on thousands of instances."""
+    rng = np.random.default_rng([99, seed])
+    for _ in range(250):
+        check(draw(rng, {2: (40, 6), 3: (40, 6), 4: (40, 6)}), Config.preset("default"), "highs")
+
+
+def test_single_solves_agree_with_the_path_on_iris() -> None:
+    """On real data: same objectives, and the integer phase is skipped with a word on it."""
+    from sklearn.datasets import load_iris
+
+    iris = load_iris()
+    thresholds = np.quantile(iris.data, [0.2, 0.4, 0.6, 0.8], axis=0)
+    X = np.concatenate([iris.data >= level for level in thresholds], axis=1)
+    penalties = [0.1, 0.01, 0.001]
+    path = accel_oct.solve_path(X, iris.target, max_depth=4, leaf_penalties=penalties)
+    for penalty, expected in zip(penalties, path, strict=True):
+        result = accel_oct.solve(X, iris.target, max_depth=4, leaf_penalty=penalty)
+        assert result.objective == pytest.approx(expected.objective, abs=1e-12)
+        assert result.stats["decided_by"] in ("subtree bounds", "warm start")
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5, 6])
+def test_no_time_still_gives_trees_and_valid_bounds(depth: int) -> None:
+    """A time limit of nothing: bounds are never below what is known to be reachable."""
+    rng = np.random.default_rng(8)
+    X, y = rng.integers(0, 2, (150, 12)), rng.integers(0, 3, 150)
+    reachable = accel_oct.frontier(X, y, max_depth=4)
+    for limit in (0.0, 0.05):
+        table = accel_oct.frontier(X, y, max_depth=depth, time_limit=limit)
+        assert table.status in ("time_limit", "optimal")
+        shared = min(len(table), len(reachable))
+        if depth >= 4:
+            assert np.all(table.bounds[:shared] >= reachable.accuracies[:shared])
+        assert np.all(table.bounds >= table.accuracies)
+        assert table[len(table)].tree.n_leaves <= len(table)
+        result = accel_oct.solve(X, y, max_depth=depth, leaf_penalty=0.001, time_limit=limit)
+        assert result.bound >= result.objective
+        if depth >= 4:
+            assert result.bound >= reachable.best(0.001).objective - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("changes", "fragment"),
+    [
+        ({"max_depth": -1}, "max_depth"),
+        ({"max_depth": 99}, "max_depth"),
+        ({"leaf_penalties": 0.1}, "leaf_penalties"),
+        ({"leaf_penalties": [0.1, -1]}, "leaf_penalty"),
+        ({"time_limit": -1}, "time_limit"),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], fragment: str) -> None:
+    """Named in the error, before any work is done."""
+    arguments: dict[str, Any] = {"max_depth": 2, "leaf_penalties": [0.1]} | changes
+    with pytest.raises(InvalidInputError, match=fragment):
+        accel_oct.solve_path([[0], [1]], [0, 1], **arguments)
