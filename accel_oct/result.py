@@ -35,7 +35,8 @@ class Result:
     status : str
         "optimal" only with a proof: ``bound == objective``.
     seconds, nodes, backend
-        Time, branch-and-bound nodes, and the solver that was used ("none" when none was needed).
+        Time, branch-and-bound nodes, and the backend that was chosen; ``stats["decided_by"]`` tells whether it had to
+        run. "none" where no solver takes part.
     stats : mapping
         Per component: calls, cuts, trees, seconds; and what decided the solve.
     history : tuple of HistoryRow

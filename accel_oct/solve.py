@@ -22,7 +22,7 @@ from accel_oct.heuristics.cart import cart
 from accel_oct.heuristics.polish import polish
 from accel_oct.heuristics.polishing import Polishing
 from accel_oct.interrupts import run_interruptibly
-from accel_oct.mip import Backend, MipResult, SolveOptions, Termination, create_backend
+from accel_oct.mip import AUTO, Backend, LicenceError, MipResult, SolveOptions, Termination, candidate_backends
 from accel_oct.proof import BoundRounding
 from accel_oct.result import HistoryRow, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
@@ -69,7 +69,8 @@ def solve(
         Accuracy that a further leaf must bring.
     sample_weight : array-like, shape (n_samples,), optional
     backend : str
-        "highs", "gurobi" or any other registered backend.
+        "highs", "gurobi", "scip", "pyomo:NAME" or any other registered backend; "auto" takes gurobi where its licence
+        suffices, else scip where it is installed, else highs.
     preset : {"default", "paper", "baseline"}
         Which techniques are used; ignored when `config` is given.
     time_limit : float, optional
@@ -143,7 +144,7 @@ class TreeSearch:
         self.bound = self.rounding.trivial
 
     def run(self) -> Result:
-        backend = create_backend(self.backend_name)  # fails before any work is done
+        backends = candidate_backends(self.backend_name)  # fails before any work is done
         self._record()
         if self.max_depth == 0 or self.dataset.n_classes == 1:
             self.bound = self.incumbent.value
@@ -158,7 +159,7 @@ class TreeSearch:
                 return self._result("optimal", nodes=0, decided_by="subtree bounds")
             if stopped is not None:
                 return self._result(stopped, nodes=0, decided_by=_NOTHING)
-        return self._branch_and_cut(backend)
+        return self._branch_and_cut_on_first(backends)
 
     def _warm_start(self) -> None:
         began = time.perf_counter()
@@ -217,6 +218,15 @@ class TreeSearch:
 
     # ---------------------------------------------------------------- the master problem
 
+    def _branch_and_cut_on_first(self, backends: list[Backend]) -> Result:
+        """On the first backend whose licence suffices; only `backend="auto"` gives more than one."""
+        for backend in backends[:-1]:
+            try:
+                return self._branch_and_cut(backend)
+            except LicenceError as error:
+                logger.info("backend %r is passed over: %s", backend.name, error)
+        return self._branch_and_cut(backends[-1])
+
     def _branch_and_cut(self, backend: Backend) -> Result:
         config = self.config
         master = Master(self.dataset, self.max_depth, self.leaf_price, integral_predictions=config.benders.strengthened)
@@ -226,6 +236,8 @@ class TreeSearch:
         if backend.capabilities.start:
             backend.set_start(master.lift(self.incumbent.tree))
         solved = backend.solve(self._solver_options(backend, master), handler)
+        if self.backend_name == AUTO:
+            self.backend_name = backend.name
         self._take(solved, master, handler)
         return self._conclude(solved)
 

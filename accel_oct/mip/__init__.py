@@ -16,7 +16,15 @@ from accel_oct.mip.errors import (
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Handler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.registry import BackendInfo, backend_class, create_backend, list_backends, registered_names
+from accel_oct.mip.registry import (
+    AUTO,
+    BackendInfo,
+    backend_class,
+    candidate_backends,
+    create_backend,
+    list_backends,
+    registered_names,
+)
 from accel_oct.mip.result import (
     HandlerStatistics,
     HistoryRow,
@@ -29,6 +37,7 @@ from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession, Verdict
 
 __all__ = [
+    "AUTO",
     "Availability",
     "Backend",
     "BackendInfo",
@@ -69,6 +78,7 @@ __all__ = [
     "Validity",
     "Verdict",
     "backend_class",
+    "candidate_backends",
     "create_backend",
     "list_backends",
     "registered_names",

@@ -78,22 +78,22 @@ class CutPool:
 
     def _hash(self, rows: Rows) -> npt.NDArray[np.uint64]:
         # Multilinear: a sum of (mixed coefficient) x (random odd key of its column), modulo 2**64.
-        entries = _mixed((rows.values + 0.0).view(np.uint64))  # + 0.0 makes -0.0 and 0.0 the same
+        entries = (rows.values + 0.0).view(np.uint64)  # a copy; + 0.0 makes -0.0 and 0.0 the same
+        _mix(entries)
         entries *= self._column_keys[rows.columns]
         result = np.zeros(rows.n_rows, dtype=np.uint64)
         filled = rows.starts[:-1] < rows.starts[1:]
         if filled.any():
             result[filled] = np.add.reduceat(entries, rows.starts[:-1][filled])
-        lower, upper = ((bound + 0.0).view(np.uint64) for bound in (rows.lower, rows.upper))
-        return _mixed(_mixed(result ^ lower) + upper)
+        for bound in (rows.lower, rows.upper):
+            _mix(result)
+            result ^= (bound + 0.0).view(np.uint64)
+        _mix(result)
+        return result
 
 
-def _mixed(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Spread every input bit over the word (multiply and shift, modulo 2**64), in few passes."""
-    mixed = bits >> np.uint64(32)
-    mixed ^= bits
-    mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(32)
-    return mixed
+def _mix(bits: npt.NDArray[np.uint64]) -> None:
+    """Spread the input bits over the word in place: multiply and shift, modulo 2**64."""
+    bits ^= bits >> np.uint64(32)
+    bits *= np.uint64(0x9E3779B97F4A7C15)
+    bits ^= bits >> np.uint64(29)

@@ -11,6 +11,10 @@ from accel_oct.mip.errors import BackendUnavailableError, UnknownBackendError
 
 ENTRY_POINT_GROUP = "accel_oct.backends"
 
+#: The name that leaves the choice to the library.
+AUTO = "auto"
+_STRONGEST_FIRST = ("gurobi", "scip", "highs")
+
 
 @dataclass(frozen=True)
 class BackendInfo:
@@ -49,6 +53,21 @@ def create_backend(name: str, **settings: Any) -> Backend:
         raise UnknownBackendError(f"`backend` must be a name, got {type(name).__name__}")
     base, _, variant = name.partition(":")
     return backend_class(base).create(variant or None, **settings)
+
+
+def candidate_backends(name: str) -> list[Backend]:
+    """The backends to try in turn: the named one, or for ``"auto"`` those installed, strongest first.
+
+    Whether a licence is large enough shows only when a model is solved, so the caller goes on to the next one then.
+    """
+    if name != AUTO:
+        return [create_backend(name)]
+    known = _registered()
+    return [
+        backend_class(each).create()
+        for each in _STRONGEST_FIRST
+        if each in known and backend_class(each).is_available()
+    ]
 
 
 def list_backends() -> list[BackendInfo]:
