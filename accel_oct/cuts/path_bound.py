@@ -213,11 +213,12 @@ class PathBoundCuts:
         is_wrong = np.zeros(theta.size, dtype=bool)
         is_wrong[subtree.samples] = True
         is_wrong[subtree.correct] = False
+        is_wrong &= weights > 0
         wrong = np.flatnonzero(is_wrong)
         lost = float(weights[wrong].sum())
         parts: list[_Part] = []
         if self.bound and lost > 0:
-            samples = subtree.samples
+            samples = subtree.samples[weights[subtree.samples] > 0]
             parts.append(_Part(theta[samples], weights[samples], lost, subtree.score * self.master.scale))
         if self.negative_samples and lost > 0:
             parts.append(_Part(theta[wrong], weights[wrong], lost, 0.0))
@@ -276,19 +277,20 @@ def _without(columns: IntArray, place: int) -> list[IntArray]:
 
 def _relaxed(parts: list[_Part], relax: IntArray) -> Rows:
     """The parts as rows, each with columns in increasing order."""
-    columns, values, starts = [], [], [0]
+    if not parts:
+        return Rows.empty()
+    columns, values = [], []
     for part in parts:
         joined = np.concatenate([relax, part.columns])
         coefficients = np.concatenate([np.full(relax.size, -part.slack), part.values])
-        order = np.argsort(joined)
-        order = order[coefficients[order] != 0]  # samples of weight zero
-        columns.append(joined[order])
-        values.append(coefficients[order])
-        starts.append(starts[-1] + order.size)
-    if not parts:
-        return Rows.empty()
+        if (joined[1:] < joined[:-1]).any():  # theta comes after b and p; a structure is mixed with them
+            order = joined.argsort()
+            joined, coefficients = joined[order], coefficients[order]
+        columns.append(joined)
+        values.append(coefficients)
+    starts = np.cumsum([0, *(row.size for row in columns)])
     upper = np.array([part.upper for part in parts])
-    return Rows(np.array(starts), np.concatenate(columns), np.concatenate(values), np.full(len(parts), -np.inf), upper)
+    return Rows(starts, np.concatenate(columns), np.concatenate(values), np.full(len(parts), -np.inf), upper)
 
 
 def _leaves_below(p: FloatArray) -> FloatArray:
