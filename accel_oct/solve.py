@@ -314,6 +314,7 @@ class TreeSearch:
             Termination.TIME_LIMIT: "time_limit",
             Termination.NODE_LIMIT: "node_limit",
             Termination.INTERRUPTED: "interrupted",
+            Termination.SOLVER_FAILED: "solver_failed",
         }.get(solved.termination, "gap_limit")  # type: ignore[assignment]
         return self._result(status, solved.nodes, decided_by=_NOTHING)
 

@@ -44,6 +44,8 @@ def report(records: list[Record]) -> str:
         chosen = [record for record in records if record["method"] == method]
         if chosen:
             parts.append(table(chosen))
+    if len({record["backend"] for record in records if record["method"] == "solve"}) > 1:
+        parts.append(_backend_table([record for record in records if record["method"] == "solve"]))
     streed = [record for record in records if record["method"] == "streed"]
     ours = [record for record in records if record["method"] == "solve"]
     if streed and ours:
@@ -101,6 +103,49 @@ def _solve_tables(records: list[Record]) -> str:
             markdown(detail_header, ([*key, *_spread(group)] for key, group in detail.items())),
         ]
     )
+
+
+def _backend_table(records: list[Record]) -> str:
+    """Backends side by side: solved, times over instances that all solve, nodes and cuts over all."""
+    rows = []
+    for (preset,), group in _grouped(records, "preset").items():
+        by_backend = _grouped(group, "backend")
+        solved = {
+            backend: {_instance(record): record for record in runs if record["status"] == "optimal"}
+            for (backend,), runs in by_backend.items()
+        }
+        for (backend,), runs in by_backend.items():
+            finished = [record for record in runs if not record["status"].startswith("error")]
+            common = [key for key in solved[backend] if all(key in others for others in solved.values())]
+            cuts = [sum(part.get("cuts", 0) for part in record["components"].values()) for record in finished]
+            rows.append(
+                [
+                    preset,
+                    backend,
+                    f"{len(solved[backend])}/{len(runs)}",
+                    len(common),
+                    _geometric_mean([solved[backend][key]["seconds"] for key in common]),
+                    *(f"{_ratio(solved, backend, other):.2f}" for other in ("gurobi", "scip") if other in solved),
+                    mean(record["nodes"] for record in finished),
+                    mean(cuts),
+                ]
+            )
+    against = [f"time / {other}, both solve" for other in ("gurobi", "scip")]
+    header = ["preset", "backend", "solved", "solved by all", "geometric mean s on those", *against, "nodes", "cuts"]
+    return markdown(header, rows)
+
+
+def _instance(record: Record) -> tuple[Any, ...]:
+    return record["data"], record["depth"], record["penalty"]
+
+
+def _geometric_mean(values: list[float]) -> float:
+    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
+
+
+def _ratio(solved: dict[str, dict[tuple[Any, ...], Record]], backend: str, other: str) -> float:
+    both = solved[backend].keys() & solved[other].keys()
+    return _geometric_mean([solved[backend][key]["seconds"] / solved[other][key]["seconds"] for key in both])
 
 
 def _path_table(records: list[Record]) -> str:

@@ -38,10 +38,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.subtree.d2s_reference import Choice, ReferenceEngine
-from accel_oct.subtree.engine import Engine, resolve_engine
+from accel_oct.subtree.engine import Engine, numba_available, resolve_engine
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_SOLVES_BEFORE_COMPILING = 500
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ class DepthTwoSolver:
     n_classes : int
         Number of classes.
     engine : {"auto", "numpy", "numba"}
-        Both engines return the same subtree. "auto" takes the compiled one where it pays.
+        Both engines return the same subtree. "auto" takes the compiled one where it pays: at once on larger data,
+        after some hundred solves on small data.
     rewards : array_like of float, shape (n, n_classes), optional
         Reward for predicting each class on each sample. Default: the weight for the sample's own class, else zero.
     feature_prices : array_like of float, shape (F,), optional
@@ -146,11 +149,11 @@ class DepthTwoSolver:
         plain = rewards is None and feature_prices is None and min_leaf_weight <= 0
         resolved = resolve_engine(engine, n_samples, n_features) if plain else resolve_engine("numpy", 0, 0)
         self.engine = resolved
+        # On small data loading compiled code pays only after many solves; both engines return the same subtrees.
+        self._solves_left = _SOLVES_BEFORE_COMPILING if plain and engine == "auto" and resolved == "numpy" else -1
         self._engine: _EngineProtocol
         if resolved == "numba":
-            from accel_oct.subtree.d2s_compiled import CompiledEngine
-
-            self._engine = CompiledEngine(self._X, self._y, self._weights, self._n_classes)
+            self._compile()
         else:
             if rewards is None:
                 table = np.zeros((n_samples, self._n_classes))
@@ -192,8 +195,17 @@ class DepthTwoSolver:
         if max_depth not in (0, 1, 2):
             raise ValueError(f"max_depth must be 0, 1 or 2, got {max_depth}")
         indices = self._indices(samples)
+        if self._solves_left == 0 and numba_available():
+            self._compile()
+        self._solves_left -= 1
         choice = self._engine.solve(indices, float(leaf_price), max_depth)
         return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
+
+    def _compile(self) -> None:
+        from accel_oct.subtree.d2s_compiled import CompiledEngine
+
+        self.engine = "numba"
+        self._engine = CompiledEngine(self._X, self._y, self._weights, self._n_classes)
 
     def select(self, literals: Any) -> Ints:
         """Indices of the samples that satisfy every literal (feature, direction) of a path."""

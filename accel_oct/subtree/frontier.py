@@ -119,6 +119,10 @@ class ProfileSolver:
         pairs = PairLevel(data)
         if depth <= 2:
             return self._shallow(pairs, depth)
+        if pairs.profile[3] == self._ceiling(pairs):
+            # Nothing can be better with four leaves or more, and depth two is exact for fewer.
+            values = extended(pairs.profile, depth)
+            return Profile(values, values, pairs.tree)
         compiled = engine.numba_available()
         fits = compiled and DeepLevels.table_bytes(pairs) <= self.memory_limit
         if depth == 3 and compiled:
@@ -153,14 +157,15 @@ class ProfileSolver:
             return self._stopped(pairs, 4, pairs.profile)
         sides = deep.side_profiles
         three = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
+        if three[4] == self._ceiling(pairs):
+            values = extended(three, 4)
+            return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, three, min(leaves, 8)))
         finished = deep.level_four(self.stopper)
         below = deep.pair_profiles()
-        sides = sides_from_pairs(pairs, below)
-        values = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
-        upper = values
-        if not finished:
-            upper = self._stopped(pairs, 4, three).upper
-        return Profile(values, upper, lambda leaves: self._rebuild(pairs, sides, values, leaves, below))
+        deeper = sides_from_pairs(pairs, below)
+        values = with_leaf(convolve(deeper[:, 0], deeper[:, 1]).max(axis=0), np.asarray(pairs.leaf))
+        upper = values if finished else np.maximum(values, self._stopped(pairs, 4, three).upper)
+        return Profile(values, upper, lambda leaves: self._rebuild(pairs, deeper, values, leaves, below))
 
     def _rebuild(
         self, pairs: PairLevel, sides: Floats, values: Floats, leaves: int, below: Floats | None = None
@@ -192,13 +197,17 @@ class ProfileSolver:
 
     def _stopped(self, pairs: PairLevel, depth: int, known: Floats) -> Profile:
         """What is certain after an early stop: a profile of lower depth and the equivalent-point bound."""
-        ceiling = float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
         lower = extended(known, depth)
-        upper = np.minimum(np.full(2**depth, ceiling), np.inf)
+        upper = np.full(2**depth, self._ceiling(pairs))
         # A tree with at most h leaves has depth below h, so the shallower profile is exact for few leaves.
         certain = known.size.bit_length()
         upper[:certain] = lower[:certain]
         return Profile(lower, np.maximum(upper, lower), pairs.tree if known.size <= 4 else self._tree_three(pairs))
+
+    @staticmethod
+    def _ceiling(pairs: PairLevel) -> float:
+        """Equivalent-point bound in table units."""
+        return float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], TreeArrays]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)

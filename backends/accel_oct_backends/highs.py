@@ -195,7 +195,8 @@ class _HighsEngine:
 
     def _write_stop(self, should_stop: Callable[[], bool]) -> Callable[[Any], None]:
         def write(event: Any) -> None:
-            event.data_in.user_interrupt = should_stop()  # always written: the flag survives a run
+            # Always written: the flag survives a run. The clock is ours, see `_set_time_limit`.
+            event.data_in.user_interrupt = should_stop() or self._session.out_of_time
 
         return write
 
@@ -255,7 +256,8 @@ def _add_rows(highs: Any, rows: Rows) -> None:
 
 
 def _set_time_limit(highs: Any, seconds: float) -> None:
-    # The limit counts from the object's first run.
+    # Versions differ in whether the limit counts from the object's first run or from this one. This is never too early;
+    # the interrupt callbacks stop in time.
     highs.setOptionValue("time_limit", min(highs.getRunTime() + seconds, _HIGHS_INFINITY))
 
 

@@ -32,6 +32,9 @@ LAZY_SETTINGS: dict[str, Any] = {
     "misc/allowweakdualreds": False,
 }
 
+#: Measured on tree masters: this separator costs about half of the solve, and found no cut where that was looked at.
+FAST_SETTINGS: dict[str, Any] = {"separating/aggregation/freq": -1}
+
 #: Seconds between two looks at whether the solve was asked to stop.
 _WATCH_INTERVAL = 0.05
 
@@ -106,7 +109,7 @@ class _NativeModel:
         if options.node_limit is not None:
             settings["limits/totalnodes"] = options.node_limit
         if self._session.needs.cuts:
-            settings |= LAZY_SETTINGS
+            settings |= LAZY_SETTINGS | FAST_SETTINGS
         for name, value in settings.items():
             self._model.setParam(name, value)
         for name, value in options.native.items():

@@ -72,17 +72,20 @@ class Columns:
         for variable, value in zip(self.variables, x.tolist(), strict=True):
             put(solution, variable, value)
 
-    def add_cuts(self, rows: Rows, *, forced: bool) -> bool:
-        """Hand globally valid rows to the LP; returns whether they show the current node to be infeasible."""
+    def add_cuts(self, rows: Rows) -> bool:
+        """Hand globally valid rows to the LP; returns whether they show the current node to be infeasible.
+
+        All of them: left to select, SCIP kept about one a round, and needed twice the LPs and nodes.
+        """
         model, variables = self.model, self.variables
         put = model.addVarToRow
         for columns, values, lower, upper in _by_row(rows):
-            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=not forced)
+            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=False)
             model.cacheRowExtensions(row)
             for column, value in zip(columns, values, strict=True):
                 put(row, variables[column], value)
             model.flushRowExtensions(row)
-            infeasible = model.addCut(row, forcecut=forced)
+            infeasible = model.addCut(row, forcecut=True)
             model.releaseRow(row)
             if infeasible:
                 return True
@@ -140,23 +143,23 @@ class Separation:
         if not self.rejects(x):
             return int(SCIP_RESULT.FEASIBLE)
         # If none of the rows is violated before rounding, SCIP has to branch.
-        return self._add_violated(x, forced=True) or int(SCIP_RESULT.INFEASIBLE)
+        return self._add_violated(x) or int(SCIP_RESULT.INFEASIBLE)
 
     def separate_relaxation(self, x: FloatArray) -> int:
         """Answer to a fractional LP solution: known rows first, then the handler's."""
-        found = self._add_violated(x, forced=False)
+        found = self._add_violated(x)
         if found is None and self.session.wants(Event.RELAXATION):
             self._consult(Event.RELAXATION, x)
-            found = self._add_violated(x, forced=False)
+            found = self._add_violated(x)
         return found or int(SCIP_RESULT.DIDNOTFIND)
 
-    def _add_violated(self, x: FloatArray, *, forced: bool) -> int | None:
+    def _add_violated(self, x: FloatArray) -> int | None:
         if not len(self._pool):
             return None
         violated = self._pool.violated(x)
         if not violated.size:
             return None
-        infeasible = self.columns.add_cuts(self._pool.rows.take(violated), forced=forced)
+        infeasible = self.columns.add_cuts(self._pool.rows.take(violated))
         return int(SCIP_RESULT.CUTOFF if infeasible else SCIP_RESULT.SEPARATED)
 
 
