@@ -25,9 +25,9 @@ from accel_oct.mip import (
     Rows,
     Run,
     RunStatus,
+    SolveOptions,
     SolverError,
     SolveSession,
-    SolveOptions,
     Support,
     Termination,
     Validity,
@@ -44,7 +44,9 @@ WAYS = [
 ]
 
 
-def solved(backend: Backend, problem: HiddenRowsProblem, handler: FunctionHandler | None) -> tuple[object, float | None]:
+def solved(
+    backend: Backend, problem: HiddenRowsProblem, handler: FunctionHandler | None
+) -> tuple[Termination, float | None]:
     backend.load(problem.model(complete=handler is None))
     result = backend.solve(handler=handler)
     if result.x is not None:

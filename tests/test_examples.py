@@ -52,3 +52,11 @@ def test_tsp_runs_as_a_script() -> None:
     """The command given in the example's docstring prints both optima."""
     run = subprocess.run([sys.executable, EXAMPLES / "tsp.py", "highs"], capture_output=True, text=True, check=True)
     assert "burma14: 3323 (published 3323)" in run.stdout and "ulysses16: 6859 (published 6859)" in run.stdout
+
+
+def test_the_code_in_write_a_cut_runs() -> None:
+    """The page's blocks, run one after the other, pass their own assertions."""
+    page = (EXAMPLES.parent / "write-a-cut.md").read_text(encoding="utf-8")
+    blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
+    assert len(blocks) == 2
+    exec("\n".join(blocks), {})

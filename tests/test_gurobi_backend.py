@@ -87,7 +87,7 @@ def test_no_licence_is_said_with_a_way_out(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("GRB_LICENSE_FILE", f"{tmp_path}/none.lic")
     backend = create_backend("gurobi")
     backend.load(knapsack())
-    with pytest.raises(LicenceError, match='no Gurobi licence was found.*backend="highs"') as caught:
+    with pytest.raises(LicenceError, match=r'no Gurobi licence was found.*backend="highs"') as caught:
         backend.solve()
     assert isinstance(caught.value, BackendUnavailableError)
     assert backend_class("gurobi").is_available() and not backend_class("gurobi").availability()

@@ -70,7 +70,7 @@ def test_a_backend_that_cannot_be_imported_does_not_hide_the_others(monkeypatch:
     broken = EntryPoint("broken", "no_such_module:Backend", registry.ENTRY_POINT_GROUP)
     known = registry._registered()
     monkeypatch.setattr(registry, "_registered", lambda: {**known, "broken": broken})
-    with pytest.raises(BackendUnavailableError, match="'broken' cannot be imported.*no_such_module"):
+    with pytest.raises(BackendUnavailableError, match=r"'broken' cannot be imported.*no_such_module"):
         create_backend("broken")
     info = {info.name: info for info in list_backends()}
     assert not info["broken"].installed and "no_such_module" in info["broken"].reason and info["mock"].licensed

@@ -80,7 +80,7 @@ def test_no_rows_are_rows() -> None:
     [
         (Rows.single([0, 1], [1.0, np.nan], upper=1.0), "row 0 has a NaN or infinite coefficient"),
         (Rows.single([0, 1], [1.0, -np.inf], upper=1.0), "row 0 has a NaN or infinite coefficient"),
-        (Rows.from_entries([0, 1], [0, 5], 1.0, n_rows=2), "row 1 refers to column 5, but the model has columns 0 to 4"),
+        (Rows.from_entries([0, 1], [0, 5], 1.0, n_rows=2), "row 1 refers to column 5, but the model has columns 0"),
         (Rows.single([-1], 1.0), "column -1"),
         (Rows.from_entries([0, 2, 2], [0, 3, 3], 1.0, n_rows=3), "row 2 holds column 3 more than once"),
         (Rows(np.array([0, 3]), [4, 1, 4], [1.0, 1.0, 1.0], [0.0], [1.0]), "row 0 holds column 4 more than once"),

@@ -223,8 +223,14 @@ def test_statistics_count_calls_and_rows_by_source() -> None:
 
 @pytest.mark.parametrize(
     ("objective", "bound", "gap"),
-    [(None, 1.0, math.inf), (4.0, 5.0, 0.25), (-4.0, -3.0, 0.25), (0.0, 0.0, 0.0), (0.0, 1.0, math.inf)]
-    + [(1.0, math.inf, math.inf)],
+    [
+        (None, 1.0, math.inf),
+        (4.0, 5.0, 0.25),
+        (-4.0, -3.0, 0.25),
+        (0.0, 0.0, 0.0),
+        (0.0, 1.0, math.inf),
+        (1.0, math.inf, math.inf),
+    ],
 )
 def test_relative_gap(objective: float | None, bound: float, gap: float) -> None:
     """The distance of bound and objective in units of the objective; infinite without one."""

@@ -43,18 +43,15 @@ class CutPool:
         """Add what is new; returns the numbers of the new rows."""
         first = len(self)
         for batch in cuts:
-            new = np.zeros(batch.rows.n_rows, dtype=bool)
-            keys = self._hash(batch.rows).tolist()
-            for position, key in enumerate(keys):
-                if key not in self._known:
-                    self._known[key] = len(self._known)
-                    new[position] = True
+            known, before = self._known, len(self._known)
+            numbers = [known.setdefault(key, len(known)) for key in self._hash(batch.rows).tolist()]
+            new = np.diff(np.maximum.accumulate([before - 1, *numbers])) > 0  # numbers rise with each new row
             self._rejecting = np.concatenate([self._rejecting, np.zeros(np.count_nonzero(new), dtype=bool)])
             if batch.validity is not Validity.OPTIMALITY:
-                self._rejecting[[self._known[key] for key in keys]] = True
+                self._rejecting[numbers] = True
             self.replaced = np.concatenate([self.replaced, np.zeros(np.count_nonzero(new), dtype=bool)])
             if batch.key is not None:
-                self._replace(batch.key, [self._known[key] for key in keys])
+                self._replace(batch.key, numbers)
             if new.any():
                 self._batches.append(batch.rows if new.all() else batch.rows.take(new))
         return np.arange(first, len(self), dtype=np.int64)

@@ -194,21 +194,32 @@ class Rows:
         rising[boundaries - 1] = True
         if rising.all():  # columns rise within every row: nothing can occur twice
             return
+        small = self.n_rows * n_columns <= _BITMAP_SHARE * self.n_nonzeros
+        if small and self._count_distinct(n_columns) == self.n_nonzeros:  # cheaper than sorting
+            return
         key = self.row_of_entry * n_columns + self.columns
-        if self.n_rows * n_columns <= _BITMAP_SHARE * self.n_nonzeros:  # cheaper than sorting
-            seen = np.zeros(self.n_rows * n_columns, dtype=bool)
-            seen[key] = True
-            if np.count_nonzero(seen) == self.n_nonzeros:
-                return
         key.sort()
         twice = key[1:] == key[:-1]
         if twice.any():
             row, column = divmod(int(key[:-1][twice][0]), n_columns)
             raise ModelError(f"{what}: row {row} holds column {column} more than once")
 
+    def _count_distinct(self, n_columns: int) -> int:
+        """Number of different (row, column) positions, counted in pieces that stay in the cache."""
+        step, count = max(_BITMAP_BYTES // n_columns, 1), 0
+        for first in range(0, self.n_rows, step):
+            starts = self.starts[first : first + step + 1]
+            n_rows = starts.size - 1
+            seen = np.zeros(n_rows * n_columns, dtype=bool)
+            offsets = np.repeat(np.arange(n_rows) * n_columns, np.diff(starts))
+            seen[self.columns[starts[0] : starts[-1]] + offsets] = True
+            count += int(np.count_nonzero(seen))
+        return count
 
-#: Duplicates are looked for in a bitmap of all positions when it has at most this many bytes per entry.
+
+#: Distinct entries are counted in a bitmap of all positions when it has at most this many bytes per entry.
 _BITMAP_SHARE = 64
+_BITMAP_BYTES = 2**20
 
 _FIELDS: tuple[tuple[str, type], ...] = (
     ("starts", np.int64),

@@ -164,8 +164,10 @@ class ProfileSolver:
         below = deep.pair_profiles()
         deeper = sides_from_pairs(pairs, below)
         values = with_leaf(convolve(deeper[:, 0], deeper[:, 1]).max(axis=0), np.asarray(pairs.leaf))
-        upper = values if finished else np.maximum(values, self._stopped(pairs, 4, three).upper)
-        return Profile(values, upper, lambda leaves: self._rebuild(pairs, deeper, values, leaves, below))
+        # Callers keep profiles for their trees: the counters' own dtype is a quarter of the size or less.
+        compact = below.astype(pairs.layout.dtype)
+        found = Profile(values, values, lambda leaves: self._rebuild(pairs, deeper, values, leaves, compact))
+        return found if finished else better_of(found, self._stopped(pairs, 4, three))
 
     def _rebuild(
         self, pairs: PairLevel, sides: Floats, values: Floats, leaves: int, below: Floats | None = None
@@ -211,6 +213,17 @@ class ProfileSolver:
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], TreeArrays]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)
+
+
+def better_of(found: Profile, fallback: Profile) -> Profile:
+    """The better known tree for each number of leaves, with the fallback's bounds."""
+    lower = np.maximum(found.lower, fallback.lower)
+
+    def tree(leaves: int) -> TreeArrays:
+        source = found if found.lower[leaves - 1] >= fallback.lower[leaves - 1] else fallback
+        return source.tree(leaves)
+
+    return Profile(lower, np.maximum(lower, fallback.upper), tree)
 
 
 def extended(profile: Floats, depth: int) -> Floats:

@@ -49,7 +49,7 @@ class RootFrontier:
                 self._upper[:, :, :3] = deep.side_profiles[:, :, :3]
         self._done = np.zeros(self._F, dtype=bool)
         self.lower = np.concatenate([pairs.profile, np.full(2**depth - 4, pairs.profile[-1])])
-        self._choice: list[int] = [-1] * (2**depth)
+        self._choice: dict[int, tuple[int, Profile, Profile]] = {}
 
     def _number(self, scores: Floats) -> Floats:
         return np.asarray(self._pairs.units.from_score(scores, self._weights), dtype=np.float64)
@@ -69,7 +69,7 @@ class RootFrontier:
             better = split > self.lower
             self.lower = np.maximum.accumulate(np.maximum(self.lower, split))
             for h in np.flatnonzero(better):
-                self._choice[int(h)] = f
+                self._choice[int(h)] = (f, sides[0], sides[1])
             exact = True
             for side in (0, 1):
                 self._upper[f, side] = np.minimum(self._upper[f, side], sides[side].upper)
@@ -103,17 +103,13 @@ class RootFrontier:
         return np.asarray(np.maximum.accumulate(upper))
 
     def _tree(self, leaves: int) -> TreeArrays:
-        from accel_oct.subtree.frontier import ProfileSolver, find_split
+        from accel_oct.subtree.frontier import find_split
 
         goal = self.lower[leaves - 1]
         if goal == self._pairs.profile[min(leaves, 4) - 1]:
             return self._pairs.tree(leaves)
         fewest = int(np.searchsorted(self.lower, goal))
-        f = self._choice[fewest]
-        data = self._pairs.data
-        solver = ProfileSolver(None, self._solver.threads, self._solver.memory_limit)
-        sides = [solver.solve(data.restricted(data.X[:, f] == side), self._depth - 1) for side in (0, 1)]
-        values = np.maximum(convolve(sides[0].lower, sides[1].lower), 0)
-        found = find_split(sides[0].lower[None], sides[1].lower[None], values, fewest + 1)
+        f, zero, one = self._choice[fewest]
+        found = find_split(zero.lower[None], one.lower[None], self.lower, fewest + 1)
         assert found is not None
-        return split_on(data, f, sides[0].tree(found[1]), sides[1].tree(found[2]))
+        return split_on(self._pairs.data, f, zero.tree(found[1]), one.tree(found[2]))

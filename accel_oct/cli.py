@@ -1,0 +1,306 @@
+"""The command ``accel-oct``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from accel_oct._version import __version__
+from accel_oct.bench import command as bench
+from accel_oct.encoding import (
+    AllThresholdsEncoder,
+    QuantileBucketEncoder,
+    QuantileThresholdEncoder,
+    TableEncoder,
+    TreeGuidedThresholdEncoder,
+)
+from accel_oct.encoding.table import DEFAULT_QUANTILES
+from accel_oct.errors import AccelOctError, InvalidInputError
+from accel_oct.estimator import OptimalTreeClassifier
+from accel_oct.estimator_cv import DEFAULT_PENALTIES, OptimalTreeClassifierCV
+from accel_oct.export import from_json, to_dot, to_html, to_python, to_sql, to_text
+from accel_oct.frontier import solve_path
+from accel_oct.mip import list_backends
+from accel_oct.result import HistoryRow
+from accel_oct.tablefile import read_csv, split_target, write_csv
+
+__all__ = ["main"]
+
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "text": to_text,
+    "dot": to_dot,
+    "html": to_html,
+    "python": to_python,
+    "sql": to_sql,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code is 2 for bad input."""
+    options = _parser().parse_args(arguments)
+    try:
+        with _warnings_as_lines():
+            return int(options.run(options) or 0)
+    except KeyboardInterrupt:
+        print("accel-oct: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has seen enough
+        return 0
+    except (AccelOctError, ValueError, TypeError, OSError) as error:
+        if options.debug:
+            raise
+        print(f"accel-oct: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+
+
+# ---------------------------------------------------------------- commands
+
+
+def _fit(options: argparse.Namespace) -> None:
+    X, y = _training_table(options)
+    shared = {
+        "backend": options.backend,
+        "preset": options.preset,
+        "time_limit": options.time_limit,
+        "encoder": _encoder(options),
+        "n_jobs": options.threads,
+        "random_state": options.seed,
+    }
+    progress = _Progress(sys.stderr, quiet=options.quiet)
+    model: Any
+    if options.cv:
+        penalties = options.leaf_penalty or None
+        model = OptimalTreeClassifierCV(options.max_depth, penalties, cv=options.cv, progress=progress, **shared)
+    else:
+        if options.leaf_penalty is not None and len(options.leaf_penalty) > 1:
+            raise InvalidInputError("--leaf-penalty takes several values only together with --cv")
+        penalty = options.leaf_penalty[0] if options.leaf_penalty else 0.01
+        model = OptimalTreeClassifier(options.max_depth, penalty, progress=progress, **shared)
+    try:
+        model.fit(X, y)
+    finally:
+        progress.end()
+    print(to_text(model))
+    chosen = f"leaf penalty {model.leaf_penalty_:g} (cross-validated), " if options.cv else ""
+    print(
+        f"# {chosen}{model.get_n_leaves()} leaves, training accuracy {model.score(X, y):.4f}, "
+        f"objective {model.objective_:.6f}, bound {model.bound_:.6f}, {model.status_}"
+    )
+    if options.output:
+        model.to_json(options.output)
+
+
+def _predict(options: argparse.Namespace) -> None:
+    model = from_json(Path(options.model))
+    X = read_csv(options.data, separator=options.separator, header=not options.no_header)
+    if hasattr(model, "feature_names_in_"):
+        X = X.select(list(model.feature_names_in_))  # the order in the file, and further columns, do not matter
+    classes = model.predict(X)
+    names, columns = ["prediction"], [classes.tolist()]
+    if options.proba:
+        names += [f"probability of {label}" for label in model.classes_]
+        columns += model.predict_proba(X).T.tolist()
+    with _opened(options.output) as file:
+        write_csv(file, names, zip(*columns, strict=True))
+
+
+def _show(options: argparse.Namespace) -> None:
+    model = from_json(Path(options.model))
+    if options.format == "png":
+        if not options.output:
+            raise InvalidInputError("--format png needs --output")
+        from accel_oct.plotting import plot_tree
+
+        plot_tree(model).figure.savefig(options.output, format="png", dpi=150)
+        return
+    with _opened(options.output) as file:
+        print(_FORMATS[options.format](model).rstrip("\n"), file=file)
+
+
+def _path(options: argparse.Namespace) -> None:
+    X, y = _training_table(options)
+    encoder = _encoder(options).fit(X, y)
+    penalties = options.leaf_penalty or list(DEFAULT_PENALTIES)
+    results = solve_path(
+        encoder.transform(X),
+        y,
+        max_depth=options.max_depth,
+        leaf_penalties=penalties,
+        time_limit=options.time_limit,
+        threads=options.threads,
+    )
+    rows = []
+    for penalty, result in zip(penalties, results, strict=True):
+        accuracy = result.objective + penalty * result.tree.n_leaves
+        rows.append([f"{penalty:g}", result.tree.n_leaves, f"{accuracy:.6f}", f"{result.objective:.6f}", result.status])
+    with _opened(options.output) as file:
+        write_csv(file, ["leaf_penalty", "leaves", "accuracy", "objective", "status"], rows)
+
+
+def _encode(options: argparse.Namespace) -> None:
+    table = read_csv(options.data, separator=options.separator, header=not options.no_header)
+    y = None
+    if options.target:
+        table, y = split_target(table, options.target)
+    encoder = _encoder(options).fit(table, y)
+    names = [str(name) for name in encoder.get_feature_names_out()]
+    rows = encoder.transform(table).tolist()
+    if y is not None:
+        names.append(options.target)
+        rows = [[*row, label] for row, label in zip(rows, y.tolist(), strict=True)]
+    with _opened(options.output) as file:
+        write_csv(file, names, rows)
+
+
+def _backends(options: argparse.Namespace) -> None:
+    for info in list_backends():
+        state = "ready" if info.installed and info.licensed else ("no licence" if info.installed else "not installed")
+        print(f"{info.name:10s} {state}" + (f": {info.reason}" if info.reason else ""))
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="accel-oct", description="Provably optimal classification trees.")
+    parser.add_argument("--version", action="version", version=f"accel-oct {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    fit = commands.add_parser("fit", help="find the optimal tree of a CSV file")
+    _add_data(fit, target_required=True)
+    _add_tree(fit)
+    fit.add_argument("--cv", type=int, metavar="K", help="choose the leaf penalty by K-fold cross-validation")
+    fit.add_argument("--backend", default="highs")
+    fit.add_argument("--preset", default="default")
+    fit.add_argument("--seed", type=int, default=0)
+    fit.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    fit.add_argument("-o", "--output", help="write the fitted model as JSON")
+    fit.set_defaults(run=_fit)
+
+    predict = commands.add_parser("predict", help="classify the rows of a CSV file")
+    predict.add_argument("model", help="JSON of `accel-oct fit -o`")
+    _add_data(predict, target_required=None)
+    predict.add_argument("--proba", action="store_true", help="add the probability of each class")
+    predict.add_argument("-o", "--output", help="CSV file; standard output by default")
+    predict.set_defaults(run=_predict)
+
+    show = commands.add_parser("show", help="print or draw a fitted tree")
+    show.add_argument("model", help="JSON of `accel-oct fit -o`")
+    show.add_argument("--format", choices=[*_FORMATS, "png"], default="text")
+    show.add_argument("-o", "--output")
+    show.set_defaults(run=_show)
+
+    path = commands.add_parser("path", help="the optimal trees of many leaf penalties, in one pass")
+    _add_data(path, target_required=True)
+    _add_tree(path)
+    path.add_argument("-o", "--output")
+    path.set_defaults(run=_path)
+
+    encode = commands.add_parser("encode", help="turn a CSV file into binary columns")
+    _add_data(encode, target_required=False)
+    _add_encoder(encode)
+    encode.add_argument("-o", "--output")
+    encode.set_defaults(run=_encode)
+
+    backends = commands.add_parser("backends", help="which solvers can be used")
+    backends.set_defaults(run=_backends)
+
+    benchmark = commands.add_parser("bench", help="measure, and report what was measured")
+    bench.add_arguments(benchmark)
+    benchmark.set_defaults(run=bench.execute)
+    return parser
+
+
+def _add_data(parser: argparse.ArgumentParser, target_required: bool | None) -> None:
+    parser.add_argument("data", help="CSV file with a header")
+    parser.add_argument("--separator", default=",")
+    parser.add_argument("--no-header", action="store_true", help="the columns are named x0, x1, ...")
+    if target_required is not None:
+        parser.add_argument("--target", required=target_required, help="column that holds the classes")
+
+
+def _add_tree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max-depth", type=int, default=3)
+    parser.add_argument("--leaf-penalty", type=float, nargs="+", metavar="PENALTY")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS")
+    parser.add_argument("--threads", type=int, default=1)
+    _add_encoder(parser)
+
+
+def _add_encoder(parser: argparse.ArgumentParser) -> None:
+    choices = ["quantile-thresholds", "quantile-buckets", "all-thresholds", "tree-guided"]
+    parser.add_argument("--encoder", choices=choices, default=choices[0], help="for numeric columns")
+    parser.add_argument("--quantiles", type=int, default=DEFAULT_QUANTILES, help="number of quantiles")
+    parser.add_argument("--missing", choices=["category", "error"], default="category")
+
+
+def _encoder(options: argparse.Namespace) -> TableEncoder:
+    makers: dict[str, Callable[[], Any]] = {
+        "quantile-thresholds": lambda: QuantileThresholdEncoder(options.quantiles),
+        "quantile-buckets": lambda: QuantileBucketEncoder(options.quantiles),
+        "all-thresholds": AllThresholdsEncoder,
+        "tree-guided": TreeGuidedThresholdEncoder,
+    }
+    return TableEncoder(makers[options.encoder](), missing=options.missing)
+
+
+# ---------------------------------------------------------------- input and output
+
+
+def _training_table(options: argparse.Namespace) -> tuple[Any, Any]:
+    table = read_csv(options.data, separator=options.separator, header=not options.no_header)
+    return split_target(table, options.target)
+
+
+@contextmanager
+def _opened(path: str | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    with Path(path).open("w", encoding="utf-8") as file:
+        yield file
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda message, *_, **__: print(f"accel-oct: warning: {message}", file=sys.stderr)
+        yield
+
+
+class _Progress:
+    """Draws each change of objective and bound: over the same line on a terminal, else line by line."""
+
+    def __init__(self, stream: TextIO, quiet: bool) -> None:
+        self._stream = stream
+        self._quiet = quiet
+        self._on_terminal = stream.isatty()
+        self._drawn = False
+
+    def __call__(self, row: HistoryRow) -> None:
+        if self._quiet:
+            return
+        gap = np.divide(row.bound - row.objective, abs(row.objective)) if row.objective else np.inf
+        text = f"{row.seconds:8.1f} s  objective {row.objective:.6f}  bound {row.bound:.6f}  gap {gap:.2%}"
+        self._stream.write(f"\r{text}" if self._on_terminal else f"{text}\n")
+        self._stream.flush()
+        self._drawn = True
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._drawn and self._on_terminal:
+            self._stream.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

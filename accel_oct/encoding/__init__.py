@@ -1,0 +1,21 @@
+"""From the columns of a table to binary features that keep the user's own terms."""
+
+from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.categorical import OneHotCategoryEncoder
+from accel_oct.encoding.columns import Table
+from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
+from accel_oct.encoding.table import TableEncoder
+from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
+
+__all__ = [
+    "AllThresholdsEncoder",
+    "BinaryEncoder",
+    "Condition",
+    "OneHotCategoryEncoder",
+    "QuantileBucketEncoder",
+    "QuantileThresholdEncoder",
+    "Table",
+    "TableEncoder",
+    "TreeGuidedThresholdEncoder",
+]

@@ -1,0 +1,197 @@
+"""What all encoders share: reading the table, evaluating conditions, names, scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from accel_oct.data.labels import as_weights
+from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers
+from accel_oct.encoding.conditions import Condition
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["BinaryEncoder", "Column", "check_table", "check_whole"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of the training data: float64 with NaN, or categories with None, where a value is missing."""
+
+    index: int
+    name: str
+    kind: Kind
+    values: NDArray[Any]
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a value is missing."""
+        return bool(Condition(self.index, "is_missing").holds(self.values).any())
+
+
+class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns the columns of a table into columns of 0 and 1, each the answer to one `Condition`.
+
+    Attributes
+    ----------
+    conditions_ : tuple of Condition
+        One per column of the output.
+    kinds_ : tuple of str
+        "numeric", "categorical" or "boolean" per column of the input.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    """
+
+    missing: str
+    conditions_: tuple[Condition, ...]
+    kinds_: tuple[Kind, ...]
+
+    # ---------------------------------------------------------------- what a subclass says
+
+    def _kind(self, values: NDArray[Any], name: str) -> Kind:
+        """How to read a column."""
+        return "numeric"
+
+    def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
+        """The conditions for these columns, those on missing values excepted."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Raise for a parameter that cannot be used."""
+        if self.missing not in ("error", "category"):
+            raise InvalidInputError(f"missing must be 'error' or 'category', got {self.missing!r}")
+
+    # ---------------------------------------------------------------- scikit-learn's interface
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryEncoder:
+        """Learn the conditions.
+
+        Parameters
+        ----------
+        X : data frame or array-like (n_samples, n_features)
+        y : array-like (n_samples,), optional
+            Only the tree-guided encoder looks at it.
+        sample_weight : array-like (n_samples,), optional
+            A whole number counts as that many samples; a sample of weight 0 is not there.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = check_table(self, X, reset=True)
+        weights = as_weights(sample_weight, len(table))
+        kinds = [self._kind(values, table.name(j)) for j, values in enumerate(table.columns)]
+        columns = [self._column(table, j, kind) for j, kind in enumerate(kinds)]
+        if (weights == 0).any():
+            rows = weights > 0
+            columns = [Column(c.index, c.name, c.kind, c.values[rows]) for c in columns]
+            weights, y = weights[rows], None if y is None else np.asarray(y)[rows]
+        if not np.all(weights == np.floor(weights)):
+            weights = weights * (len(weights) / weights.sum())
+        self.kinds_ = tuple(kinds)
+        found = list(self._find_conditions(columns, y, weights))
+        if self.missing == "category":
+            found += [Condition(c.index, "is_missing") for c in columns if c.has_missing]
+        self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.int8]:
+        """The answers, 0 or 1, one column per condition.
+
+        Parameters
+        ----------
+        X : data frame or array-like (n_samples, n_features)
+        """
+        check_is_fitted(self, "conditions_")
+        table = check_table(self, X, reset=False)
+        result = np.zeros((len(table), len(self.conditions_)), dtype=np.int8)
+        columns = [self._column(table, j, kind).values for j, kind in enumerate(self.kinds_)]
+        self._check_known(table, columns)
+        for place, condition in enumerate(self.conditions_):
+            result[:, place] = condition.holds(columns[condition.column])
+        return result
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+        """The conditions in the user's own terms, such as ``petal width >= 1.75``."""
+        check_is_fitted(self, "conditions_")
+        names = self._input_names(input_features)
+        return np.array([condition.text(names[condition.column]) for condition in self.conditions_], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "category"
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # ---------------------------------------------------------------- helpers
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.conditions_)
+
+    def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
+        """Raise for values that were not there when fitting, where that matters."""
+
+    def _column(self, table: Table, index: int, kind: Kind) -> Column:
+        name, values = table.name(index), table.columns[index]
+        convert = as_categories if kind == "categorical" else as_numbers
+        column = Column(index, name, kind, convert(values, name))
+        if self.missing == "error" and column.has_missing:
+            row = int(np.flatnonzero(Condition(index, "is_missing").holds(column.values))[0])
+            raise InvalidInputError(
+                f"X has a missing value (NaN) in column {name!r}, row {row}; "
+                "missing='category' makes missing values a category of their own"
+            )
+        return column
+
+    def _input_names(self, input_features: Sequence[str] | None) -> list[str]:
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            return [str(v) for v in known] if known is not None else [f"x{j}" for j in range(self.n_features_in_)]
+        names = [str(v) for v in input_features]
+        if known is not None and names != [str(v) for v in known]:
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(names) != self.n_features_in_:
+            raise ValueError(f"input_features should have length equal to number of features ({self.n_features_in_})")
+        return names
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
+    """Read X; remember (`reset`) or compare the number and the names of its columns on the estimator."""
+    table = Table.read(X)
+    if isinstance(X, Table):
+        _check_own_table(estimator, X, reset)
+    else:
+        shaped = X if hasattr(X, "shape") else np.empty(table.shape)
+        validate_data(estimator, shaped, reset=reset, skip_check_array=True)
+    return table
+
+
+def _check_own_table(estimator: Any, table: Table, reset: bool) -> None:
+    names = None if table.names is None else np.array(table.names, dtype=object)
+    if reset:
+        estimator.n_features_in_ = len(table.columns)
+        if names is not None:
+            estimator.feature_names_in_ = names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and table.names is not None and list(known) != list(table.names):
+        raise InvalidInputError("X must have the columns it had when fitting, in the same order: see Table.select")
+    if len(table.columns) != estimator.n_features_in_:
+        raise InvalidInputError(f"X has {len(table.columns)} columns, but there were {estimator.n_features_in_} in fit")
+
+
+def check_whole(value: Any, name: str, least: int) -> None:
+    """Raise unless `value` is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number >= {least}, got {value!r}")

@@ -1,0 +1,102 @@
+"""Categories, one binary feature each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
+from accel_oct.encoding.columns import Kind, Table
+from accel_oct.encoding.conditions import Condition
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["OneHotCategoryEncoder", "check_categories"]
+
+
+class OneHotCategoryEncoder(BinaryEncoder):
+    """One-hot encoding: a binary feature ``colour = red`` per category.
+
+    Parameters
+    ----------
+    max_categories : int or None
+        Only the most frequent ones of a column get a feature; all others look alike. None: no limit.
+    missing : {"error", "category"}
+        Refuse missing values, or give them a binary feature of their own.
+    unknown : {"ignore", "warn", "error"}
+        What a category that fitting did not see is: none of the known ones, silently or with a warning, or an error.
+
+    Notes
+    -----
+    Two categories give one feature, for the second in sorted order, since the other would be its negation. Categories
+    are compared as text, where 3, 3.0 and "3" are the same.
+    """
+
+    def __init__(self, max_categories: int | None = None, *, missing: str = "error", unknown: str = "ignore") -> None:
+        self.max_categories = max_categories
+        self.missing = missing
+        self.unknown = unknown
+
+    def _kind(self, values: NDArray[Any], name: str) -> Kind:
+        return "categorical"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.max_categories is not None:
+            check_whole(self.max_categories, "max_categories", 1)
+        if self.unknown not in ("ignore", "warn", "error"):
+            raise InvalidInputError(f"unknown must be 'ignore', 'warn' or 'error', got {self.unknown!r}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
+        self.categories_ = {}
+        for column in columns:
+            counts: dict[str, float] = {}
+            for value, weight in zip(column.values.tolist(), weights.tolist(), strict=True):
+                if value is not None:
+                    counts[value] = counts.get(value, 0.0) + weight
+            categories = sorted(counts, key=_order)
+            self.categories_[column.index] = tuple(categories)
+            if len(categories) == 2 and not (self.missing == "category" and column.has_missing):
+                categories = categories[1:]
+            elif len(categories) == 1:
+                categories = []
+            if self.max_categories is not None:
+                frequent = sorted(categories, key=lambda v: (-counts[v], _order(v)))[: self.max_categories]
+                categories = [value for value in categories if value in frequent]
+            for value in categories:
+                yield Condition(column.index, "equals", value=value)
+
+    def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
+        check_categories(self.categories_, table, columns, self.unknown)
+
+
+def check_categories(
+    categories: dict[int, tuple[str, ...]], table: Table, columns: Sequence[NDArray[Any]], unknown: str
+) -> None:
+    """Warn or raise about categories that fitting did not see."""
+    if unknown == "ignore":
+        return
+    for index, known in categories.items():
+        new = sorted(set(columns[index].tolist()) - {None} - set(known), key=_order)
+        if new:
+            shown = ", ".join(repr(value) for value in new[:3])
+            message = f"X has categories in column {table.name(index)!r} that were not there when fitting: {shown}"
+            if unknown == "error":
+                raise InvalidInputError(message)
+            warnings.warn(message + "; they are taken as none of the known ones", UserWarning, stacklevel=4)
+
+
+def _order(value: str) -> tuple[bool, float, str]:
+    """Numbers by size, before all other text."""
+    try:
+        return False, float(value), value
+    except ValueError:
+        return True, 0.0, value

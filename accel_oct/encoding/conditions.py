@@ -1,0 +1,131 @@
+"""What a binary feature says about a row of the user's table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.encoding.columns import format_number
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["Condition", "format_value"]
+
+Test = Literal["at_least", "between", "equals", "is_true", "is_missing"]
+_TESTS = ("at_least", "between", "equals", "is_true", "is_missing")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A yes/no question about one column; a missing value answers no to all but `is_missing`.
+
+    Parameters
+    ----------
+    column : int
+        Position in the user's table.
+    test : {"at_least", "between", "equals", "is_true", "is_missing"}
+        ``x >= low``; ``low <= x < high`` (either may be None); ``x == value``; ``x``; ``x`` is missing.
+    low, high : float, optional
+    value : str or float, optional
+    """
+
+    column: int
+    test: Test
+    low: float | None = None
+    high: float | None = None
+    value: str | float | None = None
+
+    def __post_init__(self) -> None:
+        if self.test not in _TESTS:
+            raise InvalidInputError(f"test must be one of {', '.join(_TESTS)}, got {self.test!r}")
+        for limit in (self.low, self.high):
+            if limit is not None and not math.isfinite(limit):
+                raise InvalidInputError(f"the limits of a condition must be finite, got {limit!r}")
+        complete = {
+            "at_least": self.low is not None,
+            "between": self.low is not None or self.high is not None,
+            "equals": self.value is not None,
+        }
+        if not complete.get(self.test, True):
+            raise InvalidInputError(f"a condition {self.test!r} lacks its limit or value")
+
+    def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Answer for a column, as `as_numbers` or `as_categories` made it."""
+        if self.test == "is_missing":
+            return _missing(values)
+        if self.test == "equals":
+            return np.asarray(values == self.value, dtype=bool)
+        if self.test == "is_true":
+            return np.asarray(values == 1.0, dtype=bool)
+        result = np.ones(len(values), dtype=bool) if self.low is None else values >= self.low
+        return result if self.high is None else result & (values < self.high)
+
+    def text(self, name: str) -> str:
+        """The condition in words, such as ``petal width >= 1.75``."""
+        if self.test == "is_missing":
+            return f"{name} is missing"
+        if self.test == "is_true":
+            return name
+        if self.test == "equals":
+            return f"{name} = {format_value(self.value)}"
+        if self.low is not None and self.high is not None:
+            return f"{format_number(self.low)} <= {name} < {format_number(self.high)}"
+        if self.low is not None:
+            return f"{name} >= {format_number(self.low)}"
+        assert self.high is not None
+        return f"{name} < {format_number(self.high)}"
+
+    def opposite(self, name: str) -> str:
+        """The negation in words, such as ``petal width < 1.75``; missing values belong here."""
+        if self.test == "is_missing":
+            return f"{name} is known"
+        if self.test == "is_true":
+            return f"not {name}"
+        if self.test == "equals":
+            return f"{name} != {format_value(self.value)}"
+        if self.low is not None and self.high is not None:
+            return f"not {format_number(self.low)} <= {name} < {format_number(self.high)}"
+        if self.low is not None:
+            return f"{name} < {format_number(self.low)}"
+        assert self.high is not None
+        return f"{name} >= {format_number(self.high)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; what is None is left out."""
+        entries = {"low": self.low, "high": self.high, "value": self.value}
+        return {"column": self.column, "test": self.test} | {k: v for k, v in entries.items() if v is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Condition:
+        """Inverse of `to_dict`, checking every entry."""
+        unknown = set(data) - {"column", "test", "low", "high", "value"}
+        if unknown:
+            raise InvalidInputError(f"a condition has no entry {sorted(unknown)[0]!r}")
+        column, value = data.get("column"), data.get("value")
+        if isinstance(column, bool) or not isinstance(column, int) or column < 0:
+            raise InvalidInputError(f"the column of a condition must be a whole number >= 0, got {column!r}")
+        for key in ("low", "high"):
+            limit = data.get(key)
+            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
+                raise InvalidInputError(f"{key!r} of a condition must be a number, got {limit!r}")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+            raise InvalidInputError(f"'value' of a condition must be a string or a number, got {value!r}")
+        low, high = (None if data.get(k) is None else float(data[k]) for k in ("low", "high"))
+        if value is not None and not isinstance(value, str):
+            value = float(value)
+        return cls(column, data.get("test"), low, high, value)  # type: ignore[arg-type]  # __post_init__ checks it
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values), dtype=bool)
+    return np.array([value is None for value in values.tolist()], dtype=bool)
+
+
+def format_value(value: str | float | None) -> str:
+    """A category as text."""
+    return value if isinstance(value, str) else format_number(float(value or 0.0))

@@ -1,0 +1,78 @@
+"""Where a numeric column is cut: positions between neighbouring values, and the numbers written there.
+
+Every threshold encoder chooses *positions*: cut i lies between the i-th and the (i+1)-th distinct value that occurs in
+the data. All numbers strictly between the two separate the data alike, so the one that is easiest to read is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Distinct", "quantile_positions", "readable_threshold"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The distinct known values of a column, increasing, and their weights."""
+
+    values: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, column: FloatArray, weights: FloatArray) -> Distinct:
+        """Count a column; missing values are left out."""
+        known = ~np.isnan(column)
+        values, codes = np.unique(column[known], return_inverse=True)
+        return cls(values, np.bincount(codes.ravel(), weights[known], len(values)).astype(np.float64))
+
+    @property
+    def is_binary(self) -> bool:
+        """Only 0 and 1 occur, and both do."""
+        return len(self.values) == 2 and self.values[0] == 0 and self.values[1] == 1
+
+    def thresholds(self, positions: IntArray) -> list[float]:
+        """A readable number for each cut."""
+        whole = bool(np.all(self.values == np.floor(self.values)))
+        return [readable_threshold(self.values[i], self.values[i + 1], whole) for i in positions.tolist()]
+
+
+def quantile_positions(distinct: Distinct, n_quantiles: int) -> IntArray:
+    """Cuts at the `n_quantiles`-quantiles, the cut m behind the sample number floor(m (n - 1) / q) in sorted order.
+
+    That is "x > the m-th quantile", where the quantile is NumPy's and pandas' default: interpolating between that
+    sample and the next never reaches the next distinct value. Equal quantiles give one cut; one at the largest value
+    gives none. A weight counts as that many samples.
+    """
+    weights = distinct.weights
+    if len(weights) == 0:
+        return np.empty(0, dtype=np.int64)
+    upto = np.cumsum(weights)
+    # A product of whole numbers, so that no rounding moves a quantile that falls on a sample.
+    index = np.floor(np.arange(1, n_quantiles) * (upto[-1] - 1) / n_quantiles)
+    positions = np.unique(np.searchsorted(upto, np.maximum(index, 0), side="right"))
+    return positions[positions < len(weights) - 1].astype(np.int64)
+
+
+def readable_threshold(low: float, high: float, whole: bool = False) -> float:
+    """A short number t with low < t <= high from the middle fifth of the gap.
+
+    Half of the gap keeps the margin to both sides for values not seen yet. With `whole` (a column of whole numbers) it
+    is rounded up to a whole number, which separates whole numbers alike.
+    """
+    low, high = float(low), float(high)
+    middle = low / 2 + high / 2  # low + high may overflow
+    slack = high / 10 - low / 10
+    result = high  # neighbouring floats have nothing in between
+    for digits in range(1, 18):
+        candidate = float(f"{middle:.{digits}g}")
+        if low < candidate <= high and abs(candidate - middle) <= slack:
+            result = candidate
+            break
+    return float(math.ceil(result)) if whole and abs(result) < 2**53 else result

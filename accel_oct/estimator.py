@@ -1,0 +1,183 @@
+"""Optimal trees as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from accel_oct.config import Config
+from accel_oct.errors import InvalidInputError
+from accel_oct.solve import Progress, solve
+from accel_oct.tree_classifier import TreeClassifier
+
+__all__ = ["OptimalTreeClassifier", "n_threads", "solver_seed"]
+
+
+class OptimalTreeClassifier(TreeClassifier):
+    """The classification tree with the best penalised accuracy, with a proof.
+
+    Maximises ``accuracy - leaf_penalty * (number of leaves)`` on the training data, over all trees of depth at most
+    `max_depth` that split on the encoded columns.
+
+    Parameters
+    ----------
+    max_depth : int
+        0 gives a single leaf.
+    leaf_penalty : float
+        Training accuracy that a further leaf must bring; `OptimalTreeClassifierCV` chooses it by cross-validation.
+    backend : str
+        The solver: "highs", "gurobi" or any other registered backend.
+    preset : {"default", "paper", "baseline"}
+        Which techniques are used; ignored when `config` is given.
+    time_limit : float or None
+        Seconds. The best tree so far is kept when it is reached, with a ConvergenceWarning that tells the gap.
+    gap : float
+        Relative gap at which to stop; 0 asks for a proof.
+    encoder : "auto", None or transformer
+        How columns become binary. "auto" is `TableEncoder`: numbers by quantile thresholds, strings one-hot, booleans
+        as they are. None takes X as binary. A transformer (scikit-learn's too) must give columns of 0 and 1.
+    missing : {"category", "error"}
+        For ``encoder="auto"``: missing values as a category of their own, or an error.
+    class_weight : dict, "balanced" or None
+        Weights of the classes, multiplied with `sample_weight`.
+    n_jobs : int or None
+        Threads of the solver; None is 1 and -1 all cores.
+    random_state : int, RandomState or None
+        Seed of the solver. It decides at most between trees that are equally good.
+    config : Config or None
+        Every switch of `accel_oct.solve`.
+    progress : callable or None
+        Called with each `HistoryRow` while solving.
+
+    Attributes
+    ----------
+    classes_ : array
+    n_features_in_, feature_names_in_
+        Columns of X.
+    encoder_ : transformer
+        Fitted.
+    tree_ : TreeArrays
+        scikit-learn's arrays (children_left, feature, value, ...) over the binary features.
+    objective_, bound_, gap_, status_
+        What was reached and what is proven.
+    result_ : Result
+        All that `accel_oct.solve` returned, names included.
+    feature_importances_ : array
+        Per column of X.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> data = load_iris(as_frame=True)
+    >>> model = OptimalTreeClassifier(max_depth=2).fit(data.data, data.target_names[data.target])
+    >>> model.status_
+    'optimal'
+    """
+
+    def __init__(
+        self,
+        max_depth: int = 3,
+        leaf_penalty: float = 0.01,
+        *,
+        backend: str = "highs",
+        preset: str = "default",
+        time_limit: float | None = None,
+        gap: float = 0.0,
+        encoder: Any = "auto",
+        missing: str = "category",
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        config: Config | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.leaf_penalty = leaf_penalty
+        self.backend = backend
+        self.preset = preset
+        self.time_limit = time_limit
+        self.gap = gap
+        self.encoder = encoder
+        self.missing = missing
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.config = config
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
+        """Find the optimal tree.
+
+        Parameters
+        ----------
+        X : data frame or array-like (n_samples, n_features)
+            Numbers, strings, categories, booleans; see `encoder`.
+        y : array-like (n_samples,)
+            Classes of any sortable type.
+        sample_weight : array-like (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        data = self._prepare(X, y, sample_weight)
+        result = solve(
+            data.X,
+            data.codes,
+            max_depth=self.max_depth,
+            leaf_penalty=self.leaf_penalty,
+            sample_weight=data.weights,
+            backend=self.backend,
+            preset=self.preset,
+            time_limit=self.time_limit,
+            threads=n_threads(self.n_jobs),
+            seed=solver_seed(self.random_state),
+            gap=self.gap,
+            progress=self.progress,
+            config=self.config,
+        )
+        self._adopt(result, data)
+        self._warn_unless_proven()
+        return self
+
+    def _warn_unless_proven(self) -> None:
+        if self.status_ == "optimal" or self.gap_ <= self.gap:
+            return
+        warnings.warn(
+            f"the tree is not proven optimal ({self.status_}): its objective is {self.objective_:.6g} and the bound "
+            f"{self.bound_:.6g}, a gap of {self.gap_:.2%}. Raise time_limit or leaf_penalty, or lower max_depth",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> OptimalTreeClassifier:
+        """Read what `to_json` wrote: a path, or the text itself. Nothing in it is executed."""
+        from accel_oct.export import from_json
+
+        model = from_json(source)
+        if not isinstance(model, cls):
+            raise InvalidInputError(f"the JSON holds no {cls.__name__}")
+        return model
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """scikit-learn's n_jobs as a number of threads."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise InvalidInputError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def solver_seed(random_state: Any) -> int:
+    """A seed for the solver from what scikit-learn takes as random_state."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,45 @@
+"""Graphviz."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accel_oct.export.palette import class_colour
+from accel_oct.export.view import NodeView, TreeView, view
+
+__all__ = ["to_dot"]
+
+
+def to_dot(model: Any, *, filled: bool = True) -> str:
+    """The tree in Graphviz' dot language.
+
+    Parameters
+    ----------
+    model : fitted OptimalTreeClassifier
+    filled : bool
+        Colour nodes by class, paler where the class is less sure.
+    """
+    tree = view(model)
+    lines = [
+        "digraph tree {",
+        '  node [shape=box, style="rounded,filled", fillcolor="white", fontname="Helvetica"];',
+        '  edge [fontname="Helvetica"];',
+    ]
+    for node in tree.nodes:
+        colour = class_colour(node.label, node.share, len(tree.class_names)) if filled else "white"
+        lines.append(f"  n{node.index} [label={_quoted(_caption(tree, node))}, fillcolor={_quoted(colour)}];")
+        if not node.is_leaf:
+            lines.append(f'  n{node.index} -> n{node.left} [label="no"];')
+            lines.append(f'  n{node.index} -> n{node.right} [label="yes"];')
+    return "\n".join([*lines, "}", ""])
+
+
+def _caption(tree: TreeView, node: NodeView) -> str:
+    if node.is_leaf:
+        return f"{tree.class_names[node.label]}\n{node.share:.1%} of {node.samples}"
+    return f"{node.yes}?\n{node.samples} samples"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

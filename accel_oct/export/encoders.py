@@ -1,0 +1,93 @@
+"""Encoders as plain values and back: only the classes named here can come out of a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.categorical import OneHotCategoryEncoder
+from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.passthrough import PassthroughEncoder
+from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
+from accel_oct.encoding.table import TableEncoder
+from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
+from accel_oct.errors import InvalidInputError
+from accel_oct.export.reading import Reader
+
+__all__ = ["encoder_from_dict", "encoder_to_dict"]
+
+_KNOWN: dict[str, type[BinaryEncoder]] = {
+    cls.__name__: cls
+    for cls in (
+        AllThresholdsEncoder,
+        OneHotCategoryEncoder,
+        PassthroughEncoder,
+        QuantileBucketEncoder,
+        QuantileThresholdEncoder,
+        TableEncoder,
+        TreeGuidedThresholdEncoder,
+    )
+}
+
+
+def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
+    """Name and parameters; with `fitted`, the conditions and categories as well."""
+    name = type(encoder).__name__
+    if _KNOWN.get(name) is not type(encoder):
+        raise InvalidInputError(f"to_json cannot store a {name}; use an encoder of accel_oct, or pickle")
+    parameters: dict[str, Any] = {}
+    for key, value in encoder.get_params(deep=False).items():
+        if isinstance(value, BinaryEncoder):
+            parameters[key] = encoder_to_dict(value)
+        elif value is None or isinstance(value, str | int | float | np.integer):
+            parameters[key] = int(value) if isinstance(value, np.integer) else value
+        else:
+            parameters[key] = None  # a random generator
+    document: dict[str, Any] = {"name": name, "parameters": parameters}
+    if fitted:
+        document["conditions"] = [condition.to_dict() for condition in encoder.conditions_]
+        if hasattr(encoder, "categories_"):
+            document["categories"] = [[index, list(known)] for index, known in encoder.categories_.items()]
+    return document
+
+
+def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
+    """Inverse of `encoder_to_dict`."""
+    name = entries.string("name")
+    if name not in _KNOWN:
+        raise InvalidInputError(f"unknown encoder {name!r}; known are {', '.join(_KNOWN)}")
+    cls = _KNOWN[name]
+    parameters = entries.table("parameters").values
+    unknown = set(parameters) - set(cls().get_params(deep=False))
+    if unknown:
+        raise InvalidInputError(f"{name} has no parameter {sorted(unknown)[0]!r}")
+    nested = {
+        key: encoder_from_dict(Reader(value, key)) if isinstance(value, dict) else value
+        for key, value in parameters.items()
+    }
+    encoder = cls(**nested)
+    encoder._check_parameters()
+    if fitted:
+        conditions = entries.sequence("conditions")
+        encoder.conditions_ = tuple(Condition.from_dict(Reader(c, "a condition").values) for c in conditions)
+        if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
+            encoder.categories_ = _categories(entries)
+        if isinstance(encoder, TableEncoder):
+            encoder.unknown_ = "ignore" if encoder.categorical is None else encoder.categorical.unknown
+    return encoder
+
+
+def _categories(entries: Reader) -> dict[int, tuple[str, ...]]:
+    result: dict[int, tuple[str, ...]] = {}
+    for entry in entries.sequence("categories"):
+        if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
+            raise InvalidInputError("encoder.categories must hold pairs of a column and its categories")
+        index, known = entry
+        if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+            raise InvalidInputError(f"encoder.categories names the column {index!r}")
+        if not all(isinstance(value, str) for value in known):
+            raise InvalidInputError("encoder.categories must hold strings")
+        result[index] = tuple(known)
+    return result

@@ -1,0 +1,295 @@
+"""A fitted classifier as JSON, and back; reading checks everything and executes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from accel_oct._version import __version__
+from accel_oct.config import Config
+from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.conditions import Condition
+from accel_oct.errors import InvalidInputError
+from accel_oct.export.encoders import encoder_from_dict, encoder_to_dict
+from accel_oct.export.reading import Reader
+from accel_oct.result import HistoryRow, Result
+from accel_oct.tree import DecisionTree
+from accel_oct.tree_arrays import TreeArrays
+
+__all__ = ["MAX_BYTES", "SCHEMA_VERSION", "from_json", "to_json"]
+
+FORMAT = "accel_oct.OptimalTreeClassifier"
+#: Grows when a reader of the version before could not read the file.
+SCHEMA_VERSION = 1
+MAX_BYTES = 64 << 20
+
+_PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
+_STATUSES = ("optimal", "gap_limit", "time_limit", "node_limit", "interrupted")
+_LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
+
+
+def to_json(model: Any, path: str | Path | None = None) -> str:
+    """The fitted classifier as JSON text, written to a file when `path` is given.
+
+    Parameters
+    ----------
+    model : fitted OptimalTreeClassifier
+        With an encoder of accel_oct, and labels that are numbers, strings or booleans.
+    path : path, optional
+
+    Notes
+    -----
+    Numbers are written so that they read back bit for bit. Left out: `progress`, a `random_state` that is not a plain
+    number, and entries of ``result_.stats`` that JSON cannot hold.
+    """
+    check_is_fitted(model, "tree_")
+    if not isinstance(model.encoder_, BinaryEncoder):
+        raise InvalidInputError(
+            f"to_json cannot store a {type(model.encoder_).__name__}; use an encoder of accel_oct, or pickle"
+        )
+    names = getattr(model, "feature_names_in_", None)
+    arrays = model.tree_
+    document = {
+        "format": FORMAT,
+        "schema": SCHEMA_VERSION,
+        "library": __version__,
+        "parameters": _parameters(model),
+        "classes": {"type": _label_type(model.classes_), "values": model.classes_.tolist()},
+        "columns": {
+            "names": None if names is None else [str(name) for name in names],
+            "kinds": list(model.encoder_.kinds_),
+        },
+        "encoder": encoder_to_dict(model.encoder_, fitted=True),
+        "tree": arrays.tree.to_dict(),
+        "nodes": {"samples": arrays.n_node_samples.tolist(), "class_weights": arrays.class_weights.tolist()},
+        "result": _result(model.result_),
+    }
+    text = json.dumps(document, allow_nan=False, indent=1)
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def from_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
+    """Rebuild a classifier from `to_json`.
+
+    Parameters
+    ----------
+    source : path, or the JSON text itself
+    max_bytes : int
+        Larger input is refused unread.
+
+    Raises
+    ------
+    InvalidInputError
+        Saying what is wrong: not JSON, cut off, of a newer schema, too large, or inconsistent in itself.
+    """
+    from accel_oct.estimator import OptimalTreeClassifier
+
+    top = Reader(_loaded(_text(source, max_bytes)), "the JSON document")
+    if top.string("format") != FORMAT:
+        raise InvalidInputError(f"the JSON document is no {FORMAT}: its format is {top.string('format')!r}")
+    schema = top.whole("schema", least=1)
+    if schema > SCHEMA_VERSION:
+        raise InvalidInputError(
+            f"the JSON document has schema {schema}, written by accel_oct {top.string('library')}, but this version "
+            f"({__version__}) reads up to {SCHEMA_VERSION}; upgrade accel_oct"
+        )
+    model = OptimalTreeClassifier(**_read_parameters(top.table("parameters")))
+    model.classes_ = _read_classes(top.table("classes"))
+    _read_columns(model, top)
+    _read_tree(model, top)
+    return model
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    parameters = {name: _plain(getattr(model, name)) for name in _PLAIN_PARAMETERS}
+    seed = model.random_state
+    parameters["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
+    parameters["config"] = None if model.config is None else asdict(model.config)
+    weight = model.class_weight
+    if isinstance(weight, dict):
+        weight = [[_plain(label), float(value)] for label, value in weight.items()]
+    parameters["class_weight"] = weight
+    encoder = model.encoder
+    parameters["encoder"] = encoder if encoder is None or isinstance(encoder, str) else encoder_to_dict(encoder)
+    return parameters
+
+
+def _label_type(classes: Any) -> str:
+    kinds = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
+    if classes.dtype.kind not in kinds:
+        raise InvalidInputError(f"to_json cannot store labels of the type {classes.dtype}")
+    return kinds[classes.dtype.kind]
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "objective": result.objective,
+        "bound": result.bound,
+        "status": result.status,
+        "seconds": result.seconds,
+        "nodes": int(result.nodes),
+        "backend": result.backend,
+        "history": [[float(part) for part in row] for row in result.history],
+        "stats": _plain(dict(result.stats)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON's own types; None for what they cannot express."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int | bool) else None
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _text(source: str | Path, max_bytes: int) -> str:
+    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+        size, text = len(source), source
+    else:
+        path = Path(source)
+        try:
+            size = path.stat().st_size
+            text = path.read_text(encoding="utf-8") if size <= max_bytes else ""
+        except OSError as error:
+            raise InvalidInputError(f"cannot read {path}: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise InvalidInputError(f"{path} is not a text file") from None
+    if size > max_bytes:
+        raise InvalidInputError(f"the JSON document has {size} bytes, more than the {max_bytes} that are allowed")
+    return text
+
+
+def _loaded(text: str) -> Any:
+    def refuse(constant: str) -> Any:
+        raise InvalidInputError(f"the JSON document holds {constant}, which is not a JSON number")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"the JSON document is damaged or cut off: {error}") from None
+    except RecursionError:
+        raise InvalidInputError("the JSON document is nested too deeply") from None
+
+
+def _read_parameters(entries: Reader) -> dict[str, Any]:
+    parameters: dict[str, Any] = {name: entries.scalar(name) for name in (*_PLAIN_PARAMETERS, "random_state")}
+    config = entries.get("config")
+    parameters["config"] = None if config is None else Config.from_mapping(Reader(config, "config").values)
+    weight = entries.get("class_weight")
+    if isinstance(weight, list):
+        weight = {label: float(value) for label, value in entries.pairs("class_weight")}
+    elif weight not in (None, "balanced"):
+        raise InvalidInputError(f"class_weight must be 'balanced', pairs or null, got {weight!r}")
+    parameters["class_weight"] = weight
+    encoder = entries.get("encoder")
+    if encoder not in (None, "auto"):
+        encoder = encoder_from_dict(Reader(encoder, "parameters.encoder"))
+    parameters["encoder"] = encoder
+    return parameters
+
+
+def _read_classes(entries: Reader) -> Any:
+    kind = entries.string("type")
+    values = entries.sequence("values")
+    if kind not in _LABEL_TYPES:
+        raise InvalidInputError(f"classes.type must be one of {', '.join(_LABEL_TYPES)}, got {kind!r}")
+    wanted: Any = _LABEL_TYPES[kind]
+    if not values or any(not isinstance(v, wanted) or (isinstance(v, bool) and kind != "bool") for v in values):
+        raise InvalidInputError(f"classes.values must hold one or more values of type {kind}")
+    classes: Any = np.array(
+        values, dtype={"str": np.str_, "bool": np.bool_, "int": np.int64, "float": np.float64}[kind]
+    )
+    if np.any(classes[1:] <= classes[:-1]):
+        raise InvalidInputError("classes.values must be distinct and increasing")
+    return classes
+
+
+def _read_columns(model: Any, top: Reader) -> None:
+    columns = top.table("columns")
+    kinds = columns.sequence("kinds")
+    if not kinds or any(kind not in ("numeric", "categorical", "boolean") for kind in kinds):
+        raise InvalidInputError("columns.kinds must hold 'numeric', 'categorical' or 'boolean' for each column")
+    names = columns.get("names")
+    if names is not None:
+        if len(names) != len(kinds) or not all(isinstance(name, str) for name in columns.sequence("names")):
+            raise InvalidInputError("columns.names must hold one string per column")
+        names = np.array(names, dtype=object)
+    encoder = encoder_from_dict(top.table("encoder"), fitted=True)
+    encoder.kinds_ = tuple(kinds)
+    for condition in encoder.conditions_:
+        if condition.column >= len(kinds):
+            raise InvalidInputError(f"a condition asks for column {condition.column}, but there are {len(kinds)}")
+        _check_kind(condition, kinds[condition.column])
+    for owner in (model, encoder):
+        owner.n_features_in_ = len(kinds)
+        if names is not None:
+            owner.feature_names_in_ = names
+    model.encoder_ = encoder
+
+
+def _check_kind(condition: Condition, kind: str) -> None:
+    numeric = condition.test in ("at_least", "between", "is_true")
+    if (numeric and kind == "categorical") or (isinstance(condition.value, str) and kind != "categorical"):
+        raise InvalidInputError(f"a condition {condition.test!r} does not fit a column of kind {kind!r}")
+
+
+def _read_tree(model: Any, top: Reader) -> None:
+    entries = top.table("tree")
+    tree = DecisionTree(entries.whole_array("feature"), entries.whole_array("label"))
+    n_features, n_classes = len(model.encoder_.conditions_), len(model.classes_)
+    if tree.feature.max() >= n_features:
+        raise InvalidInputError(f"tree.feature asks for feature {tree.feature.max()}, but there are {n_features}")
+    if tree.label.max() >= n_classes:
+        raise InvalidInputError(f"tree.label names class {tree.label.max()}, but there are {n_classes}")
+    nodes = top.table("nodes")
+    n_nodes = tree.n_leaves + len(tree.branch_nodes)
+    samples = nodes.whole_array("samples")
+    weights = nodes.float_array("class_weights")
+    if samples.shape != (n_nodes,) or weights.shape != (n_nodes, n_classes):
+        raise InvalidInputError(f"nodes must describe {n_nodes} nodes and {n_classes} classes")
+    if (samples < 0).any() or (weights < 0).any():
+        raise InvalidInputError("nodes must not hold negative counts")
+    model.tree_ = TreeArrays(tree, weights, samples, n_features)
+    _read_result(model, top.table("result"), tree)
+
+
+def _read_result(model: Any, entries: Reader, tree: DecisionTree) -> None:
+    if entries.string("status") not in _STATUSES:
+        raise InvalidInputError(f"result.status must be one of {', '.join(_STATUSES)}")
+    history = entries.float_array("history")
+    if history.size and (history.ndim != 2 or history.shape[1] != 3):
+        raise InvalidInputError("result.history must hold rows of three numbers")
+    model.result_ = Result(
+        tree=tree,
+        objective=entries.number("objective"),
+        bound=entries.number("bound"),
+        status=entries.string("status"),  # type: ignore[arg-type]  # checked above
+        seconds=entries.number("seconds"),
+        nodes=entries.whole("nodes"),
+        backend=entries.string("backend"),
+        stats=entries.table("stats").values,
+        history=tuple(HistoryRow(*row) for row in history.tolist()),
+        feature_names=tuple(str(name) for name in model._binary_names()),
+        class_names=tuple(str(label) for label in model.classes_),
+    )
+    for name in ("objective", "bound", "gap", "status"):
+        setattr(model, f"{name}_", getattr(model.result_, name))

@@ -1,0 +1,34 @@
+"""Rules as indented text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accel_oct.export.view import NodeView, TreeView, view
+
+__all__ = ["to_text"]
+
+
+def to_text(model: Any, *, show_counts: bool = True) -> str:
+    """The tree as indented rules.
+
+    Parameters
+    ----------
+    model : fitted OptimalTreeClassifier
+    show_counts : bool
+        Add the share of the class and the number of training samples to each leaf.
+    """
+    tree = view(model)
+    lines: list[str] = []
+    _write(tree, tree.nodes[0], "", lines, show_counts)
+    return "\n".join(lines)
+
+
+def _write(tree: TreeView, node: NodeView, indent: str, lines: list[str], show_counts: bool) -> None:
+    if node.is_leaf:
+        counts = f"  ({node.share:.1%} of {node.samples})" if show_counts else ""
+        lines.append(f"{indent}class {tree.class_names[node.label]}{counts}")
+        return
+    for question, child in ((node.no, node.left), (node.yes, node.right)):
+        lines.append(f"{indent}if {question}:")
+        _write(tree, tree.nodes[child], indent + "    ", lines, show_counts)

@@ -1,0 +1,171 @@
+"""A fitted tree as scikit-learn lays it out: parallel arrays, nodes numbered depth first from 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from accel_oct.tree import DecisionTree
+
+__all__ = ["TREE_LEAF", "TREE_UNDEFINED", "TreeArrays"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+#: scikit-learn's own marks: a child that is not there, a feature or threshold that a leaf does not have.
+TREE_LEAF, TREE_UNDEFINED = -1, -2
+
+
+@dataclass(frozen=True, eq=False)
+class TreeArrays:
+    """The attributes of ``sklearn.tree._tree.Tree`` that tools read, over the *binary* features.
+
+    A sample goes left when ``x[feature] <= threshold``, and every threshold is 0.5.
+
+    Parameters
+    ----------
+    tree : DecisionTree
+    class_weights : float array (node_count, n_classes)
+        Training weight of each class at each node, nodes depth first.
+    n_node_samples : int array (node_count,)
+        Training samples at each node.
+    n_features : int
+        Binary features.
+    """
+
+    tree: DecisionTree
+    class_weights: FloatArray
+    n_node_samples: IntArray
+    n_features: int
+
+    @classmethod
+    def from_training(
+        cls, tree: DecisionTree, X: NDArray[np.bool_], y: IntArray, weights: FloatArray, n_classes: int
+    ) -> TreeArrays:
+        """Count the training data at every node."""
+        order = _depth_first(tree)
+        visits = tree.route(X)[:, order - 1]
+        one_hot = np.zeros((len(y), n_classes))
+        one_hot[np.arange(len(y)), y] = weights
+        return cls(tree, visits.T.astype(np.float64) @ one_hot, visits.sum(axis=0).astype(np.int64), X.shape[1])
+
+    # ---------------------------------------------------------------- scikit-learn's names
+
+    @cached_property
+    def heap_nodes(self) -> IntArray:
+        """The number of each node in the `DecisionTree`."""
+        return _depth_first(self.tree)
+
+    @cached_property
+    def _ids(self) -> IntArray:
+        """From the number in the `DecisionTree` to the number here."""
+        ids = np.full(len(self.tree.feature) + 1, TREE_LEAF)
+        ids[self.heap_nodes] = np.arange(self.node_count)
+        return ids
+
+    @property
+    def node_count(self) -> int:
+        return len(self.heap_nodes)
+
+    @property
+    def n_leaves(self) -> int:
+        return self.tree.n_leaves
+
+    @property
+    def max_depth(self) -> int:
+        return self.tree.depth
+
+    @property
+    def n_classes(self) -> IntArray:
+        return np.array([self.class_weights.shape[1]])
+
+    @property
+    def max_n_classes(self) -> int:
+        return int(self.class_weights.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        return 1
+
+    @cached_property
+    def children_left(self) -> IntArray:
+        return self._children(0)
+
+    @cached_property
+    def children_right(self) -> IntArray:
+        return self._children(1)
+
+    @cached_property
+    def feature(self) -> IntArray:
+        feature = self.tree.feature[self.heap_nodes - 1]
+        return np.where(feature >= 0, feature, TREE_UNDEFINED)
+
+    @cached_property
+    def threshold(self) -> FloatArray:
+        return np.where(self.feature >= 0, 0.5, float(TREE_UNDEFINED))
+
+    @cached_property
+    def label(self) -> IntArray:
+        """Class index that a leaf predicts, -1 at branch nodes."""
+        return self.tree.label[self.heap_nodes - 1]
+
+    @cached_property
+    def weighted_n_node_samples(self) -> FloatArray:
+        return np.asarray(self.class_weights.sum(axis=1))
+
+    @cached_property
+    def value(self) -> FloatArray:
+        """Share of each class, (node_count, 1, n_classes); a leaf that no weight reaches is sure of its label."""
+        total = self.weighted_n_node_samples[:, None]
+        shares = np.divide(self.class_weights, total, out=np.zeros_like(self.class_weights), where=total > 0)
+        empty = np.flatnonzero((total[:, 0] == 0) & (self.label >= 0))
+        shares[empty, self.label[empty]] = 1.0
+        return shares[:, None, :]
+
+    @cached_property
+    def impurity(self) -> FloatArray:
+        """Gini impurity."""
+        return np.asarray(1.0 - (self.value[:, 0, :] ** 2).sum(axis=1))
+
+    # ---------------------------------------------------------------- samples
+
+    def apply(self, X: Any) -> IntArray:
+        """The leaf of each row of binary features."""
+        return self._ids[self.tree.apply(X)]
+
+    def predict(self, X: Any) -> FloatArray:
+        """The shares of the classes at the leaf of each row, (n_samples, n_classes)."""
+        return np.asarray(self.value[self.apply(X), 0, :])
+
+    def decision_path(self, X: Any) -> Any:
+        """Sparse indicator of the nodes that each row passes, (n_samples, node_count)."""
+        return csr_matrix(self.tree.route(X)[:, self.heap_nodes - 1], dtype=np.int64)
+
+    def importances(self) -> FloatArray:
+        """Total decrease of the Gini impurity by each binary feature, summing to 1 unless there is no split."""
+        result = np.zeros(self.n_features)
+        mass = self.weighted_n_node_samples * self.impurity
+        branches = np.flatnonzero(self.feature >= 0)
+        gains = mass[branches] - mass[self.children_left[branches]] - mass[self.children_right[branches]]
+        np.add.at(result, self.feature[branches], gains)
+        return result / result.sum() if result.sum() > 0 else result
+
+    def _children(self, direction: int) -> IntArray:
+        inner = self.tree.feature[self.heap_nodes - 1] >= 0
+        children = np.minimum(2 * self.heap_nodes + direction, len(self._ids) - 1)
+        return np.where(inner, self._ids[children], TREE_LEAF)
+
+
+def _depth_first(tree: DecisionTree) -> IntArray:
+    found, waiting = [], [1]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if tree.feature[node - 1] >= 0:
+            waiting += [2 * node + 1, 2 * node]
+    return np.array(found, dtype=np.int64)

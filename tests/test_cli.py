@@ -1,0 +1,163 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_oct import OptimalTreeClassifier
+from accel_oct.cli import main
+from accel_oct.errors import InvalidInputError
+from accel_oct.tablefile import read_csv
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CSV file with numbers, text, booleans and missing values."""
+    rng = np.random.default_rng(2)
+    path = tmp_path_factory.mktemp("cli") / "data.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "region", "member", "class"])
+        for _ in range(80):
+            age, region = int(rng.integers(20, 80)), str(rng.choice(["north", "south", "?"]))
+            writer.writerow(
+                [age if rng.random() > 0.1 else "", region, rng.random() < 0.5, "old" if age >= 50 else "young"]
+            )
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(data: Path) -> Path:
+    path = data.with_name("model.json")
+    assert main(["fit", str(data), "--target", "class", "--max-depth", "2", "-o", str(path), "--quiet"]) == 0
+    return path
+
+
+def test_fit_prints_the_tree_and_shows_progress(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tree on standard output, progress on standard error only."""
+    assert main(["fit", str(data), "--target", "class", "--max-depth", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "if age >= " in printed.out
+    assert "optimal" in printed.out
+    assert "bound" in printed.err
+    assert main(["fit", str(data), "--target", "class", "--cv", "2", "--quiet", "--leaf-penalty", "0.1", "0.01"]) == 0
+    printed = capsys.readouterr()
+    assert "cross-validated" in printed.out
+    assert printed.err == ""
+
+
+def test_predict_takes_columns_by_name(data: Path, model: Path, tmp_path: Path) -> None:
+    """In any order, with further columns; classes and probabilities as CSV."""
+    rows = list(csv.reader(data.open(encoding="utf-8")))
+    shuffled = tmp_path / "shuffled.csv"
+    with shuffled.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([row[2], "more", row[1], row[0]] for row in rows)
+    out = tmp_path / "out.csv"
+    assert main(["predict", str(model), str(shuffled), "--proba", "-o", str(out)]) == 0
+    written = list(csv.reader(out.open(encoding="utf-8")))
+    assert written[0] == ["prediction", "probability of old", "probability of young"]
+    expected = OptimalTreeClassifier.from_json(model).predict(read_csv(data).select(["age", "region", "member"]))
+    assert [row[0] for row in written[1:]] == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [("text", "if age"), ("dot", "digraph"), ("html", "<div"), ("python", "def predict(row)"), ("sql", "CASE WHEN")],
+)
+def test_show(model: Path, form: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every form on standard output."""
+    assert main(["show", str(model), "--format", form]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_show_draws(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A picture needs a file."""
+    picture = tmp_path / "tree.png"
+    assert main(["show", str(model), "--format", "png", "-o", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["show", str(model), "--format", "png"]) == 2
+    assert "--output" in capsys.readouterr().err
+
+
+def test_path_and_encode(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CSV with a row per penalty; CSV with a binary column per condition."""
+    assert main(["path", str(data), "--target", "class", "--leaf-penalty", "0.5", "0.01", "--max-depth", "2"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["status"] for row in rows] == ["optimal", "optimal"]
+    assert int(rows[0]["leaves"]) <= int(rows[1]["leaves"])
+    for encoder in ("quantile-thresholds", "quantile-buckets", "all-thresholds", "tree-guided"):
+        assert main(["encode", str(data), "--target", "class", "--encoder", encoder, "--quantiles", "4"]) == 0
+        table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+        assert {"region = south", "region is missing", "age is missing", "member", "class"} <= set(table[0])
+        assert {value for row in table for key, value in row.items() if key != "class"} == {"0", "1"}
+
+
+def test_backends_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """HiGHS is always ready."""
+    assert main(["backends"]) == 0
+    assert "highs      ready" in capsys.readouterr().out
+
+
+def test_errors_are_one_line_and_code_two(data: Path, model: Path, tmp_path: Path) -> None:
+    """Run as a user does, without a traceback."""
+    newer = tmp_path / "newer.json"
+    newer.write_text(json.dumps({**json.loads(model.read_text(encoding="utf-8")), "schema": 99}), encoding="utf-8")
+    for arguments in (["fit", "absent.csv", "--target", "y"], ["predict", str(newer), str(data)]):
+        command = [sys.executable, "-m", "accel_oct.cli", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.startswith("accel-oct: error: ")
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "DATA", "--target", "nothing"], "no column 'nothing'"),
+        (["fit", "DATA", "--target", "class", "--max-depth", "-1"], "max_depth"),
+        (["fit", "DATA", "--target", "class", "--leaf-penalty", "-1"], "leaf_penalty"),
+        (["fit", "DATA", "--target", "class", "--leaf-penalty", "0.1", "0.2"], "--cv"),
+        (["fit", "DATA", "--target", "class", "--backend", "abacus"], "abacus"),
+        (["fit", "DATA", "--target", "class", "--missing", "error"], "missing value"),
+        (["fit", "DATA", "--target", "region"], "y has a missing"),
+        (["predict", "MODEL", "MODEL"], "MODEL|no column|fields"),
+        (["predict", "DATA", "DATA"], "cut off|damaged"),
+        (["encode", "DATA", "--encoder", "tree-guided"], "requires y"),
+    ],
+)
+def test_bad_arguments(
+    arguments: list[str], message: str, data: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each with what is wrong."""
+    given = [{"DATA": str(data), "MODEL": str(model)}.get(argument, argument) for argument in arguments]
+    assert main([*given, "--quiet"] if given[0] == "fit" else given) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert any(part in error for part in message.split("|"))
+
+
+def test_a_time_limit_warns_in_one_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not proven is a warning, not a failure."""
+    arguments = ["fit", str(data), "--target", "class", "--time-limit", "0", "--preset", "baseline", "--quiet"]
+    assert main([*arguments, "--leaf-penalty", "0.0001", "--max-depth", "4"]) == 0
+    assert "accel-oct: warning: the tree is not proven optimal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "empty"), ("a,b\n1\n", "row 2: 1 fields"), ("a,a\n1,2\n", "alike")],
+)
+def test_broken_csv_files(text: str, message: str, tmp_path: Path) -> None:
+    """With the row that does not fit."""
+    path = tmp_path / "broken.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=message):
+        read_csv(path)

@@ -1,0 +1,61 @@
+"""scikit-learn's own checks, for the classifiers on HiGHS and for every encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: Checks that may fail, per estimator, with the reason. None does.
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+
+ESTIMATORS = {
+    "classifiers": [
+        "OptimalTreeClassifier()",
+        "OptimalTreeClassifier(missing='error', class_weight='balanced')",
+        "OptimalTreeClassifierCV(max_depth=2, cv=3)",
+    ],
+    "encoders": [
+        "QuantileThresholdEncoder()",
+        "QuantileThresholdEncoder(missing='category')",
+        "QuantileBucketEncoder()",
+        "AllThresholdsEncoder()",
+        "OneHotCategoryEncoder()",
+        "TreeGuidedThresholdEncoder()",
+        "TableEncoder()",
+        "TableEncoder(missing='error')",
+        "TableEncoder(TreeGuidedThresholdEncoder())",
+    ],
+}
+
+# In a process of its own: SciPy reads SCIPY_ARRAY_API once, when imported, and without it scikit-learn skips a check.
+SCRIPT = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+from sklearn.utils.estimator_checks import check_estimator
+from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
+from accel_oct.encoding import *
+expected = json.loads(sys.argv[2])
+report = {}
+for text in json.loads(sys.argv[1]):
+    results = check_estimator(eval(text), on_fail=None, on_skip=None, expected_failed_checks=expected.get(text))
+    report[text] = [(r["check_name"], r["status"], str(r["exception"])) for r in results]
+print(json.dumps(report))
+"""
+
+
+@pytest.mark.parametrize("group", ESTIMATORS)
+def test_scikit_learns_checks_pass(group: str) -> None:
+    """None fails and none is skipped."""
+    command = [sys.executable, "-c", SCRIPT, json.dumps(ESTIMATORS[group]), json.dumps(EXPECTED_FAILURES)]
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert set(report) == set(ESTIMATORS[group])
+    for text, checks in report.items():
+        assert len(checks) > 30, text
+        assert [check for check in checks if check[1] not in ("passed", "xfail")] == [], text
