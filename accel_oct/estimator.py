@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 
 from accel_oct.config import Config
 from accel_oct.errors import InvalidInputError
-from accel_oct.solve import Progress, solve
+from accel_oct.result import Progress
+from accel_oct.solve import solve
 from accel_oct.tree_classifier import TreeClassifier
 
 __all__ = ["OptimalTreeClassifier", "n_threads", "solver_seed"]

@@ -19,8 +19,7 @@ from accel_oct.encoding.base import check_table
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimator import OptimalTreeClassifier, n_threads
 from accel_oct.frontier import solve_path
-from accel_oct.result import Result
-from accel_oct.solve import Progress
+from accel_oct.result import Progress, Result
 from accel_oct.tree_classifier import TreeClassifier
 
 __all__ = ["OptimalTreeClassifierCV"]

@@ -6,7 +6,7 @@ below the optimum must not be taken at its word, and one a hair above it should 
 
 from __future__ import annotations
 
-import math
+import numpy as np
 
 #: How far the bound of a MIP solver may be off, in units of weight and relative to the total weight. Solvers work with
 #: row tolerances of 1e-7 to 1e-6.
@@ -29,6 +29,7 @@ class BoundRounding:
     total_weight, leaf_price : float
         In units of weight.
     max_leaves : int
+        That some optimal tree does not exceed.
     integral : bool
         Whether all weights are integers.
     scale : float
@@ -59,10 +60,8 @@ class BoundRounding:
             return self.trivial
         if not self.integral:
             return min(bound + self.noise, self.trivial)
-        return max(
-            math.floor(bound + self.noise + self.leaf_price * leaves) - self.leaf_price * leaves
-            for leaves in range(1, self.max_leaves + 1)
-        )
+        paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
+        return float(np.max(np.floor(bound + self.noise + paid) - paid))
 
     def proves(self, valid_bound: float, value: float) -> bool:
         """Whether a valid bound proves that no tree is worth more than `value`, up to `PROOF_TOLERANCE`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,10 @@ class HistoryRow(NamedTuple):
     seconds: float
     objective: float
     bound: float
+
+
+#: Called with every row of the history as it is made.
+Progress = Callable[[HistoryRow], None]
 
 
 @dataclass(frozen=True)

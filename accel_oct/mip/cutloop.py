@@ -231,7 +231,11 @@ class CutLoop:
 
         def on_solution(x: FloatArray, bound: float | None) -> None:
             rounded = session.model.rounded(x)
-            progress.reported.add(rounded.tobytes())
+            key = rounded.tobytes()
+            if key in progress.reported:  # solvers find the same point again and again
+                session.tighten(math.nan if bound is None else bound)
+                return
+            progress.reported.add(key)
             verdict = session.consult(Event.CANDIDATE, x, bound, cut_off=self.pool.rejects(rounded))
             self.pool.add(verdict.cuts)
             if verdict.cuts or verdict.rejected:

@@ -71,7 +71,7 @@ class CutPool:
 
     def rejects(self, x: FloatArray) -> bool:
         """Whether a known REQUIRED or IMPLIED row makes x infeasible."""
-        return bool(np.any(self.rows.violation(x)[self._rejecting] > REJECTION_TOLERANCE))
+        return len(self) > 0 and bool(np.any(self.rows.violation(x)[self._rejecting] > REJECTION_TOLERANCE))
 
     def _hash(self, rows: Rows) -> npt.NDArray[np.uint64]:
         # Multilinear: a sum of (mixed coefficient) x (random odd key of its column), modulo 2**64.

@@ -7,7 +7,7 @@ splits of a set with difference d into x and d - x the best |x| + |d - x| = max(
 largest and the smallest x alone. More classes need one table of counts per class.
 
 Integer weights are counted with bit operations, sixteen samples to a word and one lane per feature; weights with
-several bits are counted plane by plane. Real weights take one matrix product per table.
+several bits are counted plane by plane. Real weights are added up row by row.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CompiledEngine:
         self._bits = integral and heaviest < 2**_MAX_PLANES
         self._planes = max(1, heaviest.bit_length())
         self._rows = rows
-        self._dense = X.astype(np.float64) if not self._bits else np.zeros((0, 0))
+        self._dense = rows.astype(np.float64) if not self._bits else np.zeros((0, 0))
         dtype = np.int32 if self._bits else np.float64
         self._int_weights = weights.astype(np.int64) if self._bits else np.zeros(0, dtype=np.int64)
         self._table: NDArray[Any] = np.zeros((channels, self._n_features, self._width), dtype=dtype)
@@ -72,7 +72,12 @@ class CompiledEngine:
                 )
             )  # fmt: skip
         else:
-            weight = self._multiply(samples, totals)
+            weight = float(
+                _sum(
+                    samples, self._rows, self._dense, self._y, self._weights, self._signed,
+                    self._table, self._single, totals,
+                )
+            )  # fmt: skip
         chooser = _choose_signed if self._signed else _choose
         chooser(
             self._table, self._single, totals, weight, leaf_price, max_depth, self._accumulators,
@@ -81,18 +86,35 @@ class CompiledEngine:
         value, score, *cs = scores.tolist()
         return Choice(value, score, (cs[0], cs[1], cs[2], cs[3]), feature, label)
 
-    def _multiply(self, samples: Ints, totals: Floats) -> float:
-        """Fill the tables by matrix products, for weights that bit planes cannot hold."""
-        X = self._dense[samples]
-        y = self._y[samples]
-        weights = self._weights[samples]
-        for channel in range(self._table.shape[0]):
-            signed = np.where(y == 1, weights, -weights) if self._signed else np.where(y == channel, weights, 0.0)
-            weighted = X * signed[:, None]
-            self._table[channel, :, : self._n_features] = X.T @ weighted
-            self._single[channel, : self._n_features] = weighted.sum(axis=0)
-            totals[channel] = signed.sum()
-        return float(weights.sum())
+
+@kernel
+def _sum(samples, rows, dense, y, weights, signed, table, single, totals):
+    """Fill the tables by adding rows of real weights; returns the total weight.
+
+    Tables are symmetric: each row adds to the lanes from the diagonal on, the rest is copied at the end.
+    """
+    channels, n_features, width = table.shape
+    table[:] = 0
+    totals[:] = 0
+    total_weight = 0.0
+    for position in range(samples.size):
+        i = samples[position]
+        channel = 0 if signed else y[i]
+        weight = -weights[i] if signed and y[i] == 0 else weights[i]
+        totals[channel] += weight
+        total_weight += weights[i]
+        row = dense[i]
+        for b in range(n_features):
+            if rows[i, b]:
+                target = table[channel, b]
+                for c in range(b // 8 * 8, width):
+                    target[c] += weight * row[c]
+    for channel in range(channels):
+        for b in range(n_features):
+            single[channel, b] = table[channel, b, b]
+            for c in range(b):
+                table[channel, b, c] = table[channel, c, b]
+    return total_weight
 
 
 @kernel

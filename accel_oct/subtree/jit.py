@@ -2,6 +2,9 @@
 
 Modules of compiled kernels import `kernel` and `popcount16` from here; nothing else in the library imports them
 at module level, so numba is only loaded when a compiled engine is really used.
+
+The machine code on disk is renewed when the file of the *called* kernel changes, not when a helper in another file
+does: after editing `counts`, `passes` or `lanes`, delete ``accel_oct/subtree/__pycache__``.
 """
 
 from __future__ import annotations
