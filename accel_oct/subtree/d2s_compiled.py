@@ -7,7 +7,7 @@ splits of a set with difference d into x and d - x the best |x| + |d - x| = max(
 largest and the smallest x alone. More classes need one table of counts per class.
 
 Integer weights are counted with bit operations, sixteen samples to a word and one lane per feature; weights with
-several bits are counted plane by plane. Real weights are added up row by row.
+several bits are counted plane by plane. Real weights take one matrix product per table.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ LANES = 32
 """Feature axes are padded to this many entries so that the vector loops have no remainder."""
 
 _BLOCK_WORDS = 256
+_BLOCK_ROWS = 512
 _MAX_PLANES = 14
 
 
@@ -48,6 +49,12 @@ class CompiledEngine:
         self._planes = max(1, heaviest.bit_length())
         self._rows = rows
         self._dense = rows.astype(np.float64) if not self._bits else np.zeros((0, 0))
+        self._gathered = np.empty((_BLOCK_ROWS, self._width))
+        self._weighted = np.empty((_BLOCK_ROWS, self._width))
+        if self._signed:
+            self._amounts = np.where(y == 1, weights, -weights)[None]
+        else:
+            self._amounts = np.where(y == np.arange(n_classes)[:, None], weights, 0.0)
         dtype = np.int32 if self._bits else np.float64
         self._int_weights = weights.astype(np.int64) if self._bits else np.zeros(0, dtype=np.int64)
         self._table: NDArray[Any] = np.zeros((channels, self._n_features, self._width), dtype=dtype)
@@ -72,12 +79,7 @@ class CompiledEngine:
                 )
             )  # fmt: skip
         else:
-            weight = float(
-                _sum(
-                    samples, self._rows, self._dense, self._y, self._weights, self._signed,
-                    self._table, self._single, totals,
-                )
-            )  # fmt: skip
+            weight = self._multiply(samples, totals)
         chooser = _choose_signed if self._signed else _choose
         chooser(
             self._table, self._single, totals, weight, leaf_price, max_depth, self._accumulators,
@@ -86,35 +88,22 @@ class CompiledEngine:
         value, score, *cs = scores.tolist()
         return Choice(value, score, (cs[0], cs[1], cs[2], cs[3]), feature, label)
 
-
-@kernel
-def _sum(samples, rows, dense, y, weights, signed, table, single, totals):
-    """Fill the tables by adding rows of real weights; returns the total weight.
-
-    Tables are symmetric: each row adds to the lanes from the diagonal on, the rest is copied at the end.
-    """
-    channels, n_features, width = table.shape
-    table[:] = 0
-    totals[:] = 0
-    total_weight = 0.0
-    for position in range(samples.size):
-        i = samples[position]
-        channel = 0 if signed else y[i]
-        weight = -weights[i] if signed and y[i] == 0 else weights[i]
-        totals[channel] += weight
-        total_weight += weights[i]
-        row = dense[i]
-        for b in range(n_features):
-            if rows[i, b]:
-                target = table[channel, b]
-                for c in range(b // 8 * 8, width):
-                    target[c] += weight * row[c]
-    for channel in range(channels):
-        for b in range(n_features):
-            single[channel, b] = table[channel, b, b]
-            for c in range(b):
-                table[channel, b, c] = table[channel, c, b]
-    return total_weight
+    def _multiply(self, samples: Ints, totals: Floats) -> float:
+        """Fill the tables by matrix products, for weights that bit planes cannot hold."""
+        self._table[:] = 0
+        # A few hundred rows at a time stay in the cache from gathering to multiplying.
+        for start in range(0, samples.size, _BLOCK_ROWS):
+            part = samples[start : start + _BLOCK_ROWS]
+            X, weighted = self._gathered[: part.size], self._weighted[: part.size]
+            np.take(self._dense, part, axis=0, out=X, mode="clip")
+            for channel in range(self._table.shape[0]):
+                amounts = self._amounts[channel].take(part)
+                totals[channel] += amounts.sum()
+                np.multiply(X, amounts[:, None], out=weighted)
+                self._table[channel] += X[:, : self._n_features].T @ weighted
+        for channel in range(self._table.shape[0]):
+            self._single[channel, : self._n_features] = self._table[channel].diagonal()
+        return float(self._weights.take(samples).sum())
 
 
 @kernel

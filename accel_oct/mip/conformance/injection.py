@@ -19,7 +19,7 @@ from accel_oct.mip.conformance.suite import (
 from accel_oct.mip.exchange import Event, FunctionHandler, Needs, Point, Reply
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import Termination
-from accel_oct.mip.rows import FloatArray
+from accel_oct.mip.rows import FloatArray, Rows
 
 
 @check
@@ -74,6 +74,42 @@ def _solve_injecting(factory: BackendFactory, x: FloatArray, limit: int) -> tupl
     statistics = result.statistics
     assert statistics.injections_offered == 1
     return result.objective, statistics.injections_accepted, statistics.injections_rejected
+
+
+@check
+def injection_into_columns_that_presolve_removes(factory: BackendFactory) -> None:
+    """Solutions reach the solver in the original columns, also where equations let presolve substitute some of them."""
+    backend = factory()
+    if not (backend.capabilities.continuous_columns and backend.capabilities.relaxation_points):
+        return
+    model = hard_knapsack(20, 3)
+    mean = model.add_block("mean", 4, upper=np.inf)
+    groups = np.repeat(np.arange(4), 5)
+    model.add_rows(
+        Rows.from_entries(
+            np.concatenate([groups, np.arange(4)]),
+            np.concatenate([np.arange(20), mean.index]),
+            np.concatenate([np.ones(20), np.full(4, -5.0)]),
+            n_rows=4,
+            lower=0.0,
+            upper=0.0,
+        )
+    )
+    some = np.zeros(model.n_columns)
+    some[0], some[mean.index[0]] = 1.0, 0.2
+    given: list[bool] = []
+
+    def offer(point: Point) -> Reply | None:
+        if given:
+            return None
+        given.append(True)
+        return Reply(solutions=(some,))
+
+    backend.load(model)
+    result = backend.solve(handler=FunctionHandler(offer, Needs([Event.CANDIDATE, Event.RELAXATION], injects=True)))
+    backend.load(hard_knapsack(20, 3))
+    assert result.termination is Termination.OPTIMAL and close(result.objective, backend.solve().objective or 0.0)
+    assert result.statistics.injections_rejected == 0
 
 
 @check
