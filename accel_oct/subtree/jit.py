@@ -24,7 +24,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     code from before the change would go on being used. So the stamp it compares covers every source of this folder.
     """
     compiled = njit(cache=True, nogil=True, error_model="numpy")(function)
-    stored = getattr(compiled._cache, "_cache_file", None)
+    stored: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(stored, "_source_stamp"):
         stored._source_stamp = source_stamp()
     else:  # a numba that keeps its cache in another way: better no cache than a stale one

@@ -12,13 +12,23 @@ import sys
 import numpy as np
 
 from accel_oct.mip import (
-    Cuts, Event, FunctionHandler, MipModel, MipResult, Needs, Point, Reply, Rows, Validity, create_backend,
+    Cuts,
+    Event,
+    FunctionHandler,
+    MipModel,
+    MipResult,
+    Needs,
+    Point,
+    Reply,
+    Rows,
+    Validity,
+    create_backend,
 )  # fmt: skip
 
 BURMA14 = """16.47 96.10 16.47 94.44 20.09 92.54 22.39 93.37 25.23 97.24 22.00 96.05 20.47 97.02 17.20 96.29 16.30 97.38
 14.05 98.12 16.53 97.38 21.52 95.59 19.41 97.13 20.09 94.55"""
-ULYSSES16 = """38.24 20.42 39.57 26.15 40.56 25.32 36.26 23.12 33.48 10.54 37.56 12.19 38.42 13.11 37.52 20.44 41.23 9.10
-41.17 13.05 36.08 -5.21 38.47 15.13 38.15 15.35 37.51 15.17 35.49 14.32 39.36 19.56"""
+ULYSSES16 = """38.24 20.42 39.57 26.15 40.56 25.32 36.26 23.12 33.48 10.54 37.56 12.19 38.42 13.11 37.52 20.44 41.23
+9.10 41.17 13.05 36.08 -5.21 38.47 15.13 38.15 15.35 37.51 15.17 35.49 14.32 39.36 19.56"""
 INSTANCES = {"burma14": (BURMA14, 3323), "ulysses16": (ULYSSES16, 6859)}
 
 
