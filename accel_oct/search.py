@@ -24,6 +24,7 @@ from accel_oct.mip import AUTO, Backend, LicenceError, MipResult, SolveOptions, 
 from accel_oct.proof import BoundRounding
 from accel_oct.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
+from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.subtree.search import BestTree, best_tree
 from accel_oct.tree import DecisionTree
 
@@ -60,7 +61,10 @@ class TreeSearch:
         self._began = began
         self._history: list[HistoryRow] = []
         self.stats: dict[str, Any] = {}
-        solver = DepthTwoSolver(self.dataset.X, self.dataset.y, self.dataset.weights, self.dataset.n_classes)
+        # Path-bound cuts solve many subtrees, so the compiled engine is loaded now and not in the middle of the solve.
+        engine: Engine = "numba" if config.path_bound.enabled and numba_available() else "auto"
+        data = self.dataset
+        solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes, engine)
         self.cache = SubtreeCache(solver, config.cache_memory_limit)
         root = DecisionTree.leaf(int(dataset.class_weights().argmax()), max_depth)
         self.incumbent = Incumbent(self.dataset, self.leaf_price, root)

@@ -1,6 +1,6 @@
 """Separation of all Benders cuts at once, against a loop over samples in the same run.
 
-    python benchmarks/separation.py
+python benchmarks/separation.py
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ def main() -> None:
 
     n_cuts = at_once()
     assert n_cuts == fractional() == len(loop_over_samples(master, x))
-    fast, cut, slow = (
-        seconds(task) for task in (at_once, fractional, lambda: len(loop_over_samples(master, x)))
-    )
+    fast, cut, slow = (seconds(task) for task in (at_once, fractional, lambda: len(loop_over_samples(master, x))))
     print(f"{N_SAMPLES} samples x {N_FEATURES} features, depth {DEPTH}: {n_cuts} violated cuts")
     print(f"{'all samples at once':28s} {1e3 * fast:9.1f} ms")
     print(f"{'minimum cuts (fractional)':28s} {1e3 * cut:9.1f} ms")
