@@ -60,3 +60,18 @@ def test_the_code_in_write_a_cut_runs() -> None:
     blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
     assert len(blocks) == 2
     exec("\n".join(blocks), {})
+
+
+def test_a_constraint_on_the_exported_tree_model_is_respected() -> None:
+    """The Pyomo example: with a limit on leaves the optimum is that of the frontier at that number of leaves."""
+    pytest.importorskip("pyomo", reason="the extra accel-oct[pyomo] is not installed")
+    import numpy as np
+
+    import accel_oct
+
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (24, 3))
+    y = np.where(rng.random(24) < 0.15, rng.integers(0, 2, 24), X[:, 0] ^ X[:, 1])
+    frontier = accel_oct.frontier(X, y, max_depth=2)
+    scores = example("pyomo_tree").main()
+    assert scores == {limit: pytest.approx(24 * frontier.accuracies[limit - 1]) for limit in (4, 3)}

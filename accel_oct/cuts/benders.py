@@ -116,6 +116,15 @@ def path_rows(master: Master, samples: IntArray, leaf: int, *, strengthened: boo
     )
 
 
+def all_path_rows(master: Master) -> Rows:
+    """Every standard Benders cut: one row per sample and node. With them the master is complete, with no handler.
+
+    For exports and small data; the number of rows is n_samples times ``2**(max_depth + 1) - 1``.
+    """
+    samples = np.arange(master.dataset.n_samples)
+    return Rows.concatenate([path_rows(master, samples, int(node)) for node in master.topology.nodes])
+
+
 def separate_fractional(master: Master, b: FloatArray, w: FloatArray, theta: FloatArray, chunk: int = 2000) -> Rows:
     """Most violated Benders cut of every sample at a fractional point.
 
