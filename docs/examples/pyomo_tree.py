@@ -31,10 +31,8 @@ def main() -> dict[int, float]:
         model.leaf_limit = pyo.Constraint(expr=sum(model.p.values()) <= limit)
         pyo.SolverFactory("appsi_highs").solve(model)
         leaves = round(sum(pyo.value(variable) for variable in model.p.values()))
-        scores[f"at most {limit} leaves"] = pyo.value(model.objective)
-        print(
-            f"at most {limit} leaves: {pyo.value(model.objective):.0f} of {dataset.total_weight:.0f} right, {leaves} used"
-        )
+        scores[limit] = pyo.value(model.objective)
+        print(f"at most {limit} leaves: {scores[limit]:.0f} of {dataset.total_weight:.0f} right, {leaves} used")
     return scores
 
 
