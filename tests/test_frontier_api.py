@@ -117,3 +117,14 @@ def test_bad_input(changes: dict[str, Any], fragment: str) -> None:
     arguments: dict[str, Any] = {"max_depth": 2, "leaf_penalties": [0.1]} | changes
     with pytest.raises(InvalidInputError, match=fragment):
         accel_oct.solve_path([[0], [1]], [0, 1], **arguments)
+
+
+def test_too_little_memory_is_logged_and_still_exact(caplog: pytest.LogCaptureFixture) -> None:
+    """With no room for tables the result is the same, and the log says why it took longer."""
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 2, (40, 7)), rng.integers(0, 2, 40)
+    expected = accel_oct.frontier(X, y, max_depth=4)
+    with caplog.at_level("INFO", logger="accel_oct"):
+        table = accel_oct.frontier(X, y, max_depth=4, memory_limit=0)
+    assert np.array_equal(table.accuracies, expected.accuracies) and table.status == "optimal"
+    assert "memory limit" in caplog.text

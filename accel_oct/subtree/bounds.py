@@ -199,7 +199,7 @@ class SubtreeBounds:
         self._exact[:] = True
 
     def _fits(self) -> bool:
-        return engine.numba_available() and DeepLevels.table_bytes(self._pairs) <= self._solver.memory_limit
+        return engine.numba_available() and DeepLevels.fits(self._pairs, self._solver.memory_limit)
 
 
 def _both_sides(amounts: Floats, data: Reduced) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +15,8 @@ from accel_oct.subtree.workspace import SHARED_SWEEP, Workspace
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+logger = logging.getLogger(__name__)
 
 
 class DeepLevels:
@@ -37,6 +40,21 @@ class DeepLevels:
         self.side_profiles: Floats = np.zeros((F, 2, 4))
         self._splits: Array = np.zeros((F if keep_tables else 0, 4, spread.width), dtype=spread.dtype)
         self.pair_scores: Array = np.zeros(0, dtype=spread.dtype)
+
+    @staticmethod
+    def fits(pairs: PairLevel, memory_limit: int) -> bool:
+        """Whether `keep_tables` stays within the limit; if not, the log says what happens instead."""
+        needed = DeepLevels.table_bytes(pairs)
+        if needed <= memory_limit:
+            return True
+        logger.info(
+            "tables of %d features would take %.2f GiB, above the memory limit of %.2f GiB: "
+            "root features are searched one by one, which is exact too, but slower",
+            pairs.n_features,
+            needed / 2**30,
+            memory_limit / 2**30,
+        )
+        return False
 
     @staticmethod
     def table_bytes(pairs: PairLevel) -> int:

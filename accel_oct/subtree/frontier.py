@@ -124,10 +124,9 @@ class ProfileSolver:
             values = extended(pairs.profile, depth)
             return Profile(values, values, pairs.tree)
         compiled = engine.numba_available()
-        fits = compiled and DeepLevels.table_bytes(pairs) <= self.memory_limit
         if depth == 3 and compiled:
             return self._three(pairs)
-        if depth == 4 and fits:
+        if depth == 4 and compiled and DeepLevels.fits(pairs, self.memory_limit):
             return self._four(pairs)
         from accel_oct.subtree.roots import RootFrontier
 

@@ -103,7 +103,7 @@ class PriceSearch:
             return best
         if not engine.numba_available():
             return self._deepen(pairs, None, depth, best, target, top)
-        fits = depth == 4 and DeepLevels.table_bytes(pairs) <= self.memory_limit
+        fits = depth == 4 and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)
         self.stats["level_three"] += 1
         if not deep.level_three(self.stopper):
