@@ -17,6 +17,17 @@ SOLVER_NOISE_RELATIVE = 1e-9
 #: values are equal for the leaf penalty as written differ by less in binary arithmetic.
 PROOF_TOLERANCE = 1e-9
 
+#: Above this total weight a solver's objective is scaled to a mean weight of one: its tolerances are absolute.
+_LARGE_TOTAL = 1e7
+
+
+def solver_scale(total_weight: float, n_samples: int, integral: bool) -> float:
+    """What the values of trees are multiplied by in a solver's objective.
+
+    One for integral weights of a usual size, so that the lattice below is as coarse as it can be.
+    """
+    return 1.0 if integral and total_weight <= _LARGE_TOTAL else n_samples / total_weight
+
 
 class BoundRounding:
     """Turns a solver's bound into a valid one on the lattice of values that trees can have.
@@ -34,6 +45,12 @@ class BoundRounding:
         Whether all weights are integers.
     scale : float
         The solver's objective is the value times this.
+
+    Attributes
+    ----------
+    slack : float
+        A tree is proven when a valid bound exceeds its value by no more than this: `PROOF_TOLERANCE`, and where
+        values lie closer together than the solver's noise, twice that noise.
     """
 
     def __init__(
@@ -45,8 +62,10 @@ class BoundRounding:
         self.integral = integral
         self.scale = scale
         self.noise = max(SOLVER_NOISE / scale, SOLVER_NOISE_RELATIVE * total_weight)
-        slack = PROOF_TOLERANCE * total_weight
-        self._slack = slack if integral else max(slack, 2 * self.noise)
+        # Where neighbouring values are closer than the noise a solver cannot tell them apart: real weights, a total
+        # weight in which one unit is lost, or a leaf price that is too small.
+        blurred = not integral or self.noise > 0.1 or 0 < leaf_price < 10 * self.noise
+        self.slack = PROOF_TOLERANCE * total_weight + (2 * self.noise if blurred else 0.0)
 
     @property
     def trivial(self) -> float:
@@ -62,10 +81,3 @@ class BoundRounding:
             return min(bound + self.noise, self.trivial)
         paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
         return float(np.max(np.floor(bound + self.noise + paid) - paid))
-
-    def proves(self, valid_bound: float, value: float) -> bool:
-        """Whether a valid bound proves that no tree is worth more than `value`, up to `PROOF_TOLERANCE`.
-
-        With real weights the solver's noise adds to the tolerance.
-        """
-        return valid_bound <= value + self._slack

@@ -21,7 +21,7 @@ from accel_oct.heuristics.polish import polish
 from accel_oct.heuristics.polishing import Polishing
 from accel_oct.interrupts import run_interruptibly
 from accel_oct.mip import AUTO, Backend, LicenceError, MipResult, SolveOptions, Termination, candidate_backends
-from accel_oct.proof import BoundRounding
+from accel_oct.proof import PROOF_TOLERANCE, BoundRounding
 from accel_oct.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
@@ -56,7 +56,7 @@ class TreeSearch:
         self.config = config
         self.backend_name = backend
         self.options = options
-        self.rounding = self._rounding(scale=1.0)
+        self.slack = PROOF_TOLERANCE * dataset.total_weight  # until a solver's noise adds to it
         self._progress = progress
         self._began = began
         self._history: list[HistoryRow] = []
@@ -68,7 +68,7 @@ class TreeSearch:
         self.cache = SubtreeCache(solver, config.cache_memory_limit)
         root = DecisionTree.leaf(int(dataset.class_weights().argmax()), max_depth)
         self.incumbent = Incumbent(self.dataset, self.leaf_price, root)
-        self.bound = self.rounding.trivial
+        self.bound = dataset.total_weight - self.leaf_price
 
     def run(self) -> Result:
         backends = candidate_backends(self.backend_name)  # fails before any work is done
@@ -158,6 +158,7 @@ class TreeSearch:
         config = self.config
         master = Master(self.dataset, self.max_depth, self.leaf_price, integral_predictions=config.benders.strengthened)
         self.rounding = self._rounding(master.scale)
+        self.slack = self.rounding.slack
         handler = TreeHandler(master, self._components(master, backend), self.incumbent, self._tighten)
         backend.load(master.model)
         if backend.capabilities.start:
@@ -243,6 +244,8 @@ class TreeSearch:
             Termination.INTERRUPTED: "interrupted",
             Termination.SOLVER_FAILED: "solver_failed",
         }.get(solved.termination, "gap_limit")  # type: ignore[assignment]
+        if status == "gap_limit" and self.options.gap == 0.0 and self._seconds_left is not None:
+            status = "time_limit"  # a solver may stop a moment before its limit
         return self._result(status, solved.nodes, decided_by=_NOTHING)
 
     # ---------------------------------------------------------------- what is known
@@ -268,7 +271,7 @@ class TreeSearch:
 
     @property
     def _is_proven(self) -> bool:
-        return self.rounding.proves(self.bound, self.incumbent.value)
+        return self.bound <= self.incumbent.value + self.slack
 
     def _tighten(self, solver_bound: float) -> bool:
         """Take what the solver proved; whether that proves the incumbent."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import accel_oct
+from accel_oct.config import Config, SubtreeBoundConfig
 from accel_oct.proof import PROOF_TOLERANCE, BoundRounding
 
 prices = st.one_of(
@@ -37,12 +41,16 @@ def test_rounding_never_loosens(total: int, price: float, max_leaves: int, bound
     assert rounding.valid(math.inf) == rounding.trivial
 
 
+def _proves(rounding: BoundRounding, solver_bound: float, value: float) -> bool:
+    return rounding.valid(solver_bound) <= value + rounding.slack
+
+
 def test_proof_at_the_next_lattice_point() -> None:
     """With unit weights and a price of 0.3: 9.4 is the best value below 9.69, so it is proven; 9.1 is not."""
     rounding = BoundRounding(12.0, 0.3, 4, integral=True)
     assert rounding.valid(9.69) == pytest.approx(9.4)
-    assert rounding.proves(rounding.valid(9.69), 10 - 0.3 * 2)
-    assert not rounding.proves(rounding.valid(9.69), 10 - 0.3 * 3)
+    assert _proves(rounding, 9.69, 10 - 0.3 * 2)
+    assert not _proves(rounding, 9.69, 10 - 0.3 * 3)
 
 
 def test_equal_values_with_other_leaves_do_not_block_a_proof() -> None:
@@ -50,7 +58,17 @@ def test_equal_values_with_other_leaves_do_not_block_a_proof() -> None:
     price = 0.8000000000000682  # 0.8 on a coarse grid
     rounding = BoundRounding(40.0, price, 8, integral=True)
     for value in (26 - 7 * price, 22 - 2 * price):
-        assert rounding.proves(rounding.valid(20.4 + 1e-7), value)
+        assert _proves(rounding, 20.4 + 1e-7, value)
+
+
+@pytest.mark.parametrize("price", [1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 9e-6])
+def test_a_price_below_the_noise_does_not_block_a_proof(price: float) -> None:
+    """A solver cannot see such prices; the claim is weaker by its noise, but the solve ends."""
+    rounding = BoundRounding(12.0, price, 8, integral=True)
+    for leaves in range(1, 9):
+        value = 10 - price * leaves
+        assert _proves(rounding, value + 1e-9, value)
+        assert not _proves(rounding, value + 1.0, value)
 
 
 def test_real_weights_keep_the_noise() -> None:
@@ -58,6 +76,30 @@ def test_real_weights_keep_the_noise() -> None:
     rounding = BoundRounding(1.3, 0.01, 4, integral=False, scale=10 / 1.3)
     bound = 0.9 * rounding.scale
     assert rounding.valid(bound) == pytest.approx(0.9 + rounding.noise)
-    assert rounding.proves(rounding.valid(bound), 0.9)
-    assert not rounding.proves(rounding.valid(bound), 0.9 - 1e-5)
+    assert _proves(rounding, bound, 0.9) and not _proves(rounding, bound, 0.9 - 1e-5)
     assert rounding.noise < 1e-6 and PROOF_TOLERANCE <= 1e-9
+
+
+@pytest.mark.parametrize("preset", ["default", "baseline"])
+@pytest.mark.parametrize("factor", [1e-12, 1e-6, 1.0, 1e6])
+def test_the_unit_of_weight_does_not_matter(factor: float, preset: str) -> None:
+    """Real weights of any magnitude: the same tree is found and proven."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (40, 4))
+    y, weights = X[:, 0] ^ X[:, 1], factor * (1 + 0.5 * rng.random(40))
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, sample_weight=weights, preset=preset)
+    assert result.status == "optimal" and result.objective == pytest.approx(0.96)
+
+
+@pytest.mark.parametrize("weight", [1, 10**6, 10**10])
+def test_large_integer_weights(weight: int) -> None:
+    """Integer weights far above one go through every stage, by tables and by rows alone."""
+    rng = np.random.default_rng(7)
+    X, y = rng.integers(0, 2, (12, 3)), np.arange(12) % 2
+    rows_only = replace(Config.preset("default"), subtree_bounds=SubtreeBoundConfig(enabled=True, tables=False))
+    results = [
+        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.05, sample_weight=np.full(12, weight), config=config, seed=77)
+        for config in (Config.preset("default"), rows_only, Config.preset("paper"))
+    ]
+    assert all(result.status == "optimal" for result in results)
+    assert len({round(result.objective, 9) for result in results}) == 1

@@ -211,7 +211,7 @@ class DisjunctivePathBounds:
             others = np.delete(master.b.index[node - 1], feature)
             columns += [master.p.index[[node - 1]], others]
             values += [np.full(1 + others.size, -weights.sum())]
-        return Rows.single(np.concatenate(columns), np.concatenate(values), upper=0.0)
+        return Rows.single(np.concatenate(columns), np.concatenate(values) * master.scale, upper=0.0)
 
 
 def _stump(feature: int, max_depth: int) -> DecisionTree:

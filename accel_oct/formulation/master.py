@@ -15,6 +15,7 @@ import numpy.typing as npt
 from accel_oct.data import BinaryDataset
 from accel_oct.mip import MipModel, Rows
 from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.proof import solver_scale
 from accel_oct.tree import DecisionTree, Topology
 
 Lift = Callable[[DecisionTree, FloatArray], None]
@@ -46,8 +47,7 @@ class Master:
     theta : ColumnBlock (n_samples,)
         Score of sample i.
     scale : float
-        The model's objective is the value of the tree times this: 1 for integral weights; real ones are brought to a
-        mean of one, because a solver's tolerances are absolute.
+        The model's objective is the value of the tree times this, see `accel_oct.proof.solver_scale`.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Master:
         self.dataset = dataset
         self.leaf_price = leaf_price
         self.topology = Topology(max_depth)
-        self.scale = 1.0 if dataset.integral else dataset.n_samples / dataset.total_weight
+        self.scale = solver_scale(dataset.total_weight, dataset.n_samples, dataset.integral)
         self.model = MipModel(maximise=True)
         n_internal, n_nodes = self.topology.n_internal, self.topology.n_nodes
         self.b = self.model.add_block("b", (n_internal, dataset.n_features), integer=True)

@@ -48,9 +48,8 @@ class RootSearch:
         closed = np.zeros(self._pairs.n_features, dtype=bool)
         before = best.upper
         while True:
-            bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
-            f = int(np.argmax(bounds))
-            best.upper = max(best.value, min(before, float(bounds[f])))
+            best.upper = self._bound(best, before)
+            f = int(np.argmax(np.where(closed, -np.inf, self._upper.sum(axis=1))))
             search._publish(best, top)
             if best.upper <= max(best.value, target) or search.stopper():
                 return best
@@ -60,10 +59,17 @@ class RootSearch:
                 found.upper = best.upper
                 best = found
             if search.stopper():
-                bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
-                best.upper = max(best.value, min(best.upper, float(bounds.max())))
+                best.upper = self._bound(best, before)
                 return best
             closed[f] = True
+
+    def _bound(self, best: Outcome, before: float) -> float:
+        """A bound on every tree, whatever its root.
+
+        Closed roots count too: one that was closed because it cannot beat the target may still be worth more than the
+        best tree known here, and whoever asked may use this bound for something else than that target.
+        """
+        return max(best.value, min(before, float(self._upper.sum(axis=1).max())))
 
     def _open(self, f: int, threshold: float) -> Outcome | None:
         """Search both sides of a root; None when the root is proven not to beat the threshold."""

@@ -88,6 +88,7 @@ class PriceSearch:
         """Best tree of depth at most `depth`.
 
         The result is exact (value equals upper), or proven useless (upper at most `target`), or the search was stopped.
+        `upper` is a valid bound on every tree of this depth in all three cases.
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
@@ -191,7 +192,8 @@ class PriceSearch:
         from accel_oct.subtree.root_search import RootSearch
 
         if depth > 4:
-            shallow = self.search(pairs.data, depth - 1, target, top=top)
+            # Not published: what bounds the shallower trees does not bound these.
+            shallow = self.search(pairs.data, depth - 1, target)
             ceiling = float(self.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
             below = max(shallow.value, shallow.upper)
             best = Outcome(shallow.value, max(below, ceiling - (depth + 1) * self.price), shallow.tree)

@@ -143,12 +143,14 @@ class _NativeModel:
 
     def _run(self, model: Any) -> None:
         """Solve without the GIL, while a second thread passes on a request to stop."""
+        from accel_oct_backends import scip_plugins
+
         done = threading.Event()
 
         def watch() -> None:
             while not done.wait(_WATCH_INTERVAL):
                 if self._session.stop_requested:
-                    model.interruptSolve()
+                    scip_plugins.interrupt(model)
 
         watcher = threading.Thread(target=watch, name="accel_oct-watch", daemon=True)
         watcher.start()

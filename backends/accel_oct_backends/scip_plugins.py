@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, Conshdlr, Eventhdlr, Heur
+from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, SCIP_STAGE, Conshdlr, Eventhdlr, Heur
 from pyscipopt.scip import Expr, ExprCons, Term
 
 from accel_oct.mip import Event, ModelArrays, Rows, SolveSession
@@ -176,8 +176,14 @@ class _Guard:
             self.session.fail(error)
             result = otherwise
         if self.session.stop_requested:
-            self.model.interruptSolve()
+            interrupt(self.model)
         return {"result": result}
+
+
+def interrupt(model: Any) -> None:
+    """Ask SCIP to stop, if it can be asked now: between presolving and solving it refuses, and is asked again later."""
+    if model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.SOLVING):
+        model.interruptSolve()
 
 
 class LazyRows(Conshdlr, _Guard):  # type: ignore[misc]
