@@ -24,9 +24,11 @@ def warm_up() -> float:
     rng = np.random.default_rng(0)
     for n_classes in (2, 3):
         X, y = rng.random((60, 12)) < 0.5, rng.integers(0, n_classes, 60)
-        for depth in (3, 4):
-            frontier(X, y, max_depth=depth)
-            solve(X, y, max_depth=depth, leaf_penalty=0.01, preset="default")
+        for weight in (1, 1000):  # narrow and wide counters
+            weights = np.full(60, weight)
+            for depth in (3, 4):
+                frontier(X, y, max_depth=depth, sample_weight=weights)
+                solve(X, y, max_depth=depth, leaf_penalty=0.01, sample_weight=weights)
     return time.perf_counter() - began
 
 
