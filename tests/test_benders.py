@@ -121,8 +121,11 @@ def test_standard_cut_where_the_sibling_is_right() -> None:
 
 def _all_path_rows(master: Master) -> Rows:
     samples, topology = np.arange(master.dataset.n_samples), master.topology
-    batches = [path_rows(master, samples, int(leaf)) for leaf in topology.nodes]
-    batches += [path_rows(master, samples, int(leaf), strengthened=True) for leaf in topology.terminal]
+    batches = [path_rows(master, samples, np.full(samples.size, leaf)) for leaf in topology.nodes]
+    everyone = np.ones(samples.size, dtype=bool)
+    batches += [
+        path_rows(master, samples, np.full(samples.size, leaf), strengthened=everyone) for leaf in topology.terminal
+    ]
     return Rows.concatenate(batches)
 
 
@@ -232,4 +235,4 @@ def test_fractional_separation_agrees_with_the_paths_at_integral_points() -> Non
     x = master.lift(tree)
     master.theta.view(x)[:] = 1.0
     rows = separate_fractional(master, master.b.view(x), master.w.view(x), master.theta.view(x))
-    assert _as_dict(master, rows) == _as_dict(master, path_rows(master, np.array([SAMPLE]), 5))
+    assert _as_dict(master, rows) == _as_dict(master, path_rows(master, np.array([SAMPLE]), np.array([5])))

@@ -66,54 +66,42 @@ class BendersCuts:
             terminal = leaf_of > self.master.topology.n_internal
             # XOR with 1 turns a node into its sibling: children are 2n and 2n + 1.
             sibling_wrong = terminal & (point.w[(leaf_of ^ 1) - 1, y[samples]] < 0.5)
-        batches = [
-            path_rows(self.master, samples[chosen], int(leaf), strengthened=halve)
-            for halve in (False, True)
-            for leaf in np.unique(leaf_of[sibling_wrong == halve])
-            if (chosen := (leaf_of == leaf) & (sibling_wrong == halve)).any()
-        ]
-        return Rows.concatenate(batches)
+        return path_rows(self.master, samples, leaf_of, strengthened=sibling_wrong)
 
 
-def path_rows(master: Master, samples: IntArray, leaf: int, *, strengthened: bool = False) -> Rows:
-    """Benders cuts of samples that all reach the same leaf.
+def path_rows(master: Master, samples: IntArray, leaves: IntArray, *, strengthened: BoolArray | None = None) -> Rows:
+    """Benders cuts of samples that reach the given leaves, all in one batch.
 
     Parameters
     ----------
     samples : int array
-    leaf : int
-        Node number.
-    strengthened : bool
-        Halve the parent's terms and add half of the sibling's prediction (terminal leaves only).
+    leaves : int array
+        Node number per sample.
+    strengthened : bool array, optional
+        Where to halve the parent's terms and add half of the sibling's prediction (terminal leaves only).
     """
-    topology, dataset = master.topology, master.dataset
-    ancestors = topology.ancestors(leaf)
-    X = dataset.X[samples]
-    parts, nodes = [], list(ancestors)
-    for ancestor in ancestors:
-        goes_left = ancestor in topology.ancestors_left(leaf)
-        parts.append(X if goes_left else ~X)
-    if leaf <= topology.n_internal:
-        parts.append(np.ones_like(X))
-        nodes.append(leaf)
-    n_features = dataset.n_features
-    weight = None
-    predicting = np.append(ancestors, leaf)
-    predicting_weight = np.ones(predicting.size)
-    if strengthened:
-        weight = np.ones(len(nodes) * n_features)
-        weight[-n_features:] = 0.5  # a terminal leaf is not among `nodes`, so the parent is last
-        predicting = np.append(predicting, leaf ^ 1)
-        predicting_weight = np.append(predicting_weight, 0.5)
-    return _assembled(
-        master,
-        samples,
-        mask=np.concatenate(parts, axis=1) if parts else np.empty((samples.size, 0), dtype=bool),
-        b_columns=master.b.index[np.array(nodes, dtype=np.int64) - 1].ravel(),
-        b_weight=weight,
-        w_nodes=np.broadcast_to(predicting, (samples.size, predicting.size)),
-        w_weight=np.broadcast_to(predicting_weight, (samples.size, predicting.size)),
-    )
+    topology = master.topology
+    depth = topology.depth_of[leaves - 1][:, None]
+    # Slot s of a sample is the node of its path at depth s; the leaf itself has branches only if it is internal.
+    above = depth - np.arange(topology.depth)
+    nodes = leaves[:, None] >> np.maximum(above, 0)
+    goes_right = (leaves[:, None] >> np.maximum(above - 1, 0) & 1).astype(bool)
+    mask = master.dataset.X[samples][:, None, :] != goes_right[:, :, None]
+    mask[above == 0] = True
+    mask[above < 0] = False
+    above = depth - np.arange(topology.depth + 1)
+    w_nodes = leaves[:, None] >> np.maximum(above, 0)
+    w_weight = (above >= 0).astype(np.float64)
+    b_weight = None
+    if strengthened is not None and strengthened.any():
+        b_weight = np.ones(nodes.shape)
+        b_weight[strengthened, -1] = 0.5  # the parent of a terminal leaf is the last slot
+        # XOR with 1 turns a node into its sibling: children are 2n and 2n + 1.
+        w_nodes = np.append(w_nodes, leaves[:, None] ^ 1, axis=1)
+        w_weight = np.append(w_weight, np.where(strengthened, 0.5, 0.0)[:, None], axis=1)
+        order = np.argsort(w_nodes, axis=1, kind="stable")  # columns rise
+        w_nodes, w_weight = (np.take_along_axis(part, order, axis=1) for part in (w_nodes, w_weight))
+    return _assembled(master, samples, mask, nodes, b_weight, w_nodes, w_weight)
 
 
 def all_path_rows(master: Master) -> Rows:
@@ -122,7 +110,8 @@ def all_path_rows(master: Master) -> Rows:
     For exports and small data; the number of rows is n_samples times ``2**(max_depth + 1) - 1``.
     """
     samples = np.arange(master.dataset.n_samples)
-    return Rows.concatenate([path_rows(master, samples, int(node)) for node in master.topology.nodes])
+    nodes = master.topology.nodes
+    return path_rows(master, np.tile(samples, nodes.size), np.repeat(nodes, samples.size))
 
 
 def separate_fractional(master: Master, b: FloatArray, w: FloatArray, theta: FloatArray, chunk: int = 2000) -> Rows:
@@ -168,50 +157,48 @@ def _cut_rows(master: Master, samples: IntArray, inside: BoolArray) -> Rows:
     leaves_right = inside[:, :n_internal] & ~inside[:, 2::2]
     X = dataset.X[samples][:, None, :]
     mask = (leaves_left[:, :, None] & ~X) | (leaves_right[:, :, None] & X)
-    return _assembled(
-        master,
-        samples,
-        mask=mask.reshape(samples.size, -1),
-        b_columns=master.b.index.ravel(),
-        b_weight=None,
-        w_nodes=np.broadcast_to(topology.nodes, inside.shape),
-        w_weight=inside.astype(np.float64),
-    )
+    nodes = np.broadcast_to(topology.internal, (samples.size, n_internal))
+    w_nodes = np.broadcast_to(topology.nodes, inside.shape)
+    return _assembled(master, samples, mask, nodes, None, w_nodes, inside.astype(np.float64))
 
 
 def _assembled(
     master: Master,
     samples: IntArray,
-    *,
     mask: BoolArray,
-    b_columns: IntArray,
+    nodes: IntArray,
     b_weight: FloatArray | None,
     w_nodes: IntArray,
     w_weight: FloatArray,
 ) -> Rows:
-    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``, with b where `mask` holds and w where it has weight.
+    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``.
 
-    `b_columns` rise, so that the columns of every row do: what takes the rows need not look for duplicates.
+    b[nodes[i, s], f] is in the row of sample i where ``mask[i, s, f]`` holds, with the weight of its slot s; w where it
+    has weight. Nodes rise along the slots, so that columns rise in every row: what takes the rows need not look for
+    duplicates.
     """
-    n_rows, tail = samples.size, w_weight > 0
-    entry = np.flatnonzero(mask)  # row by row, so columns rise within each row
-    from_b = np.count_nonzero(mask, axis=1)
-    from_w = np.count_nonzero(tail, axis=1)
+    (n_rows, n_slots, n_features), tail = mask.shape, w_weight > 0
+    in_slot = np.count_nonzero(mask, axis=2)
+    in_tail = np.count_nonzero(tail, axis=1)
+    in_b = in_slot.sum(axis=1)
     starts = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(from_b + from_w + 1, out=starts[1:])
+    np.cumsum(in_b + in_tail + 1, out=starts[1:])
     columns = np.empty(starts[-1], dtype=np.int64)
     values = np.full(starts[-1], -1.0)
-    # b entries of row r stand `sum of the earlier rows' tails` places further back than in `entry`.
-    place = np.arange(entry.size) + np.repeat(starts[:-1] - (np.cumsum(from_b) - from_b), from_b)
-    position = entry % mask.shape[1] if entry.size else entry
-    columns[place] = b_columns[position]
+    # An entry of `mask` is (row, slot, feature) in one number; its column is (node, feature) in one number.
+    slot_base = (np.arange(n_rows * n_slots) * n_features).reshape(n_rows, n_slots)
+    shift = master.b.start + (nodes - 1) * n_features - slot_base
+    entries = np.flatnonzero(mask) + np.repeat(shift.ravel(), in_slot.ravel())
+    in_front = np.ones(starts[-1], dtype=bool)  # where b stands, before w and theta
+    w_place = np.repeat(starts[:-1] + in_b - (np.cumsum(in_tail) - in_tail), in_tail) + np.arange(in_tail.sum())
+    in_front[w_place] = False
+    in_front[starts[1:] - 1] = False
+    columns[in_front] = entries
     if b_weight is not None:
-        values[place] = -b_weight[position]
-    w_columns = master.w.index[w_nodes - 1, master.dataset.y[samples][:, None]]
+        values[in_front] = -np.repeat(b_weight.ravel(), in_slot.ravel())
     row, which = np.nonzero(tail)
-    place = (starts[:-1] + from_b)[row] + np.arange(row.size) - np.repeat(np.cumsum(from_w) - from_w, from_w)
-    columns[place] = w_columns[row, which]
-    values[place] = -w_weight[row, which]
+    columns[w_place] = master.w.index[w_nodes[row, which] - 1, master.dataset.y[samples[row]]]
+    values[w_place] = -w_weight[row, which]
     columns[starts[1:] - 1] = master.theta.index[samples]
     values[starts[1:] - 1] = 1.0
     return Rows(starts, columns, values, np.full(n_rows, -np.inf), np.zeros(n_rows))
