@@ -49,8 +49,8 @@ class BoundRounding:
     Attributes
     ----------
     slack : float
-        A tree is proven when a valid bound exceeds its value by no more than this: `PROOF_TOLERANCE`, and where
-        values lie closer together than the solver's noise, twice that noise.
+        A tree is proven when a valid bound exceeds its value by no more than this: `PROOF_TOLERANCE`, and more where
+        values lie closer together than a solver can tell.
     """
 
     def __init__(
@@ -62,10 +62,13 @@ class BoundRounding:
         self.integral = integral
         self.scale = scale
         self.noise = max(SOLVER_NOISE / scale, SOLVER_NOISE_RELATIVE * total_weight)
-        # Where neighbouring values are closer than the noise a solver cannot tell them apart: real weights, a total
-        # weight in which one unit is lost, or a leaf price that is too small.
-        blurred = not integral or self.noise > 0.1 or 0 < leaf_price < 10 * self.noise
-        self.slack = PROOF_TOLERANCE * total_weight + (2 * self.noise if blurred else 0.0)
+        self.slack = PROOF_TOLERANCE * total_weight
+        if not integral or self.noise > 0.1:
+            # No lattice, or one unit is lost in the total: every theta may be off by a row's tolerance.
+            self.slack += 2 * self.noise + SOLVER_NOISE * total_weight
+        elif 0 < leaf_price < 10 * self.noise:
+            # Trees that differ in nothing but leaves are closer together than the noise.
+            self.slack += 2 * self.noise
 
     @property
     def trivial(self) -> float:

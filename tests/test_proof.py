@@ -77,6 +77,7 @@ def test_real_weights_keep_the_noise() -> None:
     bound = 0.9 * rounding.scale
     assert rounding.valid(bound) == pytest.approx(0.9 + rounding.noise)
     assert _proves(rounding, bound, 0.9) and not _proves(rounding, bound, 0.9 - 1e-5)
+    assert rounding.slack <= 2e-6 * 1.3
     assert rounding.noise < 1e-6 and PROOF_TOLERANCE <= 1e-9
 
 
