@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT, ProfileSolver, sides_from_pairs
-from accel_oct.subtree.prepare import Reduced, reduce_data
+from accel_oct.subtree.prepare import Reduced, both_sides, reduce_data
 from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.stopping import Stopper
 
@@ -64,7 +64,7 @@ class SubtreeBounds:
         self._columns, self._inverted = _column_map(features[sample_weights > 0], self._data)
         self._pairs = PairLevel(self._data)
         self._weight = self._data.total_weight
-        self._side_weights = _both_sides(self._data.weights, self._data)
+        self._side_weights = both_sides(self._data.weights, self._data.X)
         self._upper = self._cheap_sides()
         self._exact = np.full(self._data.n_features, max_depth <= 2)
         self._paths: OrderedDict[tuple[Literals, int, bool], Floats] = OrderedDict()
@@ -184,7 +184,7 @@ class SubtreeBounds:
         size = 2 ** (self.max_depth - 1)
         if size <= 2:
             return self._pairs.side_profiles[:, :, :size].copy()
-        ceilings = _both_sides(self._data.row_ceiling, self._data)
+        ceilings = both_sides(self._data.row_ceiling, self._data.X)
         numbers = self._pairs.units.from_score(ceilings, self._side_weights)
         upper = np.repeat(np.asarray(numbers, dtype=np.float64)[:, :, None], size, axis=2)
         upper[:, :, :2] = self._pairs.side_profiles
@@ -200,12 +200,6 @@ class SubtreeBounds:
 
     def _fits(self) -> bool:
         return engine.numba_available() and DeepLevels.fits(self._pairs, self._solver.memory_limit)
-
-
-def _both_sides(amounts: Floats, data: Reduced) -> Floats:
-    """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
-    one = amounts @ data.X
-    return np.stack([amounts.sum() - one, one], axis=1)
 
 
 def _column_map(X: NDArray[np.bool_], data: Reduced) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -160,6 +160,12 @@ def _reduce_columns(
     )
 
 
+def both_sides(amounts: Floats, X: NDArray[Any]) -> Floats:
+    """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
+    one = amounts @ X
+    return np.stack([amounts.sum() - one, one], axis=1)
+
+
 @dataclass(frozen=True)
 class Layout:
     """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.

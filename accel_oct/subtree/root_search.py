@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.heap import split_on
+from accel_oct.subtree.prepare import both_sides
 from accel_oct.subtree.profiles import PairLevel
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ class RootSearch:
         self._depth = depth
         data = pairs.data
         self._X = data.X.astype(np.float64)
-        ceiling = _both_sides(data.row_ceiling, self._X)
-        self._weights = _both_sides(data.weights, self._X)
+        ceiling = both_sides(data.row_ceiling, self._X)
+        self._weights = both_sides(data.weights, self._X)
         numbers = np.asarray(pairs.units.from_score(ceiling, self._weights), dtype=np.float64)
         price = search.price
         if deep is None:
@@ -94,12 +95,6 @@ class RootSearch:
 
     def _tighten(self, f: int, side: int) -> None:
         data, units = self._pairs.data, self._pairs.units
-        extra = _both_sides(data.weights * (data.X[:, f] != side), self._X)
+        extra = both_sides(data.weights * (data.X[:, f] != side), self._X)
         known = units.to_score(self._upper[f, side], self._weights[f, side])
         np.minimum(self._upper, units.from_score(known + extra, self._weights), out=self._upper)
-
-
-def _both_sides(amounts: Floats, X: Floats) -> Floats:
-    """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
-    one = amounts @ X
-    return np.stack([amounts.sum() - one, one], axis=1)
