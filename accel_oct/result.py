@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from accel_oct.mip import relative_gap
 from accel_oct.tree import DecisionTree
 
-Status = Literal["optimal", "gap_limit", "time_limit", "node_limit", "interrupted", "solver_failed"]
+Status = Literal["optimal", "gap_limit", "time_limit", "node_limit", "interrupted", "stopped", "solver_failed"]
 
 
 class HistoryRow(NamedTuple):
