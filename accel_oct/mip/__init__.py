@@ -1,7 +1,8 @@
 """A solver-agnostic layer for mixed-integer models with cuts and injected solutions; it knows nothing of trees."""
 
 from accel_oct.mip.backend import Availability, Backend, Capabilities, Support
-from accel_oct.mip.cutloop import CutLoop, IntegerRequest, LoopEngine, Run, RunStatus
+from accel_oct.mip.cutloop import CutLoop
+from accel_oct.mip.engine import BranchingEngine, IntegerRequest, LoopEngine, Run, RunStatus
 from accel_oct.mip.errors import (
     BackendUnavailableError,
     HandlerError,
@@ -42,6 +43,7 @@ __all__ = [
     "Backend",
     "BackendInfo",
     "BackendUnavailableError",
+    "BranchingEngine",
     "Capabilities",
     "ColumnBlock",
     "CutLoop",

@@ -1,7 +1,8 @@
 """HiGHS (MIT licence), through highspy.
 
-HiGHS has no callback for lazy constraints, so cuts go through the shared cut loop. The LP and the MIP live in two
-objects: a MIP run would destroy the basis that makes the LP's re-solves cheap.
+HiGHS has no callback for lazy constraints, so cuts go through the shared cut loop, which branches on the LP by itself.
+Models with no cuts, and solves with options of HiGHS's own branch and bound (``mip_...``), go to its MIP solver. The LP
+and the MIP live in two objects: a MIP run would destroy the basis that makes the LP's re-solves cheap.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from accel_oct.mip import (
     Support,
     Termination,
 )
-from accel_oct.mip.rows import IntArray
+from accel_oct.mip.rows import FloatArray, IntArray
 
 _Status = highspy.HighsModelStatus
 _RUN_STATUS = {
@@ -57,6 +58,7 @@ class HighsBackend(Backend):
         relaxation_points=Support.EMULATED,
         injection=Support.NATIVE,
         start=Support.NATIVE,
+        branch_priorities=Support.EMULATED,
     )
 
     def _load(self, arrays: ModelArrays) -> None:
@@ -66,7 +68,9 @@ class HighsBackend(Backend):
         pass
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        return CutLoop(session, _HighsEngine(session)).run()
+        # Somebody who sets options of HiGHS's own branch and bound wants it to run.
+        wants_mip = any(name.startswith("mip_") for name in session.options.native)
+        return CutLoop(session, _HighsEngine(session) if wants_mip else _BranchingEngine(session)).run()
 
 
 class _HighsEngine:
@@ -199,6 +203,14 @@ class _HighsEngine:
             event.data_in.user_interrupt = should_stop() or self._session.out_of_time
 
         return write
+
+
+class _BranchingEngine(_HighsEngine):
+    """Branches on the LP where cuts may come: the loop's own tree survives them, HiGHS's does not."""
+
+    def set_relaxation_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        status = self._relaxation().changeColsBounds(columns.size, columns.astype(np.int32), lower, upper)
+        _checked(status, "changeColsBounds")
 
 
 _NO_LIMIT = 2**31 - 1
