@@ -7,27 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mip_support import skip_unless_available
 from random_suite import QUICK_SIZES, VARIANTS, check, draw
 
 import accel_oct
 from accel_oct.config import Config, EquivalentPointConfig
 from accel_oct.errors import InvalidInputError
-from accel_oct.mip import UnknownBackendError, backend_class
+from accel_oct.mip import UnknownBackendError
 
 BACKENDS = sorted(QUICK_SIZES)
-
-
-def _require(backend: str) -> None:
-    found = backend_class(backend).availability()
-    if not found:
-        pytest.skip(found.reason)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_equal_to_the_oracle(backend: str, variant: str) -> None:
     """On small random data, rich in ties: objective and bound are those of an independent dynamic programme."""
-    _require(backend)
+    skip_unless_available(backend)
     rng = np.random.default_rng(sum(map(ord, backend + variant)))
     for _ in range(25 if backend == "gurobi" else 10):
         check(draw(rng, QUICK_SIZES[backend]), VARIANTS[variant], backend)
@@ -38,7 +33,7 @@ def test_equal_to_the_oracle(backend: str, variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_equal_to_the_oracle_at_length(variant: str, seed: int) -> None:
     """The same on thousands of instances, up to 40 samples and 6 features at depth 1 to 3."""
-    _require("gurobi")
+    skip_unless_available("gurobi")
     rng = np.random.default_rng([seed, len(variant)])
     for _ in range(20):
         check(draw(rng, {2: (40, 6), 3: (40, 4)}), VARIANTS[variant], "gurobi")
