@@ -319,8 +319,7 @@ class _FileBased:
             raise SolverDiedError(f"it ended with the status {str(condition)!r}")
         status = known[condition]
         values = None
-        has_point = status in (RunStatus.OPTIMAL, RunStatus.LIMIT) and condition != Condition.intermediateNonInteger
-        if len(results.solution) and has_point:
+        if len(results.solution) and status in (RunStatus.OPTIMAL, RunStatus.LIMIT):
             self._model.solutions.load_from(results)
             values = {id(variable): variable.value for variable in _variables(self._model) if not variable.stale}
         statistics = results.solver.statistics.branch_and_bound
