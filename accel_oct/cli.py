@@ -163,9 +163,9 @@ def _encode(options: argparse.Namespace) -> None:
 def _backends(options: argparse.Namespace) -> None:
     for info in list_backends():
         state = "ready" if info.installed and info.licensed else ("no licence" if info.installed else "not installed")
-        print(f"{info.name:10s} {state}" + (f": {info.reason}" if info.reason else ""))
+        print(f"{info.name:12s} {state}" + (f": {info.reason}" if info.reason else ""))
         able = (f"{what.replace('_', ' ')} {how.value}" for what, how in vars(info.capabilities).items())
-        print(f"{'':10s} {', '.join(able)}")
+        print(f"{'':12s} {', '.join(able)}")
 
 
 # ---------------------------------------------------------------- arguments

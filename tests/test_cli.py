@@ -14,6 +14,7 @@ import pytest
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
 from accel_oct.errors import InvalidInputError
+from accel_oct.mip import backend_availability, backend_names
 from accel_oct.tablefile import read_csv
 
 
@@ -100,9 +101,13 @@ def test_path_and_encode(data: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_backends_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """HiGHS is always ready."""
+    """HiGHS is always ready; each solver behind Pyomo has its own line, with the reason if it cannot be used."""
     assert main(["backends"]) == 0
-    assert "highs      ready" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "highs        ready" in printed
+    for name in backend_names():
+        found = backend_availability(name)
+        assert f"{name:12s} {'ready' if found else 'no'}" in printed and found.reason in printed
 
 
 def test_errors_are_one_line_and_code_two(data: Path, model: Path, tmp_path: Path) -> None:

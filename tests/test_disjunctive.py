@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from mip_support import skip_unless_available
 from oracles.dynamic_programme import optimal_value
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances
@@ -87,6 +88,7 @@ def test_refined_root_is_the_optimum(instance: Instance) -> None:
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
 def test_rows_alone_prove_random_instances(backend: str) -> None:
     """Without the tables, through the solver: the oracle's optimum, on sizes that plain cuts would not finish."""
+    skip_unless_available(backend)
     rng = np.random.default_rng(17)
     for _ in range(25):
         check(draw(rng, {2: (40, 6), 3: (40, 6)}), ROWS_ONLY, backend)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from accel_oct_backends import highs
 from interrupts_support import interrupted_solve
+from mip_support import skip_unless_available
 
 from accel_oct.mip import (
     Cuts,
@@ -13,6 +14,7 @@ from accel_oct.mip import (
     FunctionHandler,
     IntegerRequest,
     InvalidCutError,
+    MipModel,
     Needs,
     Point,
     Reply,
@@ -104,3 +106,34 @@ def test_an_invalid_cut_is_found(events: tuple[Event, ...]) -> None:
                 SolveOptions(check_cuts=check_cuts),
                 FunctionHandler(separate, Needs(events, [Validity.REQUIRED])),
             )
+
+
+@pytest.mark.parametrize("backend_name", ["highs", "pyomo:highs"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_bound_that_binds_nothing_does_not_change_the_optimum(backend_name: str, lazy: bool) -> None:
+    """With a tight feasibility tolerance and a row side of -1e9, HiGHS called -14 the maximum where -12 is feasible."""
+    skip_unless_available(backend_name)
+    model = MipModel(maximise=True)
+    lower, upper = [1.0, 1.0, -2.0, -3.0, 1.0, -3.0], [4.0, 3.0, 2.0, 0.0, 4.0, -1.0]
+    model.add_block("x", 6, integer=True, lower=lower, upper=upper, objective=[2.0, -4.0, 3.0, 3.0, 0.0, 2.0])
+    rows = Rows.concatenate(
+        [
+            Rows.single([0, 1, 3], [2.0, -1.0, 4.0], lower=-1e9, upper=-6.0),
+            Rows.single([1, 2], [4.0, -4.0], upper=16.0),
+            Rows.single([2, 4, 5], [4.0, 1.0, -2.0], upper=3.0),
+            Rows.single([0, 2, 3, 4, 5], [3.0, -4.0, 3.0, 3.0, -4.0], lower=15.0, upper=18.0),
+        ]
+    )
+    handler = None
+    if lazy:
+        cut = Cuts(rows, Validity.REQUIRED)
+        handler = FunctionHandler(
+            lambda point: Reply(cuts=(cut,)) if rows.violation(point.x).any() else None,
+            Needs([Event.CANDIDATE], [Validity.REQUIRED]),
+        )
+    else:
+        model.add_rows(rows)
+    backend = create_backend(backend_name)
+    backend.load(model)
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL and result.objective == result.bound == -12.0

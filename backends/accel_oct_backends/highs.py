@@ -45,6 +45,9 @@ _RUN_STATUS = {
 }
 #: Tighter than HiGHS's default, so that rounding an accepted point moves no row by more than a cut's tolerance.
 _MIP_FEASIBILITY = 1e-7
+#: HiGHS's own, kept where a bound is this large: with a tighter one it has called wrong points optimal there.
+_WIDE_MIP_FEASIBILITY = 1e-6
+_WIDE = 1e6
 
 
 class HighsBackend(Backend):
@@ -169,7 +172,10 @@ class _HighsEngine:
         )
 
     def add_integer_rows(self, rows: Rows) -> None:
-        _add_rows(self._integer(), rows)
+        mip = self._integer()
+        _add_rows(mip, rows)
+        if _is_wide(rows.lower, rows.upper) and "mip_feasibility_tolerance" not in self._session.options.native:
+            mip.setOptionValue("mip_feasibility_tolerance", _WIDE_MIP_FEASIBILITY)
 
     # ---------------------------------------------------------------- shared
 
@@ -225,11 +231,17 @@ def _new_highs(session: SolveSession) -> Any:
     highs.setOptionValue("random_seed", options.seed)
     highs.setOptionValue("mip_rel_gap", options.gap)
     highs.setOptionValue("mip_abs_gap", 0.0)
-    highs.setOptionValue("mip_feasibility_tolerance", _MIP_FEASIBILITY)
+    model = session.model
+    wide = _is_wide(model.lower, model.upper, model.rows.lower, model.rows.upper)
+    highs.setOptionValue("mip_feasibility_tolerance", _WIDE_MIP_FEASIBILITY if wide else _MIP_FEASIBILITY)
     for name, value in options.native.items():
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refuses the native option {name}={value!r}")
     return highs
+
+
+def _is_wide(*bounds: FloatArray) -> bool:
+    return any(bool(np.any(np.isfinite(part) & (np.abs(part) >= _WIDE))) for part in bounds)
 
 
 def _native_model(model: ModelArrays, integer: bool) -> Any:
