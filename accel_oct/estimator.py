@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from accel_oct.config import Config
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.result import Progress
 from accel_oct.solve import solve
 from accel_oct.tree_classifier import TreeClassifier
@@ -181,4 +181,6 @@ def solver_seed(random_state: Any) -> int:
     """A seed for the solver from what scikit-learn takes as random_state."""
     if random_state is None:
         return 0
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    with as_invalid_input():
+        generator = check_random_state(random_state)
+    return int(generator.randint(2**31 - 1))
