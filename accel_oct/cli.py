@@ -44,7 +44,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code is 2 for bad input."""
+    """Run a command line; the exit code is 2 for bad input, and our own bugs come out as they are."""
     options = _parser().parse_args(arguments)
     try:
         with _warnings_as_lines():
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has seen enough
         return 0
-    except (AccelOctError, ValueError, TypeError, OSError) as error:
+    except (AccelOctError, OSError) as error:
         if options.debug:
             raise
         print(f"accel-oct: error: {' '.join(str(error).split())}", file=sys.stderr)
@@ -110,7 +110,7 @@ def _predict(options: argparse.Namespace) -> None:
         names += [f"probability of {label}" for label in model.classes_]
         columns += model.predict_proba(X).T.tolist()
     with _opened(options.output) as file:
-        write_csv(file, names, zip(*columns, strict=True))
+        write_csv(file, names, zip(*columns, strict=True), escape_formulas=options.escape_formulas)
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -195,6 +195,11 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("model", help="JSON of `accel-oct fit -o`")
     _add_data(predict, target_required=None)
     predict.add_argument("--proba", action="store_true", help="add the probability of each class")
+    predict.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="put ' before text that a spreadsheet would run as a formula",
+    )
     predict.add_argument("-o", "--output", help="CSV file; standard output by default")
     predict.set_defaults(run=_predict)
 

@@ -24,19 +24,25 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 
 @contextmanager
-def as_invalid_input() -> Iterator[None]:
+def as_invalid_input(argument: str | None = None) -> Iterator[None]:
     """Turn what another library says about the user's data into our own error, with the same words.
 
     For calls that do nothing but check what the user passed: elsewhere it would pass our own bugs off as the user's.
+
+    Parameters
+    ----------
+    argument : str, optional
+        Named in front, where those words do not name it.
     """
+    prefix = "" if argument is None else f"{argument}: "
     try:
         yield
     except AccelOctError:
         raise
     except TypeError as error:
-        raise InvalidTypeError(str(error)) from error
+        raise InvalidTypeError(f"{prefix}{error}") from error
     except (ValueError, OverflowError) as error:
-        raise InvalidInputError(str(error)) from error
+        raise InvalidInputError(f"{prefix}{error}") from error
 
 
 def shown(value: object) -> str:

@@ -20,6 +20,7 @@ __all__ = ["read_csv", "read_training_csv", "write_csv"]
 
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 _BOOLEANS = {"true": True, "false": False}
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 #: What float() takes, without its underscores (1_000) and digits of other scripts.
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)\Z", re.ASCII | re.IGNORECASE)
 
@@ -81,11 +82,21 @@ def _table(names: Sequence[str], fields: Sequence[Sequence[str]]) -> Table:
     return Table(tuple(_typed(texts) for texts in fields), tuple(names), n_rows)
 
 
-def write_csv(file: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A header and rows."""
+def write_csv(
+    file: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]], *, escape_formulas: bool = False
+) -> None:
+    """A header and rows.
+
+    With `escape_formulas`, text that begins with ``= + - @``, a tab or a carriage return gets an apostrophe in front,
+    so that no spreadsheet takes it for a formula; numbers stay numbers.
+    """
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
+    for row in (names, *rows) if not escape_formulas else map(_escaped, (names, *rows)):
+        writer.writerow(row)
+
+
+def _escaped(row: Sequence[Any]) -> list[Any]:
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell for cell in row]
 
 
 def _typed(texts: Sequence[str]) -> NDArray[Any]:

@@ -139,7 +139,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             weights, unit = _balanced(codes, weights)
         elif self.class_weight is not None:
-            with as_invalid_input():
+            with as_invalid_input("class_weight"):
                 weights = weights * compute_sample_weight(self.class_weight, labels)
         return TrainingData(self._transformed(X), codes, weights, unit)
 

@@ -112,7 +112,7 @@ def use(text: str) -> None:
     assert model.status_ in STATUSES
     assert model.to_text()
     try:
-        predicted = model.predict(X[list(model.feature_names_in_)])
+        predicted = model.predict(X[list(getattr(model, "feature_names_in_", X.columns))])
     except (InvalidInputError, KeyError):  # the table does not fit the columns of the changed document
         return
     assert set(predicted.tolist()) <= set(model.classes_.tolist())
