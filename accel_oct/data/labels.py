@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from accel_oct.errors import InvalidInputError
 
 __all__ = ["as_labels", "as_names", "as_weights", "encode_labels"]
+
+_USUAL_EXPONENT = 500
 
 
 def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -46,7 +49,12 @@ def as_labels(y: Any) -> Any:
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
-    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None."""
+    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None.
+
+    Only their proportions matter. Where the largest is beyond ``2**500`` or below ``2**-500`` all are multiplied by one
+    power of two, so that no product of a weight underflows or overflows later; below the normal numbers a leaf price
+    or a mean would otherwise be lost.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
     raw = _one_dimensional(sample_weight, "sample_weight", n_samples)
@@ -64,7 +72,12 @@ def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
         raise InvalidInputError(f"sample_weight must be finite and not negative, but row {row} has {weights[row]}")
     if not weights.any():
         raise InvalidInputError("sample_weight is zero for every sample")
-    return weights
+    try:
+        math.fsum(weights)  # the plain sum may overflow on the way
+    except OverflowError:
+        raise InvalidInputError("sample_weight adds up to more than a float can hold") from None
+    exponent = math.frexp(float(weights.max()))[1]
+    return weights if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weights, -exponent)
 
 
 def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str) -> tuple[str, ...]:
