@@ -121,7 +121,7 @@ def test_sql_rules_agree_on_any_columns(data: tuple[pd.DataFrame, list[Any], pd.
 @pytest.mark.parametrize("category", ["nan", "inf", "Infinity", "-inf", "NaN", "1e999", "True", "__import__('os')"])
 def test_categories_that_read_like_code(category: str) -> None:
     """Each is text in the generated function, and no name that Python would look up."""
-    X = pd.DataFrame({"c": [category, "other"] * 10})
+    X = pd.DataFrame({"c": [category, "other", "third"] * 10})  # of two categories, only one is ever asked for
     model = OptimalTreeClassifier(1, 0.0).fit(X, (X["c"] == category).astype(int))
     namespace: dict[str, Any] = {}
     exec(to_python(model), namespace)

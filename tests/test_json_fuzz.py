@@ -171,6 +171,8 @@ def entry(*path: Any, to: Any) -> str:
         (("columns", "names"), ["a"] * X.shape[1], "distinct"),
         (("encoder", "categories"), [[999, ["a"]]], "column 999"),
         (("encoder", "parameters", "missing"), ["error"], "plain"),
+        (("encoder", "parameters", "numeric"), "x" * 5000, "numeric"),
+        (("encoder",), {"name": "OneHotCategoryEncoder", "parameters": {"unknown": "x" * 5000}}, "unknown"),
         (("result", "bound"), -5.0, "contradict"),
         (("result", "bound"), 5.0, "contradict"),
         (("result", "history"), [[]], "three numbers"),
@@ -182,8 +184,9 @@ def entry(*path: Any, to: Any) -> str:
 )
 def test_known_attacks(path: tuple[Any, ...], value: Any, message: str) -> None:
     """Each of these once came out as another library's error, or as a model that could not be."""
-    with pytest.raises(InvalidInputError, match=message):
+    with pytest.raises(InvalidInputError, match=message) as caught:
         from_json(entry(*path, to=value))
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(
