@@ -149,15 +149,12 @@ class BranchAndCut:
         self.nodes += 1
         first, shown = True, False
         while True:
-            limit = Termination.TIME_LIMIT if session.out_of_time else None
-            if session.stop_requested or limit is not None:
-                self._keep_open(node)
-                return limit or Termination.STOPPED
+            if session.stop_requested or session.out_of_time:
+                return Termination.STOPPED if session.stop_requested else Termination.TIME_LIMIT
             run = self._relaxation.solve()
             if run.status is RunStatus.INFEASIBLE:
                 return session.nothing_left() if node.fixing is None else None
             if run.status is not RunStatus.OPTIMAL or run.x is None:
-                self._keep_open(node)
                 return Termination.UNBOUNDED if run.status is RunStatus.UNBOUNDED else Termination.TIME_LIMIT
             gain = model.sign * run.bound
             if first and node.fixing is not None and math.isfinite(node.loss):
@@ -194,10 +191,6 @@ class BranchAndCut:
         if changed.size:
             self._engine.set_relaxation_bounds(self._columns[changed], bounds[0, changed], bounds[1, changed])
             self._set_bounds = bounds
-
-    def _keep_open(self, node: _Node) -> None:
-        """The node was not finished: its bound still counts."""
-        heapq.heappush(self._open, node)
 
     def _is_rejected(self, x: FloatArray) -> bool:
         rounded = self.session.model.rounded(x)
