@@ -1,12 +1,16 @@
-"""Small data sets that are rich in ties: as hypothesis strategies, and as a seeded generator.
+"""Small data sets that are rich in ties, and chains: as hypothesis strategies, and as seeded generators.
 
 Ties are where optimal-tree code goes wrong, so columns are copied, complemented and held constant, rows are
 repeated with other labels, classes are made interchangeable, and leaf penalties are drawn such that the price
 of a leaf is often a multiple of a sample's weight.
+
+Random data rarely makes a deep and narrow tree pay, so bounds that count the leaves of such trees are slack on it.
+Chains are the data on which they are tight.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,6 +108,71 @@ def random_instance(
         sample_weight = rng.choice(REAL_WEIGHTS, n_samples)
     penalty = float(rng.choice(leaf_penalties(n_samples)))
     return Instance(X, y, sample_weight, penalty, int(rng.integers(0, max_depth + 1)))
+
+
+def chain_instance(
+    rng: np.random.Generator,
+    length: int,
+    *,
+    n_classes: int = 2,
+    n_noise: int = 0,
+    weights: str = "none",
+) -> Instance:
+    """Data whose best tree is a decision list of `length` steps, one on each of as many columns.
+
+    The positives have ones in all columns of the list, and the sibling of a step has one zero there and another class:
+    every step is needed to keep its sibling out. At some steps heavy rows with the zero in the same place and anything
+    behind it go the same way. A sibling alone is worth one to two leaf prices, a positive more than all the leaves. So
+    the list makes no mistake and has ``length + 1`` leaves, no tree is better, and what one level less costs lies
+    between one and two leaf prices: a bound on deep trees that charges one leaf too many falls below the optimum.
+    """
+    ones = np.ones(length, dtype=bool)
+    n_positives = 2**n_noise
+    rows, classes, counts = [ones] * n_positives, [0] * n_positives, [length] * n_positives
+    bare = rng.integers(length)  # its loss is what one level less costs
+    for step in range(length):
+        sibling = ones.copy()
+        sibling[step] = False
+        heavy = [sibling.copy() for _ in range(0 if step == bare else int(rng.integers(0, 3)))]
+        for row in heavy:
+            row[step + 1 :] = rng.random(length - 1 - step) < 0.5
+        rows += [sibling, *heavy]
+        classes += [int(rng.integers(1, n_classes))] * (1 + len(heavy))
+        counts += [1] + [2] * len(heavy)
+    X, y, count = np.array(rows), (np.array(classes) + rng.integers(n_classes)) % n_classes, np.array(counts)
+    noise = rng.random((len(y), n_noise)) < 0.5
+    # A positive for every pattern of noise: no column of noise can stand in for a step.
+    noise[:n_positives] = np.arange(n_positives)[:, None] >> np.arange(n_noise) & 1
+    X = np.column_stack([X, noise])
+    unit, sample_weight = 1.0, None
+    if weights == "none":
+        X, y = np.repeat(X, count, axis=0), np.repeat(y, count)
+    elif weights == "integer":
+        sample_weight = count + (count > 1) * rng.integers(0, 3, len(y)).astype(float)
+    else:
+        unit = float(rng.choice(REAL_WEIGHTS))
+        sample_weight = unit * (count + (count > 1) * rng.random(len(y)))
+    X ^= rng.random(X.shape[1]) < 0.5
+    order = rng.permutation(len(y))
+    sample_weight = None if sample_weight is None else sample_weight[order]
+    total = len(y) if sample_weight is None else float(sample_weight.sum())
+    penalty = unit * float(rng.choice([0.5, 0.55, 0.7, 0.9])) / total
+    return Instance(X[order][:, rng.permutation(X.shape[1])], y[order], sample_weight, penalty, length)
+
+
+def chain_instances(lengths: tuple[int, ...], seed: int = 0) -> list[Instance]:
+    """Chains in all variants: two and three classes, with and without noise columns, all kinds of weights."""
+    variants = itertools.product(lengths, (2, 3), (0, 2), range(len(WEIGHT_KINDS)))
+    return [
+        chain_instance(
+            np.random.default_rng([seed, length, n_classes, n_noise, kind]),
+            length,
+            n_classes=n_classes,
+            n_noise=n_noise,
+            weights=WEIGHT_KINDS[kind],
+        )
+        for length, n_classes, n_noise, kind in variants
+    ]
 
 
 @st.composite

@@ -1,0 +1,173 @@
+"""Bounds that prune deep trees, on the data where they are tight: a leaf too many in any of them is an error here.
+
+Decision lists (`chain_instance`) have as few leaves as their depth allows. Everything is compared with the dynamic
+programme, for all ways of computing: compiled tables, root by root (no memory for tables), and NumPy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from oracles.dynamic_programme import optimal_scores, optimal_value
+from oracles.instances import Instance, chain_instances
+
+from accel_oct.config import Config
+from accel_oct.data import BinaryDataset
+from accel_oct.mip import SolveOptions
+from accel_oct.search import TreeSearch
+from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier
+from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree.prepare import reduce_data
+from accel_oct.subtree.search import PriceSearch
+from accel_oct.tree import DecisionTree
+
+needs_numba = pytest.mark.skipif(not numba_available(), reason="no numba")
+WAYS = [pytest.param("tables", marks=needs_numba), pytest.param("roots", marks=needs_numba), "numpy"]
+STEPS = (0, 1, 2, 3, 5, 9, 20)
+#: More than any search below needs: one that forgets to end fails instead of hanging.
+ENOUGH = 20_000
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With tables, root by root, and without compiled code."""
+    if request.param == "numpy":
+        monkeypatch.setattr(engine, "numba_available", lambda: False)
+    return str(request.param)
+
+
+def _memory(way: str) -> int:
+    return 2**30 if way == "tables" else 0
+
+
+def _arrays(dataset: BinaryDataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    return dataset.X, dataset.y, dataset.weights, dataset.n_classes
+
+
+def _stop_after(steps: int) -> Callable[[], bool]:
+    left = iter([False] * steps)
+    return lambda: next(left, True)
+
+
+def _check_best_tree(instance: Instance, depth: int, memory: int) -> None:
+    data, price = instance.dataset, instance.leaf_price
+    optimum = optimal_value(data, depth, price)
+    reported: list[tuple[float, float]] = []
+    found = best_tree(
+        *_arrays(data),
+        depth,
+        price,
+        memory_limit=memory,
+        should_stop=_stop_after(ENOUGH),
+        on_improvement=lambda seconds, value, bound: reported.append((value, bound)),
+    )
+    assert found.exact and found.value == optimum, (depth, instance)
+    assert DecisionTree(*found.tree).value(data, price) == optimum
+    assert all(value <= optimum <= bound for value, bound in reported), (depth, reported, instance)
+    for steps in STEPS:
+        found = best_tree(*_arrays(data), depth, price, memory_limit=memory, should_stop=_stop_after(steps))
+        assert found.value <= optimum <= found.bound, (depth, steps, instance)
+
+
+@pytest.mark.parametrize("length", [3, 4, 5, 6])
+def test_best_tree(way: str, length: int) -> None:
+    """One price: the optimum, bounds above it on the way and when stopped, for a level less and more than the chain."""
+    for instance in chain_instances((length,))[:: 1 if length < 5 else 2]:
+        for depth in (length - 1, length, length + 1) if length < 5 else (length,):
+            _check_best_tree(instance, depth, _memory(way))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10, 20))
+def test_best_tree_at_length(way: str, seed: int) -> None:
+    """The same on more chains."""
+    for instance in chain_instances((3, 4, 5, 6), seed):
+        for depth in range(instance.max_depth - 1, min(instance.max_depth + 1, 6) + 1):
+            _check_best_tree(instance, depth, _memory(way))
+
+
+@pytest.mark.parametrize("length", [3, 4, 5])
+def test_targets(way: str, length: int) -> None:
+    """A search that must beat a value finds what is above it, and else a bound that holds without that value."""
+    for instance in chain_instances((length,), seed=2):
+        dataset, price = instance.dataset, instance.leaf_price
+        data = reduce_data(*_arrays(dataset))
+        optimum = optimal_value(dataset, length, price)
+        for distance in (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0):
+            search = PriceSearch(price, data.signed, memory_limit=_memory(way))
+            goal = float(search.units.from_score(optimum + distance * price, dataset.total_weight))
+            found = search.search(data, length, goal)
+            value, upper = (
+                search.units.to_score(number, dataset.total_weight) for number in (found.value, found.upper)
+            )
+            assert value <= optimum <= upper, (distance, instance)
+            assert distance >= 0 or value == optimum, (distance, instance)
+
+
+@pytest.mark.parametrize("length", [3, 4, 5])
+def test_frontier(way: str, length: int) -> None:
+    """All numbers of leaves around that of the chain: exact when finished, enclosed when stopped anywhere."""
+    for instance in chain_instances((length,), seed=3)[:: 1 if length < 5 else 3]:
+        data = instance.dataset
+        exact = np.array(optimal_scores(data, length, min(length + 3, 2**length)))
+        shown = slice(1, exact.size + 1)
+        table = frontier(*_arrays(data), length, memory_limit=_memory(way))
+        assert table.exact
+        np.testing.assert_array_equal(table.scores[shown], exact)
+        for leaves in range(1, exact.size + 1):
+            assert DecisionTree(*table.tree(leaves)).score(data) == exact[leaves - 1]
+        for steps in STEPS:
+            table = frontier(*_arrays(data), length, memory_limit=_memory(way), should_stop=_stop_after(steps))
+            assert np.all(table.scores[shown] <= exact) and np.all(table.upper_bounds[shown] >= exact), (
+                steps,
+                instance,
+            )
+
+
+@pytest.mark.parametrize("length", [3, 4, 5])
+def test_subtree_bounds(way: str, length: int) -> None:
+    """Upper profiles of roots and paths, refined or not, are nowhere below what trees there can score."""
+    for instance in chain_instances((length,), seed=4)[:: 2 if length < 5 else 6]:
+        data = instance.dataset
+        bounds = SubtreeBounds(*_arrays(data), length, memory_limit=_memory(way))
+        leaves = min(length + 2, 2 ** (length - 1))
+        exact = np.array(
+            [[_scores(data, f, side, length - 1, leaves) for side in (0, 1)] for f in range(data.n_features)]
+        )
+        assert np.all(bounds.root_profiles()[:, :, :leaves] >= exact), instance
+        for height in (3, 4):
+            for f, side in np.ndindex(data.n_features, 2):
+                below = _scores(data, f, side, height, 6)
+                assert np.all(bounds.path_profile([(f, side)], height)[:6] >= below), (f, side, instance)
+                np.testing.assert_array_equal(bounds.path_profile([(f, side)], height, exact=True)[:6], below)
+        everyone = optimal_scores(data, length, leaves)
+        assert np.all(bounds.path_profile((), length)[:leaves] >= everyone), instance
+        assert bounds.refine_all()
+        np.testing.assert_array_equal(bounds.root_profiles()[:, :, :leaves], exact)
+
+
+def _scores(data: BinaryDataset, feature: int, side: int, height: int, leaves: int) -> list[float]:
+    rows = data.X[:, feature] == bool(side)
+    return optimal_scores(BinaryDataset.from_arrays(data.X[rows], data.y[rows], data.weights[rows]), height, leaves)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_the_lattice_of_a_solve_has_every_optimum(depth: int) -> None:
+    """Parity needs all the leaves that a depth has: the optimum as a solver's bound is not rounded below itself."""
+    X = np.array([[row >> place & 1 for place in range(depth)] for row in range(2**depth)], dtype=bool)
+    for price in (0.3, 0.4, 0.45):
+        dataset = BinaryDataset.from_arrays(X, X.sum(axis=1) % 2, None)
+        optimum = optimal_value(dataset, depth, price)
+        search = TreeSearch(
+            dataset,
+            max_depth=depth,
+            leaf_penalty=price / dataset.total_weight,
+            config=Config.preset("default"),
+            backend="highs",
+            options=SolveOptions(),
+            progress=None,
+            began=0.0,
+        )
+        assert search._rounding(1.0).valid(optimum) == pytest.approx(optimum)
