@@ -113,8 +113,16 @@ def test_frontier(way: str, length: int) -> None:
         data = instance.dataset
         exact = np.array(optimal_scores(data, length, min(length + 3, 2**length)))
         shown = slice(1, exact.size + 1)
-        table = frontier(*_arrays(data), length, memory_limit=_memory(way))
+        reported: list[tuple[np.ndarray, np.ndarray]] = []
+        table = frontier(
+            *_arrays(data),
+            length,
+            memory_limit=_memory(way),
+            progress=lambda seconds, scores, bounds, to=reported: to.append((scores, bounds)),
+        )
         assert table.exact
+        for scores, bounds in reported:
+            assert np.all(scores[shown] <= exact) and np.all(bounds[shown] >= exact), instance
         np.testing.assert_array_equal(table.scores[shown], exact)
         for leaves in range(1, exact.size + 1):
             assert DecisionTree(*table.tree(leaves)).score(data) == exact[leaves - 1]
