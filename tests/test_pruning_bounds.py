@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from oracles.dynamic_programme import optimal_scores, optimal_value
-from oracles.instances import Instance, chain_instances
+from oracles.instances import Instance, chain_instances, fork_instances
 
 from accel_oct.config import Config
 from accel_oct.data import BinaryDataset
@@ -25,7 +25,7 @@ from accel_oct.tree import DecisionTree
 
 needs_numba = pytest.mark.skipif(not numba_available(), reason="no numba")
 WAYS = [pytest.param("tables", marks=needs_numba), pytest.param("roots", marks=needs_numba), "numpy"]
-STEPS = (0, 1, 2, 3, 5, 9, 20)
+STEPS = (*range(12), 20)
 #: More than any search below needs: one that forgets to end fails instead of hanging.
 ENOUGH = 20_000
 
@@ -77,6 +77,21 @@ def test_best_tree(way: str, length: int) -> None:
     for instance in chain_instances((length,))[:: 1 if length < 5 else 2]:
         for depth in (length - 1, length, length + 1) if length < 5 else (length,):
             _check_best_tree(instance, depth, _memory(way))
+
+
+@pytest.mark.parametrize("lengths", [(3, 2), (3, 1), (3, 3), (2, 1), (4, 2)])
+def test_best_tree_of_a_fork(way: str, lengths: tuple[int, int]) -> None:
+    """A chain on either side of the root, of other lengths: sides, pairs and their bounds are not mixed up."""
+    for instance in fork_instances(lengths):
+        _check_best_tree(instance, instance.max_depth, _memory(way))
+
+
+@needs_numba
+def test_best_tree_of_a_wide_fork() -> None:
+    """With more columns, where pairs of features are served a few at a time."""
+    for seed in range(2):
+        for instance in fork_instances((3, 2), seed, noise=(3, 4)):
+            _check_best_tree(instance, 4, _memory("tables"))
 
 
 @pytest.mark.long
