@@ -19,7 +19,9 @@ from accel_oct.mip import SolveOptions
 from accel_oct.search import TreeSearch
 from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier
 from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree.pair_search import _ceilings
 from accel_oct.subtree.prepare import reduce_data
+from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.search import PriceSearch
 from accel_oct.tree import DecisionTree
 
@@ -82,16 +84,23 @@ def test_best_tree(way: str, length: int) -> None:
 @pytest.mark.parametrize("lengths", [(3, 2), (3, 1), (3, 3), (2, 1), (4, 2)])
 def test_best_tree_of_a_fork(way: str, lengths: tuple[int, int]) -> None:
     """A chain on either side of the root, of other lengths: sides, pairs and their bounds are not mixed up."""
-    for instance in fork_instances(lengths):
+    for instance in fork_instances(lengths)[:: 1 if way == "tables" else 2]:
         _check_best_tree(instance, instance.max_depth, _memory(way))
 
 
 @needs_numba
 def test_best_tree_of_a_wide_fork() -> None:
     """With more columns, where pairs of features are served a few at a time."""
-    for seed in range(2):
-        for instance in fork_instances((3, 2), seed, noise=(3, 4)):
-            _check_best_tree(instance, 4, _memory("tables"))
+    for instance in fork_instances((3, 2), noise=(3, 4)):
+        _check_best_tree(instance, 4, _memory("tables"))
+
+
+def test_a_side_is_measured_against_the_other(way: str) -> None:
+    """Found by a search: here a pair of features is needed because of what the *other* side of the root can reach."""
+    X = ["1100", "0001", "0111", "0010", "0011", "1011", "0011", "0011", "0011", "0011", "1100"]
+    y = np.array([1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1])
+    instance = Instance(np.array([[digit == "1" for digit in row] for row in X]), y, None, 0.9 / 11, 4)
+    _check_best_tree(instance, 4, _memory(way))
 
 
 @pytest.mark.long
@@ -103,10 +112,24 @@ def test_best_tree_at_length(way: str, seed: int) -> None:
             _check_best_tree(instance, depth, _memory(way))
 
 
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_parity(way: str, depth: int) -> None:
+    """Every leaf that a depth has room for is needed, at every place of the tree."""
+    rng = np.random.default_rng(depth)
+    X = np.array([[row >> place & 1 for place in range(depth)] for row in range(2**depth)], dtype=bool)
+    y = X.sum(axis=1) % 2
+    for weights in (None, rng.integers(1, 4, y.size)):
+        instance = Instance(X ^ (rng.random(depth) < 0.5), y, weights, 0.2 / y.size, depth)
+        _check_best_tree(instance, depth, _memory(way))
+        table = frontier(*_arrays(instance.dataset), depth, memory_limit=_memory(way))
+        assert table.exact and table.scores[-1] == instance.dataset.total_weight > table.scores[-2]
+        assert DecisionTree(*table.tree(2**depth)).score(instance.dataset) == table.scores[-1]
+
+
 @pytest.mark.parametrize("length", [3, 4, 5])
 def test_targets(way: str, length: int) -> None:
     """A search that must beat a value finds what is above it, and else a bound that holds without that value."""
-    for instance in chain_instances((length,), seed=2):
+    for instance in chain_instances((length,), seed=2)[:: 1 if length < 5 else 2]:
         dataset, price = instance.dataset, instance.leaf_price
         data = reduce_data(*_arrays(dataset))
         optimum = optimal_value(dataset, length, price)
@@ -147,6 +170,74 @@ def test_frontier(way: str, length: int) -> None:
                 steps,
                 instance,
             )
+
+
+@needs_numba
+def test_one_thread_stopped_is_stopped() -> None:
+    """Of two threads one may find nothing left to do where the other was told to stop: that is not the whole pass."""
+    parity = np.array([[row >> place & 1 for place in range(4)] for row in range(16)], dtype=bool)
+    X, y = np.column_stack([np.eye(16, 4, dtype=bool), parity]), parity.sum(axis=1) % 2  # sparse columns are first
+    for steps in range(14):
+        table = frontier(X, y, np.ones(16), 2, 4, threads=2, should_stop=_stop_after(steps))
+        assert table.scores[16] <= 16 <= table.upper_bounds[16], steps
+
+
+@needs_numba
+def test_a_root_with_one_side_unfinished_stays_open() -> None:
+    """Found by a search: stopped inside the first side of a root whose second side is proven at once."""
+    X = np.array(
+        [
+            [digit == "1" for digit in row]
+            for row in ("01100", "11000", "01000", "00000", "10101", "01001", "01010", "01110", "10000")
+        ]
+    )
+    dataset = BinaryDataset.from_arrays(
+        X,
+        [1, 1, 0, 2, 2, 1, 0, 1, 2],
+        [
+            0.8101524012210223,
+            0.3333333333333333,
+            1.7303553306111956,
+            0.3333333333333333,
+            0.8751134573901599,
+            0.3333333333333333,
+            1.9077435672985148,
+            0.3333333333333333,
+            0.8244097075443576,
+        ],
+    )
+    exact = np.array(optimal_scores(dataset, 4, 8))
+    for steps in range(40):
+        table = frontier(*_arrays(dataset), 4, memory_limit=0, should_stop=_stop_after(steps))
+        assert np.all(table.scores[1:9] <= exact) and np.all(table.upper_bounds[1:9] >= exact), steps
+
+
+def test_ceilings_of_pairs(way: str) -> None:
+    """The equivalent-point bound of every side and of both sides of every pair, from its definition."""
+    for instance in chain_instances((3,), seed=9):
+        dataset = instance.dataset
+        doubled = BinaryDataset.from_arrays(  # some points in two classes
+            np.concatenate([dataset.X, dataset.X[::3]]),
+            np.concatenate([dataset.y, (dataset.y[::3] + 1) % dataset.n_classes]),
+            np.concatenate([dataset.weights, dataset.weights[::3]]),
+        )
+        data = reduce_data(*_arrays(doubled))
+        pairs = PairLevel(data)
+        sides, quarters = _ceilings(pairs)
+        for f, a in np.ndindex(data.n_features, 2):
+            here = data.X[:, f] == a
+            assert sides[f, a] == _ceiling(pairs, here)
+            for g, b in np.ndindex(data.n_features, 2):
+                assert quarters[f, a, g, b] == _ceiling(pairs, here & (data.X[:, g] == b)), (f, a, g, b)
+
+
+def _ceiling(pairs: PairLevel, rows: np.ndarray) -> float:
+    data = pairs.data
+    points: dict[bytes, np.ndarray] = {}
+    for i in np.flatnonzero(rows):
+        points.setdefault(data.X[i].tobytes(), np.zeros(data.n_classes))[data.y[i]] += data.weights[i]
+    majorities = sum(float(weights.max()) for weights in points.values())
+    return float(pairs.units.from_score(majorities, data.weights[rows].sum()))
 
 
 @pytest.mark.parametrize("length", [3, 4, 5])
