@@ -262,6 +262,23 @@ def test_subtree_bounds(way: str, length: int) -> None:
         np.testing.assert_array_equal(bounds.root_profiles()[:, :, :leaves], exact)
 
 
+def test_stopped_refinement_claims_nothing(way: str) -> None:
+    """What `refine` was stopped at is not called exact, and every bound still holds."""
+    for instance in chain_instances((4,), seed=5)[::3]:
+        data = instance.dataset
+        exact = np.array([[_scores(data, f, side, 3, 8) for side in (0, 1)] for f in range(data.n_features)])
+        unfinished = 0
+        for steps in range(24):
+            bounds = SubtreeBounds(*_arrays(data), 4, memory_limit=_memory(way), should_stop=_stop_after(steps))
+            for feature in range(data.n_features):
+                assert bounds.refine(feature) == bounds.exact[feature]
+            profiles = bounds.root_profiles()
+            assert np.all(profiles >= exact), (steps, instance)
+            np.testing.assert_array_equal(profiles[bounds.exact], exact[bounds.exact])
+            unfinished += not bounds.exact.all()
+        assert unfinished
+
+
 def _scores(data: BinaryDataset, feature: int, side: int, height: int, leaves: int) -> list[float]:
     rows = data.X[:, feature] == bool(side)
     return optimal_scores(BinaryDataset.from_arrays(data.X[rows], data.y[rows], data.weights[rows]), height, leaves)
