@@ -15,12 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from accel_oct.subtree.counts import count_pairs, select
-from accel_oct.subtree.jit import kernel
+from accel_oct.subtree.jit import entry_point, kernel
 from accel_oct.subtree.lanes import load, store
 from accel_oct.subtree.passes import fold, fold_over_lanes, pass_classes, pass_signed, pass_signed_pair
 
 
-@kernel
+@entry_point
 def level_two(members, entries, channel, plane, marked, numbers, words, masks, table):
     """Pair counts over all entries."""
     count_pairs(members, members.size, entries, channel, plane, marked, numbers, words, masks, table, np.int64(0))
@@ -35,6 +35,12 @@ def pass_set(table, single, totals, one_leaf, two_leaves, n_features, first_lane
         pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, row)
 
 
+@entry_point
+def pass_all(table, single, totals, one_leaf, two_leaves, n_features, signed):
+    """Passes over the table of all samples."""
+    pass_set(table, single, totals, one_leaf, two_leaves, n_features, np.int64(0), np.int64(0), signed)
+
+
 @kernel
 def _subtract(whole, part, result, first_lane):
     channels, blocks, n_features, lanes = result.shape
@@ -44,7 +50,7 @@ def _subtract(whole, part, result, first_lane):
             store(result, place, load(whole, place) - load(part, place))
 
 
-@kernel
+@entry_point
 def level_three(
     f, signed, members, entries, channel, plane, marked, numbers, words, masks, chosen,
     all_, single, totals, with_f, rest, singles, sums, one_leaf, two_leaves, scratch, scores, splits,
@@ -80,7 +86,7 @@ def level_three(
         fold_over_lanes(one_leaf, two_leaves, 2 * side, 2 * side + 1, scores, side * 3 * width + f, scratch, first_lane)
 
 
-@kernel
+@entry_point
 def level_four(
     first, count, signed, wanted, members, entries, channel, plane, marked, numbers, words, masks, chosen, chosen2,
     all_, single, totals, tables, both, rest, singles, sums, one_leaf, two_leaves, scratch, scores, symmetric,

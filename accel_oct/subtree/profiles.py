@@ -104,10 +104,9 @@ class PairLevel:
         self.totals: Array = np.bincount(spread.channel, spread.signs, spread.n_channels).astype(spread.dtype)
         self.one_leaf: Array = np.zeros((2, spread.width), dtype=spread.dtype)
         self.two_leaves: Array = np.zeros((2, spread.width), dtype=spread.dtype)
-        levels.pass_set(
-            self.blocked, self.single, self.totals, self.one_leaf, self.two_leaves, self.n_features, 0, 0,
-            self.data.signed,
-        )  # fmt: skip
+        levels.pass_all(
+            self.blocked, self.single, self.totals, self.one_leaf, self.two_leaves, self.n_features, self.data.signed
+        )
 
     def weight_table(self) -> Floats:
         """Weight (F, F) of the samples with both features, whatever their class."""
