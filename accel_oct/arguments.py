@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from typing import Any
 
 from accel_oct.errors import InvalidInputError
@@ -20,3 +21,10 @@ def checked_depth(max_depth: Any) -> int:
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
         raise InvalidInputError(f"max_depth must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {depth}")
     return depth
+
+
+def time_left(time_limit: float | None, began: float) -> float | None:
+    """What is left of a limit, from a reading of `time.perf_counter`; what is no limit is left to be refused."""
+    if time_limit is None or not time_limit > 0:
+        return time_limit
+    return max(time_limit - (time.perf_counter() - began), 0.0)

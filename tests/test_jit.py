@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +176,21 @@ def test_no_private_attribute_of_numba_is_read() -> None:
     text = Path(str(jit.__file__)).read_text()
     assert "_cache_file" not in text
     assert "compiled._" not in text.replace("self._compiled._", "")
+
+
+def test_threads_that_need_code_at_once_make_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that call an entry point for the first time share one piece of code."""
+    from accel_oct.subtree import jit
+
+    made: list[object] = []
+
+    def dispatcher(function: object) -> object:
+        time.sleep(0.2)
+        made.append(numba.njit(function))
+        return made[-1]
+
+    monkeypatch.setattr(jit._stored, "dispatcher", dispatcher)
+    add = jit.entry_point(_add)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(add, (1, 2), (3, 4))) == [4, 6]
+    assert len(made) == 1

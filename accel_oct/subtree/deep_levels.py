@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 
+_SHARED_ENTRIES = 2 * 10**7
+
 
 class DeepLevels:
     """Profiles of all sides of every feature (level three) and of every pair of features (level four), compiled.
@@ -104,16 +106,18 @@ class DeepLevels:
         F, width = pairs.n_features, spread.width
         symmetric = wanted is None
         want = np.ones((F, F), dtype=bool) if wanted is None else wanted
+        # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
+        sweep = SHARED_SWEEP if spread.entries.size <= _SHARED_ENTRIES else 1
 
         def run(work: Workspace, scores: Array, f: int) -> None:
             levels.level_four(
-                f, min(SHARED_SWEEP, F - f), pairs.data.signed, want,
+                f, min(sweep, F - f), pairs.data.signed, want,
                 pairs.members, *work.counting(spread), work.chosen, work.chosen2,
                 pairs.blocked, pairs.single, pairs.totals, self._tables, work.tables[0], work.tables[1],
                 *work.passing(), scores, symmetric,
             )  # fmt: skip
 
-        scores, done = self._parallel(run, SHARED_SWEEP, F * 12 * width, stopper)
+        scores, done = self._parallel(run, sweep, F * 12 * width, stopper)
         self.pair_scores = scores.reshape(F, 2, 2, 3, width)[..., :F]
         return done
 
@@ -131,10 +135,11 @@ class DeepLevels:
                 run(work, scores, f)
             return scores, True
 
-        if self._threads == 1 or F < 8:
+        threads = min(self._threads, -(-F // stride))
+        if threads == 1 or F < 8:
             return worker()
-        with ThreadPoolExecutor(self._threads) as pool:
-            results = [future.result() for future in [pool.submit(worker) for _ in range(self._threads)]]
+        with ThreadPoolExecutor(threads) as pool:
+            results = [future.result() for future in [pool.submit(worker) for _ in range(threads)]]
         scores = results[0][0]
         for other, _ in results[1:]:
             np.maximum(scores, other, out=scores)

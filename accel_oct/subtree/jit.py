@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache, update_wrapper
 from pathlib import Path
@@ -52,12 +53,14 @@ class EntryPoint:
         self._function = function
         self._compiled: Any = None
         self._ready: set[tuple[Any, ...]] = set()
+        self._making = threading.Lock()
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
         given = tuple([_type_key(argument) for argument in arguments])
         if given not in self._ready:
-            self._make(arguments)
+            with self._making:
+                self._make(arguments)
             self._ready.add(given)
         return self._compiled(*arguments)
 
