@@ -128,7 +128,7 @@ class Config:
     polishing : bool
         Polish the tree of every candidate.
     branch_priorities : bool
-        Decide the top of the tree first, on backends that take priorities.
+        Decide the root of the tree first, on backends that take priorities.
     benders, equivalent_points, path_bound, subtree_bounds
         One group of switches per family of cuts.
     cache_memory_limit : int

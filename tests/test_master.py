@@ -81,11 +81,11 @@ def test_predictions_are_integral_on_demand() -> None:
         assert integer[master.w.index].all() == integral and not integer[master.theta.index].any()
 
 
-def test_branch_priorities_decide_the_top_first() -> None:
-    """Priorities fall strictly with depth and are zero for w and theta."""
+def test_branch_priorities_decide_the_root_first() -> None:
+    """The root's columns come first; all others are left to the solver."""
     dataset = Instance(np.array([[0, 1], [1, 1]]), np.array([0, 1]), None, 0.0, 3).dataset
     master = Master(dataset, 3, 0.0)
     priorities = master.branch_priorities
-    assert np.all(priorities[master.b.index[0]] > priorities[master.b.index[1:]].max())
-    assert np.all(priorities[master.b.index[1:3]] > priorities[master.b.index[3:]].max())
-    assert not priorities[master.w.index].any() and not priorities[master.theta.index].any()
+    root = np.zeros(master.model.n_columns, dtype=bool)
+    root[master.b.index[0]] = root[master.p.index[0]] = True
+    assert np.all(priorities[root] == 1) and not priorities[~root].any()
