@@ -28,6 +28,9 @@ from accel_oct.mip.session import PROOF_TOLERANCE, SolveSession
 
 NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
 
+#: Rows leave the LP only during the first rounds of a node, see `CutRelaxation.exchange`.
+_ROUNDS_WITH_DROPS = 20
+
 #: Products of pseudo-costs treat a smaller gain as this one.
 _LEAST_GAIN = 1e-6
 
@@ -144,10 +147,10 @@ class BranchAndCut:
 
     def _process(self, node: _Node) -> _Node | Termination | None:
         """Solve a node with cuts; returns the child to go on with, why to stop, or None when it is closed."""
-        session, model = self.session, self.session.model
+        session, sign = self.session, self.session.model.sign
         self._enter(node)
         self.nodes += 1
-        first, shown = True, False
+        rounds, shown = 0, False
         while True:
             if session.stop_requested or session.out_of_time:
                 return Termination.STOPPED if session.stop_requested else Termination.TIME_LIMIT
@@ -156,28 +159,30 @@ class BranchAndCut:
                 return session.nothing_left() if node.fixing is None else None
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return Termination.UNBOUNDED if run.status is RunStatus.UNBOUNDED else Termination.TIME_LIMIT
-            gain = model.sign * run.bound
-            if first and node.fixing is not None and math.isfinite(node.loss):
-                self._costs.learn(node.fixing.place, node.rise, max(-node.loss - gain, 0.0) / node.distance)
-            first = False
+            if rounds == 0:
+                self._learn(node, sign * run.bound)
             if node.fixing is None:
                 session.tighten(run.bound)
-            if self._is_hopeless(gain):
+            if self._is_hopeless(sign * run.bound):
                 return None
-            if self._relaxation.exchange(run.x):
+            drop, rounds = rounds < _ROUNDS_WITH_DROPS, rounds + 1
+            if self._relaxation.exchange(run.x, drop=drop):
                 continue
-            if model.is_integral(run.x):
-                if not self._is_rejected(run.x):
-                    return None  # the best of the node is a feasible point
-            elif session.wants(Event.RELAXATION) and not shown:
+            integral = session.model.is_integral(run.x)
+            if integral and not self._is_rejected(run.x):
+                return None  # the best of the node is a feasible point
+            if not integral and session.wants(Event.RELAXATION) and not shown:
                 self._pool.add(session.consult(Event.RELAXATION, run.x).cuts)
                 shown = True
-            else:
-                return self._branch(node, gain, run.x)
             if session.is_proven:
                 return Termination.OPTIMAL
-            if not self._relaxation.exchange(run.x) and not session.stop_requested:
-                return self._branch(node, gain, run.x)
+            if not self._relaxation.exchange(run.x, drop=drop) and not session.stop_requested:
+                return self._branch(node, sign * run.bound, run.x)
+
+    def _learn(self, node: _Node, gain: float) -> None:
+        """What the branching that led to a node has cost."""
+        if node.fixing is not None:
+            self._costs.learn(node.fixing.place, node.rise, max(-node.loss - gain, 0.0) / node.distance)
 
     def _enter(self, node: _Node) -> None:
         """Give the LP the node's bounds."""

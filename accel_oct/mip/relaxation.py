@@ -36,8 +36,12 @@ class CutRelaxation:
         self._session.statistics.rounds += 1
         return self._engine.solve_relaxation(self._session.seconds_left)
 
-    def exchange(self, x: FloatArray) -> bool:
-        """Take in every known row that the LP's optimum x violates, and let go of stale ones; whether any came in."""
+    def exchange(self, x: FloatArray, *, drop: bool = True) -> bool:
+        """Take in every known row that the LP's optimum x violates, and let go of stale ones; whether any came in.
+
+        With ``drop=False`` nothing goes, so that repeated exchanges come to an end: optima of equal value could
+        otherwise throw out and bring back the same rows for ever.
+        """
         pool = self._pool
         slack = ~pool.tight(x)[self.present]
         self._slack_rounds = np.where(slack, self._slack_rounds + 1, 0)
@@ -47,7 +51,7 @@ class CutRelaxation:
         if not new.size:
             return False
         stale = (self._slack_rounds >= _ROUNDS_UNTIL_DROPPED) | pool.replaced[self.present]
-        if stale.any():
+        if drop and stale.any():
             self._engine.drop_relaxation_rows(np.flatnonzero(stale))
             self.present, self._slack_rounds = self.present[~stale], self._slack_rounds[~stale]
         self._engine.add_relaxation_rows(pool.rows.take(new))

@@ -91,6 +91,9 @@ class _HighsEngine:
         lp = self._relaxation()
         _set_time_limit(lp, seconds)
         _run(lp)
+        if lp.getModelStatus() not in _RUN_STATUS:  # lost on the way from the last basis: once more from none
+            lp.clearSolver()
+            _run(lp)
         status = _status(lp)
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(lp)
