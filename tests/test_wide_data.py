@@ -13,7 +13,7 @@ from oracles.dynamic_programme import optimal_score, optimal_value
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier, pair_counts
 from accel_oct.subtree.engine import numba_available
-from accel_oct.subtree.prepare import reduce_data
+from accel_oct.subtree.prepare import column_keys, reduce_data
 from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
@@ -161,3 +161,16 @@ def test_the_memory_limit_covers_the_pairs(
     assert any("root features are searched one by one" in line for line in caplog.messages)
     assert peak < table_bytes
     assert found.value <= found.bound
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (7, 1), (20, 64), (6, 33)])
+def test_column_keys_tell_columns_apart(shape: tuple[int, int]) -> None:
+    """Two columns share a key exactly when they are equal or complements, and the data are left as they are."""
+    X = (np.random.default_rng(0).random(shape) < 0.5).astype(np.uint8)
+    before = X.copy()
+    keys = column_keys(X)
+    assert np.array_equal(X, before)
+    for i in range(shape[1]):
+        for j in range(shape[1]):
+            differences = int(np.count_nonzero(X[:, i] != X[:, j]))
+            assert (keys[i] == keys[j]) == (differences in (0, shape[0]))
