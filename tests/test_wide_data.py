@@ -174,3 +174,23 @@ def test_column_keys_tell_columns_apart(shape: tuple[int, int]) -> None:
         for j in range(shape[1]):
             differences = int(np.count_nonzero(X[:, i] != X[:, j]))
             assert (keys[i] == keys[j]) == (differences in (0, shape[0]))
+
+
+@pytest.mark.parametrize("depth", [3, 4])
+def test_a_reported_tree_is_returned_when_stopped_later(depth: int) -> None:
+    """Trees are rebuilt in full after a stop: the result is as good as whatever was reported before."""
+    rng = np.random.default_rng(11)
+    dataset = BinaryDataset.from_arrays(rng.integers(0, 2, (80, 9)), rng.integers(0, 2, 80))
+    for asked in range(40):
+        reported: list[float] = []
+        found = best_tree(
+            *_arrays(dataset),
+            depth,
+            0.25,
+            should_stop=_stop_after(asked),
+            on_improvement=lambda seconds, value, bound, reported=reported: reported.append(value),
+        )
+        assert found.value >= max(reported)
+        table = frontier(*_arrays(dataset), depth, should_stop=_stop_after(asked))
+        for leaves in range(1, 2**depth + 1):
+            assert DecisionTree(*table.tree(leaves)).score(dataset) >= table.scores[leaves]
