@@ -13,7 +13,7 @@ from oracles.dynamic_programme import optimal_score, optimal_value
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier, pair_counts
 from accel_oct.subtree.engine import numba_available
-from accel_oct.subtree.prepare import reduce_data
+from accel_oct.subtree.prepare import column_keys, reduce_data
 from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
@@ -161,3 +161,36 @@ def test_the_memory_limit_covers_the_pairs(
     assert any("root features are searched one by one" in line for line in caplog.messages)
     assert peak < table_bytes
     assert found.value <= found.bound
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (7, 1), (20, 64), (6, 33)])
+def test_column_keys_tell_columns_apart(shape: tuple[int, int]) -> None:
+    """Two columns share a key exactly when they are equal or complements, and the data are left as they are."""
+    X = (np.random.default_rng(0).random(shape) < 0.5).astype(np.uint8)
+    before = X.copy()
+    keys = column_keys(X)
+    assert np.array_equal(X, before)
+    for i in range(shape[1]):
+        for j in range(shape[1]):
+            differences = int(np.count_nonzero(X[:, i] != X[:, j]))
+            assert (keys[i] == keys[j]) == (differences in (0, shape[0]))
+
+
+@pytest.mark.parametrize("depth", [3, 4])
+def test_a_reported_tree_is_returned_when_stopped_later(depth: int) -> None:
+    """Trees are rebuilt in full after a stop: the result is as good as whatever was reported before."""
+    rng = np.random.default_rng(11)
+    dataset = BinaryDataset.from_arrays(rng.integers(0, 2, (80, 9)), rng.integers(0, 2, 80))
+    for asked in range(40):
+        reported: list[float] = []
+        found = best_tree(
+            *_arrays(dataset),
+            depth,
+            0.25,
+            should_stop=_stop_after(asked),
+            on_improvement=lambda seconds, value, bound, reported=reported: reported.append(value),
+        )
+        assert found.value >= max(reported)
+        table = frontier(*_arrays(dataset), depth, should_stop=_stop_after(asked))
+        for leaves in range(1, 2**depth + 1):
+            assert DecisionTree(*table.tree(leaves)).score(dataset) >= table.scores[leaves]

@@ -164,14 +164,17 @@ def _reduce_columns(
 def column_keys(X: NDArray[Any]) -> list[bytes]:
     """A key for every column that it shares with equal and complementary columns only."""
     n_samples, n_features = X.shape
-    step = max(1, _CONVERTED // max(1, n_samples))
+    if n_samples == 0:
+        return [b""] * n_features
+    # Packed before they are turned over: that moves an eighth of the bytes across the memory.
+    eights = np.ascontiguousarray(np.packbits(X, axis=1).T)
+    step = max(1, _CONVERTED // (8 * n_samples))
     keys: list[bytes] = []
-    for first in range(0, n_features, step):
-        columns = np.array(X[:, first : first + step].T, order="C")
-        if n_samples:
-            columns ^= columns[:, :1]  # of a column and its complement, the one that starts with zero
+    for first in range(0, len(eights), step):
+        columns = np.unpackbits(eights[first : first + step, None], axis=1).reshape(-1, n_samples)
+        columns ^= columns[:, :1]  # of a column and its complement, the one that starts with zero
         keys += [column.tobytes() for column in np.packbits(columns, axis=1)]
-    return keys
+    return keys[:n_features]
 
 
 def weighted_sums(amounts: Floats, X: NDArray[Any], rows: NDArray[Any] | None = None) -> Floats:
