@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# make test JOBS=2: as many tests at a time.
+JOBS ?= 0
 
 .PHONY: demo test test-long lint clean
 
@@ -29,10 +31,10 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(JOBS)
 
 test-long: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m long
+	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
