@@ -137,7 +137,7 @@ def test_models_that_cannot_be_enumerated_are_refused() -> None:
 
 @pytest.mark.parametrize("lazy_rows", [Support.NATIVE, Support.EMULATED])
 def test_an_invalid_cut_is_found(lazy_rows: Support) -> None:
-    """Both ways of noticing: the bound falls below the start; or, with check_cuts, the cut is named."""
+    """A cut that removes the accepted start is named, whether or not every small violation is looked for."""
     cut = Cuts(Rows.single([0, 1, 2], 1.0, upper=0.0), Validity.REQUIRED, "wrong")
 
     def separate(point: Point) -> Reply | None:
@@ -145,12 +145,9 @@ def test_an_invalid_cut_is_found(lazy_rows: Support) -> None:
         return Reply(cuts=(cut,)) if point.x.sum() > 1 else None
 
     handler = FunctionHandler(separate, Needs([Event.CANDIDATE], [Validity.REQUIRED]))
-    for options, message in (
-        (SolveOptions(), r"proved the bound 0\.0, but a feasible solution has objective 3\.0"),
-        (SolveOptions(check_cuts=True), "row 0 of the REQUIRED cuts 'wrong' cuts off a solution"),
-    ):
+    for options in (SolveOptions(), SolveOptions(check_cuts=True)):
         backend = MockBackend(lazy_rows=lazy_rows)
         backend.load(binary_model())
         backend.set_start([0.0, 0.0, 1.0])
-        with pytest.raises(InvalidCutError, match=message):
+        with pytest.raises(InvalidCutError, match="row 0 of the REQUIRED cuts 'wrong' cuts off a solution"):
             backend.solve(options, handler)

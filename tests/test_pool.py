@@ -12,7 +12,7 @@ from accel_oct.mip.pool import CutPool
 
 
 def cuts(rows: Rows, validity: Validity = Validity.REQUIRED) -> tuple[Cuts, ...]:
-    return (Cuts(rows, validity),)
+    return (Cuts(rows, validity, keeps="some" if validity is Validity.OPTIMALITY else None),)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 1), st.integers(-1, 1), st.integers(0, 1)), max_size=30))

@@ -27,7 +27,7 @@ from accel_oct.mip import (
     relative_gap,
 )
 
-EVERYTHING = Needs(list(Event), list(Validity), injects=True)
+EVERYTHING = Needs(list(Event), list(Validity), injects=True, keeps="some")
 ONES, ZEROS = np.ones(3), np.zeros(3)
 
 
@@ -42,7 +42,8 @@ def session(
 
 
 def at_most(limit: float, validity: Validity = Validity.REQUIRED) -> Cuts:
-    return Cuts(Rows.single([0, 1, 2], 1.0, upper=limit), validity, "at most")
+    keeps = "some" if validity is Validity.OPTIMALITY else None
+    return Cuts(Rows.single([0, 1, 2], 1.0, upper=limit), validity, "at most", keeps=keeps)
 
 
 @pytest.mark.parametrize("validity", list(Validity))
@@ -171,10 +172,11 @@ def test_a_proven_bound_below_an_accepted_solution_is_an_invalid_cut() -> None:
     assert state.result(Termination.OPTIMAL, 0).bound == 6.0
 
 
+@pytest.mark.parametrize("excess", [1.0, 1e-4])
 @pytest.mark.parametrize("validity", list(Validity))
-def test_check_cuts_finds_the_cut(validity: Validity) -> None:
-    """A REQUIRED or IMPLIED cut that the incumbent violates is named; an OPTIMALITY cut may do that."""
-    state = session(Reply(cuts=(at_most(2.0, validity),)), check_cuts=True)
+def test_a_cut_that_contradicts_the_incumbent_is_named(validity: Validity, excess: float) -> None:
+    """So is, with check_cuts, a REQUIRED or IMPLIED cut that it violates a little; an OPTIMALITY cut may do that."""
+    state = session(Reply(cuts=(at_most(3.0 - excess, validity),)), check_cuts=excess < 1.0)
     state.accept(ONES)
     state.consult(Event.RELAXATION, np.full(3, 0.5))
     if validity is Validity.OPTIMALITY:
@@ -189,6 +191,11 @@ def test_check_cuts_finds_the_cut(validity: Validity) -> None:
     [
         (Needs([Event.CANDIDATE]), Reply(cuts=(at_most(1.0),)), "REQUIRED cuts .'at most'., which its needs"),
         (Needs([Event.CANDIDATE]), Reply(solutions=(ZEROS,)), "do not declare `injects`"),
+        (
+            Needs([Event.CANDIDATE], [Validity.OPTIMALITY], keeps="another"),
+            Reply(cuts=(at_most(1.0, Validity.OPTIMALITY),)),
+            "by the rule 'some', which the handler's needs do not declare",
+        ),
         (EVERYTHING, Reply(solutions=(np.zeros(4),)), r"solution of shape \(4,\); the model has 3 columns"),
         (EVERYTHING, "cut", "must return a Reply or None, got str"),
     ],
@@ -200,6 +207,23 @@ def test_a_reply_must_be_what_was_declared(needs: Needs, reply: Reply, message: 
     assert state.stop_requested and verdict.cuts == () and state.incumbent is None
     with pytest.raises(HandlerError, match=message):
         state.result(Termination.STOPPED, 0)
+
+
+@pytest.mark.parametrize("validity", list(Validity))
+def test_optimality_cuts_and_only_those_name_their_rule(validity: Validity) -> None:
+    """Without it nobody could tell whether two families keep the same optimum."""
+    keeps = None if validity is Validity.OPTIMALITY else "some"
+    with pytest.raises(HandlerError, match=r"'mine'.*name the rule"):
+        Cuts(Rows.single([0], 1.0, upper=0.0), validity, "mine", keeps=keeps)
+
+
+def test_what_is_proposed_while_a_start_is_vetted_is_vetted_too() -> None:
+    """A proposal made once, at the start, becomes the incumbent and is counted."""
+    state = session()
+    replies = [Reply(solutions=(ONES,))]
+    state.handler = FunctionHandler(lambda point: replies.pop() if replies else None, EVERYTHING)
+    state.offer_start(ZEROS)
+    assert state.incumbent == 6.0 and state.statistics.injections_accepted == 1
 
 
 def test_the_first_exception_is_the_one_raised() -> None:

@@ -35,7 +35,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master, Response, TreePoint
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.subtree import Subtree, SubtreeCache
+from accel_oct.subtree import PREORDER, Subtree, SubtreeCache
 
 #: A branch variable above this counts as one.
 _INTEGRAL = 1.0 - 1e-6
@@ -133,7 +133,9 @@ class PathBoundCuts:
         self.end_points_only = paths == "end_points"
         self.empty_path = empty_path
         self.needs = Needs(
-            [Event.CANDIDATE, Event.RELAXATION] if fractional else [Event.CANDIDATE], [Validity.OPTIMALITY]
+            [Event.CANDIDATE, Event.RELAXATION] if fractional else [Event.CANDIDATE],
+            [Validity.OPTIMALITY],
+            keeps=PREORDER,
         )
         self._weights = master.dataset.weights * master.scale  # in the model's units, which a solver's tolerances suit
         self._known: dict[Path, _Known] = {}
@@ -172,7 +174,7 @@ class PathBoundCuts:
                 batches.append(rows)
         if not batches:
             return None
-        return Response((Cuts(Rows.concatenate(batches), Validity.OPTIMALITY, self.name),))
+        return Response((Cuts(Rows.concatenate(batches), Validity.OPTIMALITY, self.name, keeps=PREORDER),))
 
     def integral_paths(self, b: FloatArray) -> list[Path]:
         """Paths that take one feature wholly at each node and end at height two or more (first loop of Algorithm 2)."""

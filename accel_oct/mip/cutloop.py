@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from accel_oct.mip.errors import SolverError
-from accel_oct.mip.exchange import Event, Validity
+from accel_oct.mip.exchange import Event
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
 from accel_oct.mip.pool import CutPool
 from accel_oct.mip.result import Termination
@@ -146,7 +146,7 @@ class CutLoop:
             run = self.engine.solve_relaxation(session.seconds_left)
             session.statistics.rounds += 1
             if run.status is RunStatus.INFEASIBLE:
-                return self._exhausted(), present
+                return session.nothing_left(), present
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return None, present  # unbounded or out of time: the integer phase finds out
             session.tighten(run.bound)
@@ -206,7 +206,7 @@ class CutLoop:
             session.statistics.rounds += 1
             self.nodes += run.nodes
             if run.status is RunStatus.INFEASIBLE:
-                return self._exhausted()
+                return session.nothing_left()
             if run.status is RunStatus.UNBOUNDED and not progress.separated:
                 return Termination.UNBOUNDED
             session.tighten(run.bound)
@@ -295,16 +295,6 @@ class CutLoop:
         if wanted.any():
             self.engine.add_integer_rows(self.pool.rows.take(wanted))
         return ~absent | wanted
-
-    def _exhausted(self) -> Termination:
-        """The master has no solution left: what we hold is the best, or there is nothing."""
-        session = self.session
-        if session.incumbent is None:
-            return Termination.INFEASIBLE
-        if Validity.OPTIMALITY in session.needs.cuts:
-            session.tighten(session.incumbent)
-            return Termination.OPTIMAL
-        raise SolverError("the master became infeasible although a feasible solution is known: some cut is invalid")
 
 
 @dataclass

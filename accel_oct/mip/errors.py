@@ -18,7 +18,8 @@ class HandlerError(MipError):
 
 
 class InvalidCutError(MipError):
-    """A cut removed a solution that is known to be feasible, so the cut cannot be right."""
+    """A cut cannot be right: it removed a solution that is known to be feasible, or cuts that should together keep an
+    optimum removed everything."""
 
 
 class UnsupportedError(MipError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from accel_oct.mip.errors import HandlerError
 from accel_oct.mip.rows import FloatArray, Rows
 
 
@@ -40,12 +41,23 @@ class Cuts:
 
     A batch with a `key` makes an earlier one of the same key superfluous: the author vouches that it is at least as
     tight. The cut loop drops the earlier rows; solvers that cannot take rows back keep them, which is harmless.
+
+    OPTIMALITY cuts name the rule by which they choose the optimum that they keep (`keeps`): cuts that follow the same
+    rule keep the same one, while two families that are each right may together remove every optimum.
     """
 
     rows: Rows
     validity: Validity
     source: str = "cuts"
     key: str | None = None
+    keeps: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.validity is Validity.OPTIMALITY) != bool(self.keeps):
+            raise HandlerError(
+                f"the cuts {self.source!r}: OPTIMALITY cuts, and only those, name the rule by which they choose "
+                f'the optimum that they keep (keeps="..."), got validity {self.validity.name} and keeps={self.keeps!r}'
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +108,32 @@ class Needs:
         The kinds of cuts it may return.
     injects : bool
         Whether it may return solutions.
+    keeps : str or iterable of str
+        The rules by which its OPTIMALITY cuts choose the optimum that they keep. More than one is refused: nothing
+        says that they choose the same.
     """
 
     events: frozenset[Event] = field(default_factory=frozenset)
     cuts: frozenset[Validity] = field(default_factory=frozenset)
     injects: bool = False
+    keeps: frozenset[str] = field(default_factory=frozenset)
 
-    def __init__(self, events: Iterable[Event] = (), cuts: Iterable[Validity] = (), injects: bool = False) -> None:
+    def __init__(
+        self,
+        events: Iterable[Event] = (),
+        cuts: Iterable[Validity] = (),
+        injects: bool = False,
+        keeps: str | Iterable[str] = (),
+    ) -> None:
         object.__setattr__(self, "events", frozenset(events))
         object.__setattr__(self, "cuts", frozenset(cuts))
         object.__setattr__(self, "injects", injects)
+        object.__setattr__(self, "keeps", frozenset([keeps] if isinstance(keeps, str) else keeps))
 
     def __or__(self, other: Needs) -> Needs:
-        return Needs(self.events | other.events, self.cuts | other.cuts, self.injects or other.injects)
+        return Needs(
+            self.events | other.events, self.cuts | other.cuts, self.injects or other.injects, self.keeps | other.keeps
+        )
 
 
 class Handler(Protocol):

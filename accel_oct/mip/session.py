@@ -22,7 +22,7 @@ from accel_oct.mip.exchange import Cuts, Event, Handler, Needs, Point, Reply, Va
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import HandlerStatistics, HistoryRow, MipResult, SolutionStatus, Termination
-from accel_oct.mip.rows import FloatArray
+from accel_oct.mip.rows import FloatArray, Rows
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +32,9 @@ PROOF_TOLERANCE = 1e-9
 #: A candidate is rejected when it violates a cut by more than this. Looser than the solvers' own tolerance, because
 #: rounding the integer columns moves a point that the solver holds for feasible.
 REJECTION_TOLERANCE = 1e-5
+
+#: A cut that an accepted solution violates by more than this contradicts the acceptance: far beyond any rounding.
+CONTRADICTION_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class SolveSession:
         self.bound = model.sign * math.inf
         self.pending: deque[FloatArray] = deque()
         """Vetted injections that the solver has not been given yet."""
+        self._optimality_rows: list[Rows] = []
         self._history: list[HistoryRow] = []
         self._stop = threading.Event()
         self._stop_reason: Termination | None = None
@@ -151,18 +155,27 @@ class SolveSession:
         cuts: list[Cuts] = []
         offers: deque[FloatArray] = deque()
         rejected = self._ask(event, point, cuts, offers, cut_off)
+        self._vet_all(offers, cuts)
+        return Verdict(tuple(cuts), rejected)
+
+    def offer_start(self, x: FloatArray) -> None:
+        """Vet a start, and what the handler proposes when it sees it; the best that is feasible is the first incumbent.
+
+        The cuts of these replies are not kept: whoever needs them separates them again.
+        """
+        cuts: list[Cuts] = []
+        offers: deque[FloatArray] = deque()
+        accepted = self._vet(np.array(x), cuts, offers)
+        if not accepted and self._error is None:
+            logger.warning("the start is not feasible and is ignored")
+        self._vet_all(offers, cuts)
+
+    def _vet_all(self, offers: deque[FloatArray], cuts: list[Cuts]) -> None:
+        """Vet proposals, and those that come while vetting them; each that improves becomes the incumbent."""
         while offers and not self.stop_requested:
             self.statistics.injections_offered += 1
             if self._vet(offers.popleft(), cuts, offers):
                 self.statistics.injections_accepted += 1
-        return Verdict(tuple(cuts), rejected)
-
-    def offer_start(self, x: FloatArray) -> None:
-        """Vet a start; if it is feasible it is the first incumbent."""
-        cuts: list[Cuts] = []  # not kept: whoever needs them separates them again
-        self._vet(np.array(x), cuts, deque())
-        if self.incumbent is None and self._error is None:
-            logger.warning("the start is not feasible and is ignored")
 
     def _ask(
         self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray], cut_off: bool = False
@@ -192,6 +205,8 @@ class SolveSession:
         for batch in reply.cuts:
             if batch.rows.n_rows:
                 cuts.append(batch)
+                if batch.validity is Validity.OPTIMALITY:
+                    self._optimality_rows.append(batch.rows)
                 statistics.cuts[batch.source] = statistics.cuts.get(batch.source, 0) + batch.rows.n_rows
         offers.extend(np.array(solution, dtype=np.float64) for solution in reply.solutions)
         if event is not Event.CANDIDATE:
@@ -232,6 +247,11 @@ class SolveSession:
                     f"the handler returned {batch.validity.name} cuts ({batch.source!r}), "
                     "which its needs do not declare"
                 )
+            if batch.keeps is not None and batch.keeps not in self.needs.keeps:
+                raise HandlerError(
+                    f"the OPTIMALITY cuts {batch.source!r} keep an optimum by the rule {batch.keeps!r}, "
+                    f"which the handler's needs do not declare"
+                )
             batch.rows.check(self.model.n_columns, f"cuts {batch.source!r}")
             self._check_against_incumbent(batch)
         if reply.solutions and not self.needs.injects:
@@ -244,14 +264,49 @@ class SolveSession:
                 )
 
     def _check_against_incumbent(self, batch: Cuts) -> None:
-        if self.options.check_cuts and self.incumbent_x is not None and _rejects(batch, self.incumbent_x):
-            row = int(np.argmax(batch.rows.violation(self.incumbent_x)))
+        if self.incumbent_x is None or batch.validity is Validity.OPTIMALITY:
+            return
+        violation = batch.rows.violation(self.incumbent_x)
+        allowed = REJECTION_TOLERANCE if self.options.check_cuts else CONTRADICTION_TOLERANCE
+        if violation.max(initial=0.0) > allowed:
+            row = int(np.argmax(violation))
             raise InvalidCutError(
                 f"row {row} of the {batch.validity.name} cuts {batch.source!r} cuts off a solution that was accepted "
                 f"as feasible (objective {self.incumbent})"
             )
 
     # ---------------------------------------------------------------- the end
+
+    def nothing_left(self) -> Termination:
+        """The solver has shown that no point satisfies the model and the cuts; what that means.
+
+        Neither cuts that hold for every feasible point nor cuts that keep an optimum can do that once a feasible
+        point is known.
+        """
+        if self.incumbent is None or self.failed:
+            return Termination.INFEASIBLE
+        raise InvalidCutError(
+            f"no point satisfies all cuts, although one with objective {self.incumbent} was accepted as feasible: "
+            "some cut is invalid, or OPTIMALITY cuts keep different optima"
+        )
+
+    def rows_to_reconcile(self) -> Rows | None:
+        """OPTIMALITY rows that the incumbent is outside of although it is called optimal; None: nothing to reconcile.
+
+        They are right if they keep *another* optimum. Together with the rows of the model and a row that asks for the
+        incumbent's value, they must leave something.
+        """
+        if self.incumbent_x is None or not self._optimality_rows or not self.is_proven or self.failed:
+            return None
+        rows = Rows.concatenate(self._optimality_rows)
+        if not np.any(rows.violation(self.incumbent_x) > FEASIBILITY_TOLERANCE):
+            return None
+        assert self.incumbent is not None
+        used = np.flatnonzero(self.model.objective)
+        limit = self.incumbent - self.model.sign * REJECTION_TOLERANCE * max(1.0, abs(self.incumbent))
+        side = {"lower": limit} if self.model.sign > 0 else {"upper": limit}
+        as_good = Rows.single(used, self.model.objective[used], **side)
+        return Rows.concatenate([self.model.rows, rows, as_good])
 
     def result(self, termination: Termination, nodes: int) -> MipResult:
         """Close the session; raises what the handler raised."""

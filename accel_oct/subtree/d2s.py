@@ -43,6 +43,9 @@ from accel_oct.subtree.engine import Engine, numba_available, resolve_engine
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: The name of the rule above, for cuts that rely on it.
+PREORDER = "preorder"
+
 _SOLVES_BEFORE_COMPILING = 500
 
 

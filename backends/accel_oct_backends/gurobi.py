@@ -178,17 +178,12 @@ class _NativeModel:
             codes.INTERRUPTED: Termination.INTERRUPTED,
             codes.USER_OBJ_LIMIT: Termination.STOPPED,
             codes.SUBOPTIMAL: Termination.STOPPED,
+            codes.CUTOFF: Termination.STOPPED,  # a native option: nothing is better than what it says
         }
         if status not in known:
             raise SolverError(f"Gurobi ended with status {status}")
-        if (
-            status == codes.INFEASIBLE
-            and self._session.incumbent is not None
-            and Validity.OPTIMALITY in self._session.needs.cuts
-        ):
-            # OPTIMALITY cuts keep one optimum; if nothing is left, the injected incumbent was it.
-            self._session.tighten(self._session.incumbent)
-            return Termination.OPTIMAL
+        if status == codes.INFEASIBLE:
+            return self._session.nothing_left()
         if status == codes.OPTIMAL and self._took_unchecked:
             return Termination.STOPPED
         return known[status]

@@ -168,10 +168,7 @@ class _Enumeration:
                 return Termination.STOPPED, nodes
             if not verdict.rejected:
                 return Termination.OPTIMAL, nodes
-        if session.incumbent is None:
-            return Termination.INFEASIBLE, nodes
-        session.tighten(session.incumbent)
-        return Termination.OPTIMAL, nodes
+        return session.nothing_left(), nodes
 
     # The cut loop's view of the same enumeration.
 

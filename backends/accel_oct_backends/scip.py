@@ -21,7 +21,6 @@ from accel_oct.mip import (
     SolveSession,
     Support,
     Termination,
-    Validity,
 )
 
 #: Without these SCIP may throw away every solution that the handler's cuts would have kept: it fixes and permutes
@@ -208,10 +207,4 @@ class _NativeModel:
             if not status.endswith("limit") and status != "terminate":
                 raise SolverError(f"SCIP ended with status {status!r}")
             return Termination.STOPPED
-        if termination is Termination.INFEASIBLE and session.incumbent is not None and not session.failed:
-            if Validity.OPTIMALITY not in session.needs.cuts:
-                raise SolverError("SCIP found no solution although a feasible one is known: some cut is invalid")
-            # OPTIMALITY cuts keep one optimum; if nothing is left, the injected incumbent was it.
-            session.tighten(session.incumbent)
-            return Termination.OPTIMAL
-        return termination
+        return session.nothing_left() if termination is Termination.INFEASIBLE else termination

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from accel_oct.mip.backend import Backend
@@ -17,10 +19,11 @@ from accel_oct.mip.conformance.suite import (
     covering,
     expect_unsupported,
 )
+from accel_oct.mip.errors import HandlerError, InvalidCutError
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import Termination
+from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 
@@ -115,7 +118,7 @@ def implied_cuts_tighten_the_bound(factory: BackendFactory) -> None:
 @check
 def optimality_cuts_keep_the_stated_optimum(factory: BackendFactory) -> None:
     """An OPTIMALITY cut may remove feasible points; the optimum that it keeps is found and proven."""
-    symmetry = Cuts(Rows.single([0], 1.0, lower=1.0), Validity.OPTIMALITY, "symmetry")
+    symmetry = Cuts(Rows.single([0], 1.0, lower=1.0), Validity.OPTIMALITY, "symmetry", keeps="column 0")
 
     def separate(point: Point) -> Reply | None:
         return Reply(cuts=(symmetry,)) if point.x[0] < 1.0 - TOLERANCE else None
@@ -123,11 +126,102 @@ def optimality_cuts_keep_the_stated_optimum(factory: BackendFactory) -> None:
     for events in ([Event.CANDIDATE], [Event.CANDIDATE, Event.RELAXATION]):
         backend = factory()
         backend.load(covering())  # every optimum is a rotation of one: keep those with column 0 at one
-        handler = FunctionHandler(separate, Needs(events, [Validity.OPTIMALITY]))
+        handler = FunctionHandler(separate, Needs(events, [Validity.OPTIMALITY], keeps="column 0"))
         if not _can_deliver(backend, handler):
             continue
         result = backend.solve(handler=handler)
         assert result.termination is Termination.OPTIMAL and close(result.objective, 3.0) and close(result.bound, 3.0)
+
+
+@check
+def an_optimum_outside_of_the_optimality_cuts_stands(factory: BackendFactory) -> None:
+    """A start may be an optimum that the cuts do not keep: it is optimal all the same."""
+    symmetry = Cuts(Rows.single([0], 1.0, lower=1.0), Validity.OPTIMALITY, "symmetry", keeps="column 0")
+    handler = FunctionHandler(
+        lambda point: Reply(cuts=(symmetry,)), Needs([Event.CANDIDATE], [Validity.OPTIMALITY], keeps="column 0")
+    )
+    backend = factory()
+    backend.load(covering())
+    if not (_can_deliver(backend, handler) and backend.capabilities.start):
+        return
+    backend.set_start([0.0, 1.0, 0.0, 1.0, 1.0])
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL and close(result.objective, 3.0) and close(result.bound, 3.0)
+
+
+@check
+def contradictory_optimality_cuts_raise(factory: BackendFactory) -> None:
+    """Cuts that keep an optimum cannot empty the master: if they do, nothing is proven."""
+    first = Cuts(Rows.single([0], 1.0, lower=1.0), Validity.OPTIMALITY, "in", keeps="column 0")
+    second = Cuts(Rows.single([0], 1.0, upper=0.0), Validity.OPTIMALITY, "out", keeps="column 0")
+    for events in ([Event.CANDIDATE], [Event.RELAXATION], [Event.CANDIDATE, Event.RELAXATION]):
+        for start in (None, np.ones(5)):
+            backend = factory()
+            backend.load(covering())
+            handler = FunctionHandler(
+                lambda point: Reply(cuts=(first, second)), Needs(events, [Validity.OPTIMALITY], keeps="column 0")
+            )
+            if not _can_deliver(backend, handler):
+                continue
+            if start is not None and backend.capabilities.start:
+                backend.set_start(start)
+            options = SolveOptions(native=presolve_off(backend.name))
+            result = _invalid(lambda backend=backend, o=options, h=handler: backend.solve(o, h))  # type: ignore[misc]
+            # A solver that finds no feasible point before the cuts empty its search has nothing to contradict them, and
+            # one that solves the model without showing a point has not seen the cuts.
+            assert (
+                result is None
+                or (result.termination is Termination.INFEASIBLE and start is None)
+                or (Event.CANDIDATE not in events and not result.statistics.calls and close(result.objective, 3.0))
+            ), f"{result.termination}, objective {result.objective}"
+
+
+@check
+def required_cuts_that_empty_the_problem_raise(factory: BackendFactory) -> None:
+    """Once a solution was accepted as feasible, a REQUIRED or IMPLIED cut that removes it is invalid."""
+    model = cardinality()
+    for validity in (Validity.REQUIRED, Validity.IMPLIED):
+        impossible = Cuts(Rows.single(np.arange(model.n_columns), 1.0, upper=-1.0), validity, "impossible")
+        shown: list[bool] = []
+
+        def separate(point: Point, cut: Cuts = impossible, shown: list[bool] = shown) -> Reply | None:
+            shown.append(True)
+            return Reply(cuts=(cut,)) if len(shown) > 1 else None
+
+        backend = factory()
+        backend.load(model)
+        if not (backend.capabilities.start and backend.capabilities.lazy_rows):
+            return
+        backend.set_start(np.eye(model.n_columns)[0])
+        handler = FunctionHandler(separate, Needs([Event.CANDIDATE], [validity]))
+        assert _invalid(lambda backend=backend, handler=handler: backend.solve(handler=handler)) is None  # type: ignore[misc]
+
+
+@check
+def optimality_cuts_of_different_rules_are_refused(factory: BackendFactory) -> None:
+    """Two families that are each right may keep different optima; a rule that was not declared is refused too."""
+    cut = Cuts(Rows.single([0], 1.0, lower=1.0), Validity.OPTIMALITY, "symmetry", keeps="column 0")
+    for keeps in ([], ["column 1"], ["column 0", "column 1"]):
+        handler = FunctionHandler(
+            lambda point: Reply(cuts=(cut,)), Needs([Event.CANDIDATE], [Validity.OPTIMALITY], keeps=keeps)
+        )
+        backend = factory()
+        backend.load(covering())
+        if not backend.capabilities.lazy_rows:
+            return
+        try:
+            backend.solve(handler=handler)
+        except HandlerError:
+            continue
+        raise AssertionError(f"OPTIMALITY cuts by the rule 'column 0' were taken from a handler that declared {keeps}")
+
+
+def _invalid(solve: Callable[[], MipResult]) -> MipResult | None:
+    """None when an invalid cut was noticed, else what came out."""
+    try:
+        return solve()
+    except InvalidCutError:
+        return None
 
 
 @check

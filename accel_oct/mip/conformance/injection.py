@@ -129,6 +129,29 @@ def start_used(factory: BackendFactory) -> None:
 
 
 @check
+def solutions_proposed_for_the_start_are_used(factory: BackendFactory) -> None:
+    """What the handler proposes when it is shown the start is vetted then and there, also if it says it only once."""
+    model = hard_knapsack(14, 3)
+    backend = factory()
+    if not (backend.capabilities.start and backend.capabilities.injection and backend.capabilities.lazy_rows):
+        return
+    backend.load(model)
+    best = backend.solve().x
+    assert best is not None
+    seen: list[float | None] = []
+
+    def offer(point: Point) -> Reply | None:
+        seen.append(point.incumbent)
+        return Reply(solutions=(best,)) if len(seen) == 1 else None
+
+    backend.set_start(np.zeros(model.n_columns))
+    result = backend.solve(handler=FunctionHandler(offer, Needs([Event.CANDIDATE], injects=True)))
+    assert result.statistics.injections_accepted == 1 and result.termination is Termination.OPTIMAL
+    values = [row.objective for row in result.history if row.objective is not None]
+    assert close(values[0], 0.0) and close(values[1], float(model.objective @ best))
+
+
+@check
 def infeasible_start_ignored(factory: BackendFactory) -> None:
     """A start that breaks the model or a REQUIRED cut changes nothing."""
     model = cardinality()
