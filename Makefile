@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # make test JOBS=2: as many tests at a time.
 JOBS ?= 0
 
-.PHONY: demo test test-long lint clean
+.PHONY: demo test test-long mutants lint clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -35,6 +35,11 @@ test: lint
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
+
+# make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
+ONLY ?=
+mutants: $(VENV)/.test
+	$(BIN)/python tests/mutants.py --only "$(ONLY)"
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
