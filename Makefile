@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # make test JOBS=2: as many tests at a time.
 JOBS ?= 0
 
-.PHONY: demo test test-long mutants lint clean
+.PHONY: demo test test-long mutants fuzz lint clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -40,6 +40,12 @@ test-long: $(VENV)/.test
 ONLY ?=
 mutants: $(VENV)/.test
 	$(BIN)/python tests/mutants.py --only "$(ONLY)"
+
+# make fuzz COUNT=10000 FUZZ=--all: random instances against an exact oracle.
+COUNT ?= 2000
+FUZZ ?= --preset default
+fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -169,19 +169,18 @@ class Slots:
         return self._folder / f"saved-{slot.name}"
 
 
-def baseline(slots: Slots, mutants: list[Mutant], pool: ThreadPoolExecutor) -> list[str]:
-    """Run every selection of tests once without a fault; returns what is wrong with them."""
+def baseline(slots: Slots, mutants: list[Mutant], pool: ThreadPoolExecutor) -> dict[Selection, str]:
+    """Run every selection of tests once without a fault; returns those that do not pass, and why."""
     selections = sorted({mutant.tests for mutant in mutants})
-    problems = []
+    bad: dict[Selection, str] = {}
     jobs = {pool.submit(slots.run, selection): selection for selection in selections}
     for number, job in enumerate(as_completed(jobs), 1):
-        outcome, selection = job.result(), " ".join(jobs[job])
-        good = outcome.code == 0 and outcome.passed > 0
-        say(f"[{number}/{len(jobs)}] {outcome.seconds:5.1f} s  {'unharmed' if good else 'FAILS'}: {selection}")
-        if not good:
-            why = "nothing but skips" if outcome.code == 0 else outcome.output[-2000:]
-            problems.append(f"{selection} must pass without any fault:\n{why}")
-    return problems
+        outcome, selection = job.result(), jobs[job]
+        if outcome.code != 0 or outcome.passed == 0:
+            bad[selection] = "nothing but skips" if outcome.code == 0 else outcome.output[-2000:]
+        state = "FAILS" if selection in bad else "passes"
+        say(f"[{number}/{len(jobs)}] {outcome.seconds:5.1f} s  without a fault {state}: {' '.join(selection)}")
+    return bad
 
 
 def try_all(slots: Slots, mutants: list[Mutant], pool: ThreadPoolExecutor) -> list[tuple[Mutant, Outcome]]:
@@ -221,14 +220,15 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(chosen.jobs) as pool:
         slots = Slots(Path(folder).resolve(), chosen.jobs)
         check_import(Path(folder).resolve() / "slot0")
-        if problems := baseline(slots, mutants, pool):
-            say("\n".join(problems))
-            return 1
+        failing = baseline(slots, mutants, pool)
         slots.save()
-        rows = try_all(slots, mutants, pool)
+        rows = try_all(slots, [mutant for mutant in mutants if mutant.tests not in failing], pool)
     bad = sum(outcome.verdict != "caught" for _, outcome in rows)
     say(f"\n{table(rows)}\n\n{len(rows)} mutants, {bad} not caught, {time.perf_counter() - began:.0f} s")
-    return 1 if bad else 0
+    for selection, why in failing.items():
+        count = sum(mutant.tests == selection for mutant in mutants)
+        say(f"\n{count} more could not be tried: {' '.join(selection)} must pass without a fault, but\n{why}")
+    return 1 if bad or failing else 0
 
 
 if __name__ == "__main__":
