@@ -102,6 +102,18 @@ def test_no_time_still_gives_trees_and_valid_bounds(depth: int) -> None:
             assert result.bound >= reachable.best(0.001).objective - 1e-12
 
 
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_an_unfinished_frontier_claims_no_proof(depth: int) -> None:
+    """Stopped before anything deep was looked at: the table, and what is read off it, say so and leave a gap."""
+    rng = np.random.default_rng(8)
+    X, y = rng.integers(0, 2, (150, 12)), rng.integers(0, 3, 150)
+    table = accel_oct.frontier(X, y, max_depth=depth, time_limit=0.0)
+    assert table.status == "time_limit" and np.any(table.bounds > table.accuracies)
+    result = table.best(0.001)
+    assert result.status == "time_limit" and result.bound > result.objective
+    assert table.best(1.0).status == "optimal"  # one leaf is best, and that is known
+
+
 @pytest.mark.parametrize(
     ("changes", "fragment"),
     [
