@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 
 
 def checked_depth(max_depth: Any) -> int:
     """`max_depth` as an int, or an error that says what is wrong with it."""
     if isinstance(max_depth, bool):
-        raise InvalidInputError(f"max_depth must be a whole number, got {max_depth!r}")
+        raise InvalidInputError(f"max_depth must be a whole number, got {shown(max_depth)}")
     try:
         depth = operator.index(max_depth)
     except TypeError:
-        raise InvalidInputError(f"max_depth must be a whole number, got {max_depth!r}") from None
+        raise InvalidInputError(f"max_depth must be a whole number, got {shown(max_depth)}") from None
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
-        raise InvalidInputError(f"max_depth must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {depth}")
+        raise InvalidInputError(f"max_depth must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(depth)}")
     return depth
+
+
+def checked_solver_options(options: Any) -> dict[str, Any]:
+    """`solver_options` as a dictionary, or an error that says what is wrong with it."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise InvalidInputError(
+            f"solver_options must be a mapping from the solver's option names to values, got {options!r}"
+        )
+    return dict(options)

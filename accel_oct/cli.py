@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 import numpy as np
 
@@ -26,10 +26,11 @@ from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimator import OptimalTreeClassifier
 from accel_oct.estimator_cv import DEFAULT_PENALTIES, OptimalTreeClassifierCV
 from accel_oct.export import from_json, to_dot, to_html, to_python, to_sql, to_text
+from accel_oct.files import replacing
 from accel_oct.frontier import solve_path
 from accel_oct.mip import list_backends
 from accel_oct.result import HistoryRow
-from accel_oct.tablefile import read_csv, split_target, write_csv
+from accel_oct.tablefile import read_csv, read_training_csv, write_csv
 
 __all__ = ["main"]
 
@@ -43,7 +44,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code is 2 for bad input."""
+    """Run a command line; the exit code is 2 for bad input, and our own bugs come out as they are."""
     options = _parser().parse_args(arguments)
     try:
         with _warnings_as_lines():
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has seen enough
         return 0
-    except (AccelOctError, ValueError, TypeError, OSError) as error:
+    except (AccelOctError, OSError) as error:
         if options.debug:
             raise
         print(f"accel-oct: error: {' '.join(str(error).split())}", file=sys.stderr)
@@ -109,7 +110,7 @@ def _predict(options: argparse.Namespace) -> None:
         names += [f"probability of {label}" for label in model.classes_]
         columns += model.predict_proba(X).T.tolist()
     with _opened(options.output) as file:
-        write_csv(file, names, zip(*columns, strict=True))
+        write_csv(file, names, zip(*columns, strict=True), escape_formulas=options.escape_formulas)
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -119,7 +120,8 @@ def _show(options: argparse.Namespace) -> None:
             raise InvalidInputError("--format png needs --output")
         from accel_oct.plotting import plot_tree
 
-        plot_tree(model).figure.savefig(options.output, format="png", dpi=150)
+        with replacing(options.output, binary=True) as file:
+            plot_tree(model).figure.savefig(file, format="png", dpi=150)
         return
     with _opened(options.output) as file:
         print(_FORMATS[options.format](model).rstrip("\n"), file=file)
@@ -146,10 +148,11 @@ def _path(options: argparse.Namespace) -> None:
 
 
 def _encode(options: argparse.Namespace) -> None:
-    table = read_csv(options.data, separator=options.separator, header=not options.no_header)
     y = None
     if options.target:
-        table, y = split_target(table, options.target)
+        table, y = _training_table(options)
+    else:
+        table = read_csv(options.data, separator=options.separator, header=not options.no_header)
     encoder = _encoder(options).fit(table, y)
     names = [str(name) for name in encoder.get_feature_names_out()]
     rows = encoder.transform(table).tolist()
@@ -163,9 +166,9 @@ def _encode(options: argparse.Namespace) -> None:
 def _backends(options: argparse.Namespace) -> None:
     for info in list_backends():
         state = "ready" if info.installed and info.licensed else ("no licence" if info.installed else "not installed")
-        print(f"{info.name:10s} {state}" + (f": {info.reason}" if info.reason else ""))
+        print(f"{info.name:12s} {state}" + (f": {info.reason}" if info.reason else ""))
         able = (f"{what.replace('_', ' ')} {how.value}" for what, how in vars(info.capabilities).items())
-        print(f"{'':10s} {', '.join(able)}")
+        print(f"{'':12s} {', '.join(able)}")
 
 
 # ---------------------------------------------------------------- arguments
@@ -192,6 +195,11 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("model", help="JSON of `accel-oct fit -o`")
     _add_data(predict, target_required=None)
     predict.add_argument("--proba", action="store_true", help="add the probability of each class")
+    predict.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="put ' before text that a spreadsheet would run as a formula",
+    )
     predict.add_argument("-o", "--output", help="CSV file; standard output by default")
     predict.set_defaults(run=_predict)
 
@@ -259,16 +267,15 @@ def _encoder(options: argparse.Namespace) -> TableEncoder:
 
 
 def _training_table(options: argparse.Namespace) -> tuple[Any, Any]:
-    table = read_csv(options.data, separator=options.separator, header=not options.no_header)
-    return split_target(table, options.target)
+    return read_training_csv(options.data, options.target, separator=options.separator, header=not options.no_header)
 
 
 @contextmanager
-def _opened(path: str | None) -> Iterator[TextIO]:
+def _opened(path: str | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    with Path(path).open("w", encoding="utf-8") as file:
+    with replacing(path) as file:
         yield file
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.files import read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,6 +20,8 @@ else:
     import tomli as tomllib
 
 _MAX_TOML_BYTES = 1 << 20
+#: Every whole number of a configuration is a number of bytes, and NumPy counts them in 64 bits.
+_MOST_BYTES = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,8 @@ class Config:
     @classmethod
     def preset(cls, name: str) -> Config:
         """A named configuration: see `PRESETS`."""
-        if name not in PRESETS:
-            raise InvalidInputError(f"unknown preset {name!r}; known are {', '.join(PRESETS)}")
+        if not isinstance(name, str) or name not in PRESETS:
+            raise InvalidInputError(f"unknown preset {shown(name)}; known are {', '.join(PRESETS)}")
         return PRESETS[name]
 
     @classmethod
@@ -169,13 +172,13 @@ class Config:
     @classmethod
     def from_toml(cls, path: str | Path, base: Config | None = None) -> Config:
         """Read a TOML file with the same keys."""
-        path = Path(path)
-        if path.stat().st_size > _MAX_TOML_BYTES:
-            raise InvalidInputError(f"config file {path} is larger than {_MAX_TOML_BYTES} bytes")
+        text = read_text(path, _MAX_TOML_BYTES, "config file")
         try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            values = tomllib.loads(text)
+        except ValueError as error:  # TOMLDecodeError is one, and so is what a number of 5000 digits raises
             raise InvalidInputError(f"config file {path} is not valid TOML: {error}") from error
+        except RecursionError:
+            raise InvalidInputError(f"config file {path} is nested too deeply") from None
         return cls.from_mapping(values, base)
 
 
@@ -184,7 +187,7 @@ def _updated(base: Any, values: Mapping[str, Any], where: str) -> Any:
     changes: dict[str, Any] = {}
     for key, value in values.items():
         if key not in known:
-            raise InvalidInputError(f"{where} has no key {key!r}; known are {', '.join(sorted(known))}")
+            raise InvalidInputError(f"{where} has no key {shown(key)}; known are {', '.join(sorted(known))}")
         current = getattr(base, key)
         if is_dataclass(current) and isinstance(value, Mapping):
             changes[key] = _updated(current, value, f"{where}.{key}")
@@ -200,18 +203,18 @@ def _check(config: Any, where: str) -> None:
     for name, declared in get_type_hints(type(config)).items():
         value = getattr(config, name)
         if get_origin(declared) is Literal:
-            if value not in get_args(declared) or isinstance(value, bool):
+            if not any(type(value) is type(choice) and value == choice for choice in get_args(declared)):
                 allowed = ", ".join(map(repr, get_args(declared)))
-                raise InvalidInputError(f"{where}.{name} must be one of {allowed}, got {value!r}")
+                raise InvalidInputError(f"{where}.{name} must be one of {allowed}, got {shown(value)}")
         elif is_dataclass(declared):
             if not is_dataclass(value) or type(value) is not declared:
-                raise InvalidInputError(f"{where}.{name} must be a table of switches, got {value!r}")
+                raise InvalidInputError(f"{where}.{name} must be a table of switches, got {shown(value)}")
             _check(value, f"{where}.{name}")
         elif declared is int:
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InvalidInputError(f"{where}.{name} must be a whole number >= 0, got {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_BYTES:
+                raise InvalidInputError(f"{where}.{name} must be a whole number of bytes >= 0, got {shown(value)}")
         elif not isinstance(value, declared):
-            raise InvalidInputError(f"{where}.{name} must be a {declared.__name__}, got {value!r}")
+            raise InvalidInputError(f"{where}.{name} must be a {declared.__name__}, got {shown(value)}")
 
 
 _BASELINE = Config()

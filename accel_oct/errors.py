@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["AccelOctError", "InvalidInputError"]
+import reprlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["AccelOctError", "InvalidInputError", "InvalidTypeError", "as_invalid_input", "shown"]
+
+_MOST_BITS = 256
 
 
 class AccelOctError(Exception):
@@ -11,3 +17,40 @@ class AccelOctError(Exception):
 
 class InvalidInputError(AccelOctError, ValueError):
     """An argument cannot be used; the message names the argument and says what was found in it."""
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """An argument is of a type that cannot be used; a TypeError too, where scikit-learn's conventions ask for one."""
+
+
+@contextmanager
+def as_invalid_input(argument: str | None = None) -> Iterator[None]:
+    """Turn what another library says about the user's data into our own error, with the same words.
+
+    For calls that do nothing but check what the user passed: elsewhere it would pass our own bugs off as the user's.
+
+    Parameters
+    ----------
+    argument : str, optional
+        Named in front, where those words do not name it.
+    """
+    prefix = "" if argument is None else f"{argument}: "
+    try:
+        yield
+    except AccelOctError:
+        raise
+    except TypeError as error:
+        raise InvalidTypeError(f"{prefix}{error}") from error
+    except (ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{prefix}{error}") from error
+
+
+def shown(value: object) -> str:
+    """A value for an error message: short, whatever its size or depth."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return "a huge whole number"
+    try:
+        text = reprlib.repr(value)
+    except Exception:  # whatever a foreign __repr__ does, or a number that is too long to be written
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 80 else text[:77] + "..."

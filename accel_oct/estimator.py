@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from accel_oct.config import Config
-from accel_oct.errors import InvalidInputError
-from accel_oct.result import Progress
+from accel_oct.errors import InvalidInputError, as_invalid_input
+from accel_oct.result import Progress, Result
 from accel_oct.solve import solve
-from accel_oct.tree_classifier import TreeClassifier
+from accel_oct.tree_classifier import TrainingData, TreeClassifier
 
 __all__ = ["OptimalTreeClassifier", "n_threads", "solver_seed"]
 
@@ -128,7 +128,12 @@ class OptimalTreeClassifier(TreeClassifier):
         self
         """
         data = self._prepare(X, y, sample_weight)
-        result = solve(
+        self._adopt(self._solve(data), data)
+        self._warn_unless_proven()
+        return self
+
+    def _solve(self, data: TrainingData) -> Result:
+        return solve(
             data.X,
             data.codes,
             max_depth=self.max_depth,
@@ -143,9 +148,6 @@ class OptimalTreeClassifier(TreeClassifier):
             progress=self.progress,
             config=self.config,
         )
-        self._adopt(result, data)
-        self._warn_unless_proven()
-        return self
 
     def _warn_unless_proven(self) -> None:
         if self.status_ == "optimal" or self.gap_ <= self.gap:
@@ -181,4 +183,6 @@ def solver_seed(random_state: Any) -> int:
     """A seed for the solver from what scikit-learn takes as random_state."""
     if random_state is None:
         return 0
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    with as_invalid_input("random_state"):
+        generator = check_random_state(random_state)
+    return int(generator.randint(2**31 - 1))

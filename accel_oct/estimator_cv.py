@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
+from accel_oct.arguments import checked_depth
 from accel_oct.config import Config
-from accel_oct.data.labels import as_weights
-from accel_oct.encoding.base import check_table
-from accel_oct.errors import InvalidInputError
+from accel_oct.data.labels import as_labels, as_weights
+from accel_oct.encoding.columns import Table
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimator import OptimalTreeClassifier, n_threads
 from accel_oct.frontier import solve_path
-from accel_oct.result import Progress, Result
+from accel_oct.interrupts import remembered_interrupts
+from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.result import HistoryRow, Progress, Result
 from accel_oct.tree_classifier import TreeClassifier
 
 __all__ = ["OptimalTreeClassifierCV"]
@@ -31,7 +35,9 @@ DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
 class OptimalTreeClassifierCV(TreeClassifier):
     """An optimal tree whose leaf penalty, and optionally depth, is chosen by cross-validation.
 
-    Every fold is solved once per depth: `accel_oct.solve_path` gives the optimal trees of all penalties together.
+    Every fold is solved once per depth: `accel_oct.solve_path` gives the optimal trees of all penalties together. When
+    `backend`, `preset`, `gap` or `config` asks for something else, every fold is solved once per depth and penalty, as
+    asked.
 
     Parameters
     ----------
@@ -44,9 +50,16 @@ class OptimalTreeClassifierCV(TreeClassifier):
     rule : {"best", "one_standard_error"}
         Take the best mean accuracy, or the simplest tree within one standard error of it.
     backend, preset, time_limit, gap, encoder, missing, class_weight, random_state, config, progress
-        As in `OptimalTreeClassifier`; the time limit holds for each solve.
+        As in `OptimalTreeClassifier`, for the folds and for the fit on all data; the time limit holds for each solve.
+        `progress` gets the rows of a fold when the fold is done (with `n_jobs`, when all are).
     n_jobs : int or None
         Folds that are solved at the same time.
+
+    Notes
+    -----
+    Ctrl-C while folds are solved raises KeyboardInterrupt and leaves the classifier as it was: no penalty can be chosen
+    from some of the folds. In the fit on all data it keeps the best tree so far, as in `OptimalTreeClassifier`:
+    ``status_`` is "interrupted" unless the proof was complete.
 
     Attributes
     ----------
@@ -114,20 +127,21 @@ class OptimalTreeClassifierCV(TreeClassifier):
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")
         depths, penalties = self._depths(), self._penalties()
-        data = self._prepare(X, y, sample_weight)  # every complaint about the data comes from here
+        self._check_solver_arguments()
+        # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
+        data = self._classifier(depths[0], penalties[0])._prepare(X, y, sample_weight)
         weights = None if sample_weight is None else as_weights(sample_weight, len(data.codes))
         scores, leaves = self._cross_validate(X, data.codes, y, weights, depths, penalties)
-        self._summarise(scores, leaves, depths, penalties)
-        best = self._classifier(self.max_depth_, self.leaf_penalty_).fit(X, y, sample_weight)
-        self.best_estimator_ = best
-        for name, value in vars(best).items():
-            if name.endswith("_") and not name.startswith("_"):
-                setattr(self, name, value)
+        chosen = self._summary(scores, leaves, depths, penalties)
+        best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
+        best.fit(X, y, sample_weight)
+        self._take_over(best, chosen)
         return self
 
     def to_json(self, path: Any = None) -> str:
         """The tree fitted on all data, as an `OptimalTreeClassifier` with the chosen penalty and depth."""
-        return self.best_estimator_.to_json(path)
+        text: str = self.best_estimator_.to_json(path)
+        return text
 
     # ---------------------------------------------------------------- cross-validation
 
@@ -135,25 +149,45 @@ class OptimalTreeClassifierCV(TreeClassifier):
         self, X: Any, codes: Any, y: Any, weights: Any, depths: list[int], penalties: list[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Accuracy and leaves, each (depths, penalties, folds)."""
-        X = X if hasattr(X, "shape") else check_table(self, X, reset=False)
+        X = X if hasattr(X, "shape") else Table.read(X)
         rows = np.zeros((len(codes), 1))
-        folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
+        with as_invalid_input("cv"):
+            folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))
         if not folds:
             raise InvalidInputError("cv yields no split")
-        y = np.asarray(y).reshape(-1)
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fold)(self._classifier(depth, 0.0), X, y, weights, train, test, penalties)
+        y = np.asarray(as_labels(y)).reshape(-1)
+        tasks = [
+            _Task(self._classifier(depth, 0.0), X, y, weights, train, test, penalties)
             for depth in depths
             for train, test in folds
-        )
+        ]
+        found = [outcome.scores for outcome in self._fold_outcomes(tasks)]
         shaped = np.array(found).reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
         return shaped[..., 0], shaped[..., 1]
 
-    def _summarise(self, scores: Any, leaves: Any, depths: list[int], penalties: list[float]) -> None:
+    def _fold_outcomes(self, tasks: list[_Task]) -> list[_FoldOutcome]:
+        """Solve the folds; Ctrl-C in any of them ends them all."""
+        done = []
+        report: Progress = (lambda row: None) if self.progress is None else self.progress
+        with remembered_interrupts() as interrupted:
+            if effective_n_jobs(self.n_jobs) == 1:
+                outcomes: Iterable[_FoldOutcome] = (_fold(task, interrupted.is_set) for task in tasks)
+            else:
+                outcomes = Parallel(n_jobs=self.n_jobs)(delayed(_fold)(task) for task in tasks)
+            for outcome in outcomes:
+                if outcome.interrupted or interrupted.is_set():
+                    raise KeyboardInterrupt("cross-validation was interrupted: no penalty was chosen")
+                for row in outcome.history:
+                    report(row)
+                done.append(outcome)
+        return done
+
+    def _summary(self, scores: Any, leaves: Any, depths: list[int], penalties: list[float]) -> dict[str, Any]:
+        """The attributes that tell what was chosen, and from what."""
         n_folds = scores.shape[2]
         mean, std = scores.mean(axis=2), scores.std(axis=2)
         error = scores.std(axis=2, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros_like(mean)
-        self.cv_results_ = {
+        results = {
             "max_depth": np.repeat(depths, len(penalties)),
             "leaf_penalty": np.tile(penalties, len(depths)),
             "mean_test_score": mean.ravel(),
@@ -167,62 +201,114 @@ class OptimalTreeClassifierCV(TreeClassifier):
         size = leaves.mean(axis=2)
         good = [(size[d, p], depths[d], -penalties[p], d, p) for d, p in np.argwhere(mean >= enough).tolist()]
         *_, d, p = min(good)
-        self.max_depth_, self.leaf_penalty_ = depths[d], penalties[p]
         points = np.column_stack([size[d], mean[d], error[d]])
-        self.curve_ = points[np.argsort(points[:, 0], kind="stable")]
+        return {
+            "max_depth_": depths[d],
+            "leaf_penalty_": penalties[p],
+            "cv_results_": results,
+            "curve_": points[np.argsort(points[:, 0], kind="stable")],
+        }
 
-    def _classifier(self, max_depth: int, leaf_penalty: float) -> OptimalTreeClassifier:
+    def _take_over(self, best: OptimalTreeClassifier, chosen: dict[str, Any]) -> None:
+        """All fitted attributes at once."""
+        fitted = {name: value for name, value in vars(best).items() if name.endswith("_") and not name.startswith("_")}
+        if "feature_names_in_" not in fitted and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        for name, value in {**fitted, **chosen, "best_estimator_": best}.items():
+            setattr(self, name, value)
+
+    def _classifier(
+        self, max_depth: int, leaf_penalty: float, progress: Progress | None = None
+    ) -> OptimalTreeClassifier:
         shared = ("backend", "preset", "time_limit", "gap", "missing", "class_weight", "random_state", "config")
         encoder = self.encoder if self.encoder is None or isinstance(self.encoder, str) else clone(self.encoder)
         return OptimalTreeClassifier(
             max_depth,
             leaf_penalty,
             encoder=encoder,
-            progress=self.progress,
+            progress=progress,
             **{name: getattr(self, name) for name in shared},
         )
 
     def _depths(self) -> list[int]:
         depths = list(self.max_depth) if isinstance(self.max_depth, Sequence | np.ndarray) else [self.max_depth]
-        if not depths or any(isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0 for d in depths):
-            raise InvalidInputError(f"max_depth must be one or more whole numbers >= 0, got {self.max_depth!r}")
-        return sorted({int(depth) for depth in depths})
+        if not depths:
+            raise InvalidInputError(f"max_depth must be one or more whole numbers, got {self.max_depth!r}")
+        return sorted({checked_depth(depth) for depth in depths})
 
     def _penalties(self) -> list[float]:
         if self.leaf_penalties is None:
             return list(DEFAULT_PENALTIES)
-        penalties = sorted({float(penalty) for penalty in self.leaf_penalties}, reverse=True)
+        try:
+            penalties = sorted({float(penalty) for penalty in self.leaf_penalties}, reverse=True)
+        except (TypeError, ValueError):
+            raise InvalidInputError(f"leaf_penalties must be numbers, got {shown(self.leaf_penalties)}") from None
         if not penalties or not all(np.isfinite(p) and p >= 0 for p in penalties):
             raise InvalidInputError(f"leaf_penalties must be finite and not negative, got {self.leaf_penalties!r}")
         return penalties
 
+    def _check_solver_arguments(self) -> None:
+        """What only a solver would complain about, before the first fold is solved."""
+        if self.config is not None and not isinstance(self.config, Config):
+            raise InvalidInputError(f"config must be a Config or None, got {shown(self.config)}")
+        if self.config is None:
+            Config.preset(self.preset)
+        candidate_backends(self.backend)
+        SolveOptions(time_limit=self.time_limit, gap=self.gap)
 
-def _fold(
-    model: OptimalTreeClassifier, X: Any, y: Any, weights: Any, train: Any, test: Any, penalties: list[float]
-) -> list[tuple[float, float]]:
-    """Accuracy on the held-out rows and number of leaves, per penalty."""
+
+class _Task(NamedTuple):
+    """One fold at one depth; it may be sent to another process."""
+
+    model: OptimalTreeClassifier
+    X: Any
+    y: Any
+    weights: Any
+    train: NDArray[Any]
+    test: NDArray[Any]
+    penalties: list[float]
+
+
+@dataclass(frozen=True)
+class _FoldOutcome:
+    """Per penalty the accuracy on the held-out rows and the number of leaves; and how the solves went."""
+
+    scores: list[tuple[float, float]]
+    history: list[HistoryRow]
+    interrupted: bool
+
+
+def _fold(task: _Task, should_stop: Callable[[], bool] = lambda: False) -> _FoldOutcome:
+    model, X, y, weights, train, test, penalties = task
     data = model._prepare(_rows(X, train), y[train], None if weights is None else weights[train])
     held_out = _rows(X, test)
     test_weights = None if weights is None or not weights[test].any() else weights[test]
-    outcome = []
-    for result in _path(model, data, penalties):
+    scores: list[tuple[float, float]] = []
+    history: list[HistoryRow] = []
+    interrupted = False
+    for result in _results(model, data, penalties):
         model._adopt(result, data)
         accuracy = accuracy_score(y[test], model.predict(held_out), sample_weight=test_weights)
-        outcome.append((float(accuracy), float(model.get_n_leaves())))
-    return outcome
+        scores.append((float(accuracy), float(model.get_n_leaves())))
+        history += result.history
+        interrupted = interrupted or result.status == "interrupted" or should_stop()
+        if interrupted:
+            break
+    return _FoldOutcome(scores, history, interrupted)
 
 
-def _path(model: OptimalTreeClassifier, data: Any, penalties: list[float]) -> list[Result]:
-    return list(
-        solve_path(
-            data.X,
-            data.codes,
-            max_depth=model.max_depth,
-            leaf_penalties=penalties,
-            sample_weight=data.weights,
-            time_limit=model.time_limit,
-            threads=n_threads(model.n_jobs),
-        )
+def _results(model: OptimalTreeClassifier, data: Any, penalties: list[float]) -> Iterable[Result]:
+    """The optimum of each penalty: all read off one frontier, unless something was asked for that only `solve` does."""
+    if (model.backend, model.preset, model.gap, model.config) != ("highs", "default", 0.0, None):
+        return (model.set_params(leaf_penalty=penalty)._solve(data) for penalty in penalties)
+    return solve_path(
+        data.X,
+        data.codes,
+        max_depth=model.max_depth,
+        leaf_penalties=penalties,
+        sample_weight=data.weights,
+        time_limit=model.time_limit,
+        threads=n_threads(model.n_jobs),
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 
 def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
@@ -39,3 +42,29 @@ def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], Non
             on_interrupt()
     if errors:
         raise errors[0]
+
+
+@contextmanager
+def remembered_interrupts() -> Iterator[threading.Event]:
+    """An event that every Ctrl-C sets, also one that a solve takes as a request to stop.
+
+    For work of many solves: a solve that was about to end when Ctrl-C came tells nobody of it.
+    """
+    event = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield event  # signals are not ours to handle here
+        return
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            event.set()
+            raise
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)

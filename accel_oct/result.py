@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from accel_oct.mip import relative_gap
 from accel_oct.tree import DecisionTree
 
-Status = Literal["optimal", "gap_limit", "time_limit", "node_limit", "interrupted", "solver_failed"]
+Status = Literal["optimal", "gap_limit", "time_limit", "node_limit", "interrupted", "stopped", "solver_failed"]
+
+#: Every status that a result can have, for whoever reads one.
+STATUSES: tuple[str, ...] = get_args(Status)
 
 
 class HistoryRow(NamedTuple):

@@ -32,6 +32,14 @@ logger = logging.getLogger(__name__)
 
 _NOTHING = "nothing: not proven"
 
+_STOPPED_BY: dict[Termination, Status] = {
+    Termination.TIME_LIMIT: "time_limit",
+    Termination.NODE_LIMIT: "node_limit",
+    Termination.INTERRUPTED: "interrupted",
+    Termination.STOPPED: "stopped",
+    Termination.SOLVER_FAILED: "solver_failed",
+}
+
 
 class TreeSearch:
     """One call of `solve`, step by step: warm start, bounds, master problem, proof."""
@@ -68,7 +76,8 @@ class TreeSearch:
         self.cache = SubtreeCache(solver, config.cache_memory_limit)
         root = DecisionTree.leaf(int(dataset.class_weights().argmax()), max_depth)
         self.incumbent = Incumbent(self.dataset, self.leaf_price, root)
-        self.bound = dataset.total_weight - self.leaf_price
+        # A single leaf, or at least two of them.
+        self.bound = max(self.incumbent.value, dataset.total_weight - 2 * self.leaf_price)
 
     def run(self) -> Result:
         backends = candidate_backends(self.backend_name)  # fails before any work is done
@@ -213,7 +222,9 @@ class TreeSearch:
             gap=self.options.gap,
             threads=self.options.threads,
             seed=self.options.seed,
+            node_limit=self.options.node_limit,
             branch_priorities=master.branch_priorities if use_priorities else None,
+            native=self.options.native,
         )
 
     def _take(self, solved: MipResult, master: Master, handler: TreeHandler) -> None:
@@ -238,15 +249,15 @@ class TreeSearch:
     def _conclude(self, solved: MipResult) -> Result:
         if self._is_proven:
             return self._result("optimal", solved.nodes, decided_by="branch and cut")
-        status: Status = {
-            Termination.TIME_LIMIT: "time_limit",
-            Termination.NODE_LIMIT: "node_limit",
-            Termination.INTERRUPTED: "interrupted",
-            Termination.SOLVER_FAILED: "solver_failed",
-        }.get(solved.termination, "gap_limit")  # type: ignore[assignment]
-        if status == "gap_limit" and self.options.gap == 0.0 and self._seconds_left is not None:
-            status = "time_limit"  # a solver may stop a moment before its limit
-        return self._result(status, solved.nodes, decided_by=_NOTHING)
+        stopped = _STOPPED_BY.get(solved.termination)
+        if stopped is None and self.options.gap > 0.0:
+            stopped = "gap_limit"
+        if stopped is None:
+            # The solver is done, but trees lie closer together than it can tell: the tables can.
+            stopped = self._search_subtrees()
+            if self._is_proven:
+                return self._result("optimal", solved.nodes, decided_by="branch and cut, then subtree bounds")
+        return self._result(stopped or "gap_limit", solved.nodes, decided_by=_NOTHING)
 
     # ---------------------------------------------------------------- what is known
 

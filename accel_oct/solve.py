@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
-from accel_oct.arguments import checked_depth
+from accel_oct.arguments import checked_depth, checked_solver_options
 from accel_oct.config import Config
 from accel_oct.data import BinaryDataset
 from accel_oct.mip import SolveOptions
@@ -26,6 +27,8 @@ def solve(
     threads: int = 1,
     seed: int = 0,
     gap: float = 0.0,
+    node_limit: int | None = None,
+    solver_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     config: Config | None = None,
 ) -> Result:
@@ -55,6 +58,11 @@ def solve(
     threads, seed : int
     gap : float
         Relative gap at which to stop; 0 asks for a proof.
+    node_limit : int, optional
+        Branch-and-bound nodes of the solver, where it has to run.
+    solver_options : mapping, optional
+        Handed to the solver under its own names, such as ``{"mip_heuristic_effort": 0.2}`` for HiGHS, where it has to
+        run. A limit among them ends the solve with status "stopped".
     progress : callable (HistoryRow), optional
         Called when the objective or the bound changes, from the thread that solves.
     config : Config, optional
@@ -80,7 +88,14 @@ def solve(
         leaf_penalty=leaf_penalty,
         config=config,
         backend=backend,
-        options=SolveOptions(time_limit=time_limit, gap=gap, threads=threads, seed=seed),
+        options=SolveOptions(
+            time_limit=time_limit,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            node_limit=node_limit,
+            native=checked_solver_options(solver_options),
+        ),
         progress=progress,
         began=began,
     ).run()

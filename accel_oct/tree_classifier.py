@@ -21,11 +21,11 @@ from sklearn.utils.validation import (
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset
-from accel_oct.data.labels import as_weights, encode_labels
+from accel_oct.data.labels import as_labels, as_weights, encode_labels
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.table import TableEncoder
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.result import Result
 from accel_oct.tree_arrays import TreeArrays
 
@@ -127,17 +127,20 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it holds the classes"
             )
         table = check_table(self, X, reset=True)
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(table, labels)
+        with as_invalid_input():
+            labels = column_or_1d(as_labels(y), warn=True)
+            check_consistent_length(table, labels)
         self.classes_, codes = encode_labels(labels, len(table))
-        check_classification_targets(labels)
+        with as_invalid_input():
+            check_classification_targets(labels)
         weights = as_weights(sample_weight, len(table))
         self.encoder_ = self._fitted_encoder(X, y, None if sample_weight is None else weights)
         unit = 1.0
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             weights, unit = _balanced(codes, weights)
         elif self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, labels)
+            with as_invalid_input("class_weight"):
+                weights = weights * compute_sample_weight(self.class_weight, labels)
         return TrainingData(self._transformed(X), codes, weights, unit)
 
     def _fitted_encoder(self, X: Any, y: Any, weights: Any) -> Any:

@@ -29,7 +29,7 @@ from accel_oct.bench.instances import data_folder
 from accel_oct.encoding import Table
 from accel_oct.encoding.columns import as_categories, as_numbers, infer_kind
 from accel_oct.estimator_cv import DEFAULT_PENALTIES
-from accel_oct.tablefile import read_csv, split_target
+from accel_oct.tablefile import read_csv, read_training_csv
 
 FOLDS = 5
 
@@ -83,7 +83,7 @@ def encoded_sets(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
     """Name, features for us, features for CART, classes; thresholds (QT-5) where there are two encodings."""
     for path in sorted(folder.glob("*_enc.csv")):
         if not path.name.endswith("_QB_5_enc.csv"):
-            X, y = split_target(read_csv(path), "target")
+            X, y = read_training_csv(path, "target")
             binary = np.column_stack(X.columns)
             yield path.name.removesuffix("_enc.csv").removesuffix("_QT_5"), binary, binary, y
 

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from accel_oct.mip import Cuts, Event, FunctionHandler, MipModel, Needs, Point, Reply, Rows, Validity, backend_class
+from accel_oct.mip import (
+    Cuts,
+    Event,
+    FunctionHandler,
+    MipModel,
+    Needs,
+    Point,
+    Reply,
+    Rows,
+    Validity,
+    backend_availability,
+)
 
 
 def dense_rows(matrix: np.ndarray, upper: np.ndarray) -> Rows:
@@ -66,5 +77,12 @@ def hidden_rows_problems(draw: st.DrawFn, max_columns: int = 8) -> HiddenRowsPro
 
 def requires(name: str) -> pytest.MarkDecorator:
     """Skip, with the backend's own reason, where a backend cannot run."""
-    found = backend_class(name).availability()
+    found = backend_availability(name)
     return pytest.mark.skipif(not found, reason=found.reason or "available")
+
+
+def skip_unless_available(name: str) -> None:
+    """The same for a test in its body, so that nothing is asked of a solver while tests are collected."""
+    found = backend_availability(name)
+    if not found:
+        pytest.skip(found.reason)

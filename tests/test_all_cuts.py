@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mip_support import skip_unless_available
 from oracles.dynamic_programme import optimal_value
 from oracles.enumeration import to_decision_tree
 from oracles.instances import Instance, random_instance
@@ -26,7 +27,7 @@ from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
 from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master
-from accel_oct.mip import ModelArrays, Rows, backend_class
+from accel_oct.mip import ModelArrays, Rows
 from accel_oct.subtree import DepthTwoSolver, Subtree, SubtreeCache
 
 #: Optimal trees that are looked at before a data set is given up as undecided.
@@ -200,8 +201,7 @@ def random_config(rng: np.random.Generator) -> Config:
 
 
 def check_solves(backend: str, seed: int, count: int, max_depth: int = 4) -> None:
-    if not backend_class(backend).availability():
-        pytest.skip(f"{backend} is not installed or not licensed")
+    skip_unless_available(backend)
     rng = np.random.default_rng(seed)
     for instance in tied_instances(seed, count, max_depth):
         config = Config.preset("paper") if rng.random() < 0.2 else random_config(rng)

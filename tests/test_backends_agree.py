@@ -7,30 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mip_support import skip_unless_available
 from random_suite import check, draw
 
 import accel_oct
 from accel_oct.bench.instances import DATA_VARIABLE, encoded_data
 from accel_oct.config import PRESETS, Config
-from accel_oct.mip import LicenceError, UnsupportedError, backend_class, registered_names
+from accel_oct.mip import LicenceError, UnsupportedError, backend_class, backend_names
 
 SIZES = {2: (14, 3), 3: (8, 2)}
 
 
-def _usable() -> list[str]:
-    """Names of all backends that can take the master, variants included."""
-    names = []
-    for name in registered_names():
-        cls = backend_class(name)
-        if cls.capabilities.continuous_columns and cls.availability():
-            names += [f"{name}:{variant}" for variant in cls.variants()] or [name]
-    return names
+#: The backends that can take the master, variants included, whether or not their solvers are here.
+BACKENDS = [name for name in backend_names() if backend_class(name.partition(":")[0]).capabilities.continuous_columns]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("backend", _usable())
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_random_instances(backend: str, preset: str) -> None:
     """Objective, bound and history against the dynamic programme."""
+    skip_unless_available(backend)
     rng = np.random.default_rng(23)
     for _ in range(4):
         check(draw(rng, SIZES), Config.preset(preset), backend)
@@ -69,8 +65,7 @@ REAL = (
 @pytest.mark.parametrize("backend", ["highs", "gurobi", "scip", "pyomo:highs"])
 def test_ten_real_data_sets(backend: str, preset: str) -> None:
     """At depth 3 under a short time limit: no objective above the optimum, no bound below it, proofs agree."""
-    if backend not in _usable():
-        pytest.skip(backend_class(backend.partition(":")[0]).availability().reason or f"{backend} is not available")
+    skip_unless_available(backend)
     folder = _data_folder()
     assert folder is not None
     solved = 0

@@ -13,7 +13,9 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
+from accel_oct.encoding import AllThresholdsEncoder
 from accel_oct.errors import InvalidInputError
+from accel_oct.mip import backend_availability, backend_names
 from accel_oct.tablefile import read_csv
 
 
@@ -100,9 +102,13 @@ def test_path_and_encode(data: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_backends_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """HiGHS is always ready."""
+    """HiGHS is always ready; each solver behind Pyomo has its own line, with the reason if it cannot be used."""
     assert main(["backends"]) == 0
-    assert "highs      ready" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "highs        ready" in printed
+    for name in backend_names():
+        found = backend_availability(name)
+        assert f"{name:12s} {'ready' if found else 'no'}" in printed and found.reason in printed
 
 
 def test_errors_are_one_line_and_code_two(data: Path, model: Path, tmp_path: Path) -> None:
@@ -142,6 +148,86 @@ def test_bad_arguments(
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert any(part in error for part in message.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "DATA", "--target", "class", "--cv", "1"], "n_splits"),
+        (["fit", "DATA", "--target", "class", "--cv", "1000"], "n_splits"),
+        (["fit", "DATA", "--target", "class", "--cv", "2", "--backend", "abacus"], "abacus"),
+        (["fit", "DATA", "--target", "class", "--seed", "-1", "--preset", "baseline"], "random_state"),
+        (["fit", "DATA", "--target", "class", "--threads", "0"], "n_jobs"),
+        (["fit", "DATA", "--target", "class", "--quantiles", "1"], "n_quantiles"),
+        (["fit", "DATA", "--target", "class", "--time-limit", "nan"], "time_limit"),
+        (["fit", "DATA", "--target", "class", "--separator", ",,"], "not a CSV file"),
+        (["fit", "a\0b", "--target", "class"], "NUL"),
+        (["fit", "DATA", "--target", "age"], "missing"),
+        (["fit", "DATA", "--target", "class", "-o", "/nowhere/model.json"], "/nowhere"),
+        (["predict", "/dev/zero", "DATA"], "not a regular file"),
+        (["predict", "a\0b", "DATA"], "NUL"),
+        (["path", "DATA", "--target", "class", "--leaf-penalty", "nan"], "leaf_penalty"),
+        (["bench", "report", "DATA"], "bench run"),
+        (["bench", "report", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_what_a_user_can_get_wrong_is_bad_input(
+    arguments: list[str], message: str, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence and exit code 2, also where another library noticed first."""
+    given = [str(data) if argument == "DATA" else argument for argument in arguments]
+    assert main([*given, "--quiet"] if given[0] == "fit" else given) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert message in error
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, ZeroDivisionError])
+def test_our_own_bugs_are_not_called_bad_input(
+    error: type[Exception], data: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come out as they are."""
+
+    def broken(*arguments: object, **keywords: object) -> None:
+        raise error("a bug of ours")
+
+    monkeypatch.setattr("accel_oct.estimator.solve", broken)
+    monkeypatch.setattr(OptimalTreeClassifier, "predict", broken)
+    for arguments in (["fit", str(data), "--target", "class", "--quiet"], ["predict", str(model), str(data)]):
+        with pytest.raises(error, match="a bug of ours"):
+            main(arguments)
+
+
+def test_a_bug_of_ours_shows_a_traceback_and_code_one() -> None:
+    """As run by a user."""
+    script = (
+        "import sys, accel_oct.cli as cli\n"
+        "def broken(*_): raise ValueError('a bug of ours')\n"
+        "cli.list_backends = broken\n"
+        "sys.exit(cli.main(['backends']))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "a bug of ours" in done.stderr
+
+
+def test_formulas_are_escaped_on_request(tmp_path: Path) -> None:
+    """Text that a spreadsheet would run gets an apostrophe, with the option only; numbers are left alone."""
+    labels = ["=1+1", "+1a", "-1a", "@SUM(A1)", "\ttab", "plain"]
+    X = np.repeat(np.arange(float(len(labels))), 5)[:, None]
+    table, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    table.write_text("x0\n" + "".join(f"{x}\n" for x in np.arange(len(labels))), encoding="utf-8")
+    for y in (np.repeat(labels, 5), np.repeat(np.arange(-3, 3), 5)):
+        fitted = OptimalTreeClassifier(3, 0.0, encoder=AllThresholdsEncoder()).fit(X, y)
+        fitted.to_json(tmp_path / "model.json")
+        expected = fitted.predict(np.arange(float(len(labels)))[:, None]).tolist()
+        for escape in (False, True):
+            command = ["predict", str(tmp_path / "model.json"), str(table), "-o", str(out)]
+            assert main([*command, "--escape-formulas"] if escape else command) == 0
+            written = [row[0] for row in csv.reader(out.open(encoding="utf-8"))][1:]
+            dangerous = escape and y.dtype.kind == "U"
+            assert written == [f"'{v}" if dangerous and v[0] in "=+-@\t" else str(v) for v in expected]
 
 
 def test_a_time_limit_warns_in_one_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

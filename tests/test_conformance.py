@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from mip_support import skip_unless_available
 
-from accel_oct.mip import BackendUnavailableError, backend_class, create_backend, registered_names
-from accel_oct.mip.conformance import Check, checks
-
-
-def _names() -> list[str]:
-    """The registry is what is parametrised over: a new backend cannot be left out of the suite."""
-    return [
-        f"{name}:{variant}" if variant else name
-        for name in registered_names()
-        for variant in backend_class(name).variants() or ("",)
-    ]
+from accel_oct.mip import backend_names, create_backend
+from accel_oct.mip.conformance import Check, brute_force, checks
 
 
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
-@pytest.mark.parametrize("name", _names())
+@pytest.mark.parametrize("name", backend_names())
 def test_conformance(name: str, check: Check) -> None:
-    """The backend has the property, or its solver is not installed here."""
-    found = backend_class(name.partition(":")[0]).availability()
-    if not found:
-        pytest.skip(found.reason)
-    try:
-        create_backend(name)
-    except BackendUnavailableError as error:
-        pytest.skip(str(error))
+    """The backend has the property, or its solver cannot be used here; a new backend cannot be left out."""
+    skip_unless_available(name)
     check.run(lambda: create_backend(name))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("lazy", [False, True], ids=["rows", "lazy rows"])
+@pytest.mark.parametrize("name", backend_names())
+def test_brute_force_at_length(name: str, lazy: bool, seed: int) -> None:
+    """Thousands of random small integer models per backend, as a whole and with rows that come as cuts."""
+    skip_unless_available(name)
+    brute_force.compare(lambda: create_backend(name), 1000, seed, lazy=lazy)
+
+
+def test_brute_force_draws_every_kind_of_model() -> None:
+    """Among the cases: infeasible, no objective, empty rows, equations, wide and negative bounds, hidden rows."""
+    drawn = [brute_force.random_model(np.random.default_rng([0, case]), lazy=True) for case in range(brute_force.CASES)]
+    optima = [each.optimum() for each in drawn]
+    rows = [each.shown for each in drawn] + [each.hidden for each in drawn]
+    assert 5 <= optima.count(None) <= 20
+    assert any(not each.objective.any() for each in drawn) and {each.maximise for each in drawn} == {True, False}
+    assert any(np.any(np.diff(batch.starts) == 0) for batch in rows)
+    assert any(np.any(batch.lower == batch.upper) for batch in rows)
+    assert any(np.any(np.abs(batch.lower) == brute_force.WIDE) for batch in rows)
+    assert any(np.any(each.upper == brute_force.WIDE) for each in drawn)
+    assert any(np.any(each.lower < 0) for each in drawn) and any(each.hidden.n_rows for each in drawn)
+
+
+def test_brute_force_finds_a_wrong_answer() -> None:
+    """A backend that forgets a row, or the direction, does not pass."""
+    from accel_oct_backends.mock import MockBackend
+
+    class Forgetful(MockBackend):
+        def _load(self, arrays):  # type: ignore[no-untyped-def]
+            arrays.objective[:] *= -1
+
+    with pytest.raises(AssertionError, match=r"case \d+ of seed 0: the optimum is"):
+        brute_force.compare(Forgetful, brute_force.CASES)

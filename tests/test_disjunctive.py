@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from mip_support import skip_unless_available
 from oracles.dynamic_programme import optimal_value
-from oracles.enumeration import enumerate_trees
-from oracles.instances import Instance, instances
+from oracles.enumeration import enumerate_decision_lists, enumerate_trees
+from oracles.instances import Instance, chain_instances, instances
 from random_suite import check, draw
 
 import accel_oct
@@ -71,6 +72,29 @@ def test_rows_hold_at_depth_three(seed: int) -> None:
         assert np.all(rows.violation(component.master.lift(tree)) <= 1e-9)
 
 
+def _chains_of_four() -> list[Instance]:
+    """Without columns of noise: two and three classes, all kinds of weights."""
+    return [instance for instance in chain_instances((4,), seed=6) if instance.X.shape[1] == 4]
+
+
+@pytest.mark.parametrize("variant", range(6))
+def test_rows_hold_at_depth_four(variant: int) -> None:
+    """On chains, where bounds on deep subtrees are tight: no decision list violates a row of any path."""
+    instance = _chains_of_four()[variant]
+    component = _component(instance)
+    trees = list(enumerate_decision_lists(instance.dataset, 4))
+    best = max(trees, key=lambda tree: tree.value(instance.dataset, instance.leaf_price))
+    rows = _every_row(component, [best, *trees[-384::37]])
+    for tree in trees:
+        assert np.all(rows.violation(component.master.lift(tree)) <= 1e-9)
+
+
+def test_rows_alone_prove_chains() -> None:
+    """Without the tables, depth four: the decision list is found and proven."""
+    for instance in _chains_of_four():
+        check(instance, ROWS_ONLY, "highs")
+
+
 @settings(max_examples=25, deadline=None)
 @given(instances(max_samples=12, max_features=4, min_depth=1, max_depth=3))
 def test_refined_root_is_the_optimum(instance: Instance) -> None:
@@ -84,9 +108,23 @@ def test_refined_root_is_the_optimum(instance: Instance) -> None:
     assert best == pytest.approx(optimal_value(instance.dataset, instance.max_depth, instance.leaf_price), abs=1e-9)
 
 
+@pytest.mark.parametrize("length", [4, 5])
+def test_refined_root_is_the_optimum_on_chains(length: int) -> None:
+    """The same at depths four and five, where the bounds before refinement count leaves of deeper trees."""
+    for instance in chain_instances((length,), seed=7):
+        component = _component(instance)
+        root = component._row(1, ())
+        optimum = optimal_value(instance.dataset, length, instance.leaf_price)
+        assert max(root.leaf_value, float(root.bounds.max())) >= optimum, instance
+        x = np.zeros(component.master.model.n_columns)
+        component._refine_root(TreePoint(component.master, Point(Event.RELAXATION, x, 0.0, None, np.inf, 0.0)))
+        assert max(root.leaf_value, float(root.bounds.max())) == pytest.approx(optimum, abs=1e-9), instance
+
+
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
 def test_rows_alone_prove_random_instances(backend: str) -> None:
     """Without the tables, through the solver: the oracle's optimum, on sizes that plain cuts would not finish."""
+    skip_unless_available(backend)
     rng = np.random.default_rng(17)
     for _ in range(25):
         check(draw(rng, {2: (40, 6), 3: (40, 6)}), ROWS_ONLY, backend)

@@ -9,17 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from mip_support import skip_unless_available
 
-from accel_oct.mip import BackendUnavailableError, Termination, backend_class, create_backend, registered_names
+from accel_oct.mip import Termination, backend_names
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 #: The mock enumerates at most 20 columns.
-NAMES = [
-    f"{name}:{variant}" if variant else name
-    for name in registered_names()
-    if name != "mock"
-    for variant in backend_class(name).variants() or ("",)
-]
+NAMES = [name for name in backend_names() if name != "mock"]
 
 
 def example(name: str) -> ModuleType:
@@ -34,13 +30,7 @@ def example(name: str) -> ModuleType:
 @pytest.mark.parametrize("name", NAMES)
 def test_tsp_reaches_the_published_optima(name: str, instance: str) -> None:
     """Lazy subtour rows give TSPLIB's optimum, proven, on every backend."""
-    found = backend_class(name.partition(":")[0]).availability()
-    if not found:
-        pytest.skip(found.reason)
-    try:
-        create_backend(name)
-    except BackendUnavailableError as error:
-        pytest.skip(str(error))
+    skip_unless_available(name)
     tsp = example("tsp")
     coordinates, optimum = tsp.INSTANCES[instance]
     result = tsp.solve_tsp(tsp.distances(coordinates), name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ from oracles.instances import Instance, instances
 from random_suite import check, draw
 
 import accel_oct
-from accel_oct.config import Config
+from accel_oct.config import Config, SubtreeBoundConfig
 from accel_oct.errors import InvalidInputError
+from accel_oct.proof import PROOF_TOLERANCE
+from accel_oct.result import HistoryRow
 
 
 @settings(max_examples=60, deadline=None)
@@ -100,6 +104,46 @@ def test_no_time_still_gives_trees_and_valid_bounds(depth: int) -> None:
         assert result.bound >= result.objective
         if depth >= 4:
             assert result.bound >= reachable.best(0.001).objective - 1e-12
+
+
+def _noise(depth: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(depth)
+    return rng.integers(0, 2, (60, 10 if depth == 6 else 8)), rng.integers(0, 2 + depth % 2, 60)
+
+
+@pytest.mark.parametrize("memory_limit", [2**30, 0])
+@pytest.mark.parametrize("depth", [2, 3, 4, 5, 6])
+def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) -> None:
+    """Every reported row speaks of all the data: no accuracy above and no bound below what is proven in the end."""
+    X, y = _noise(depth)
+    rows: list[tuple[float, float]] = []
+    table = accel_oct.frontier(
+        X,
+        y,
+        max_depth=depth,
+        memory_limit=memory_limit,
+        progress=lambda seconds, accuracy, bound: rows.append((accuracy, bound)),
+    )
+    optimum = table.accuracies[-1]
+    assert table.status == "optimal" and (rows or depth < 5)
+    assert all(accuracy <= optimum <= bound for accuracy, bound in rows)
+    assert all(before[0] <= after[0] and before[1] >= after[1] for before, after in pairwise(rows))
+
+
+@pytest.mark.parametrize("tables", [True, False])
+@pytest.mark.parametrize("depth", [2, 3, 4, 5, 6])
+def test_progress_of_a_solve_encloses_its_end(depth: int, tables: bool) -> None:
+    """The same of `solve`, with and without memory for tables; the history has the same rows."""
+    X, y = _noise(depth)
+    rows: list[HistoryRow] = []
+    bounds = SubtreeBoundConfig(enabled=True, memory_limit=2**30 if tables else 0)
+    config = replace(Config.preset("default"), warm_start="leaf", polish_warm_start=False, subtree_bounds=bounds)
+    result = accel_oct.solve(X, y, max_depth=depth, leaf_penalty=0.004, config=config, progress=rows.append)
+    assert result.status == "optimal" and tuple(rows) == result.history and len(rows) > 2
+    noise = PROOF_TOLERANCE  # rows of the search pay the leaf price as it was rounded
+    assert all(row.objective - noise <= result.objective <= row.bound + noise for row in rows)
+    for before, after in pairwise(rows):
+        assert before.objective <= after.objective + noise and before.bound >= after.bound - noise
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from accel_oct_backends import highs
 from accel_oct_backends.highs import _HighsEngine
 from interrupts_support import interrupted_solve
+from mip_support import skip_unless_available
 
 from accel_oct.mip import (
     Cuts,
     Event,
     FunctionHandler,
+    IntegerRequest,
     InvalidCutError,
     MipModel,
     ModelArrays,
@@ -18,6 +21,7 @@ from accel_oct.mip import (
     Point,
     Reply,
     Rows,
+    Run,
     RunStatus,
     SolveOptions,
     SolverError,
@@ -27,7 +31,13 @@ from accel_oct.mip import (
     Validity,
     create_backend,
 )
-from accel_oct.mip.conformance.suite import hard_knapsack, knapsack
+from accel_oct.mip.conformance.suite import (
+    cardinality,
+    cardinality_handler,
+    cardinality_optimum,
+    hard_knapsack,
+    knapsack,
+)
 
 
 def test_native_options_reach_the_solver_or_are_refused() -> None:
@@ -41,9 +51,30 @@ def test_native_options_reach_the_solver_or_are_refused() -> None:
 
 
 def test_what_highs_lacks_is_said() -> None:
-    """Lazy rows come from the cut loop; branch priorities do not come at all."""
+    """Lazy rows and branch priorities come from the cut loop."""
     able = create_backend("highs").capabilities
-    assert able.lazy_rows is Support.EMULATED and able.injection is Support.NATIVE and not able.branch_priorities
+    assert able.lazy_rows is able.branch_priorities is Support.EMULATED and able.injection is Support.NATIVE
+
+
+@pytest.mark.parametrize("native", [{}, {"mip_detect_symmetry": False}])
+def test_options_of_the_branch_and_bound_of_highs_bring_it_back(
+    native: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With lazy rows the loop branches on the LP, unless an option speaks of HiGHS's own branch and bound."""
+    runs: list[bool] = []
+    engine = highs._HighsEngine
+    solve_integer = engine.solve_integer
+
+    def counted(self: highs._HighsEngine, request: IntegerRequest) -> Run:
+        runs.append(True)
+        return solve_integer(self, request)
+
+    monkeypatch.setattr(engine, "solve_integer", counted)
+    model = cardinality()
+    backend = create_backend("highs")
+    backend.load(model)
+    result = backend.solve(SolveOptions(native=native), cardinality_handler(model, 4))
+    assert result.objective == pytest.approx(cardinality_optimum(model, 4)) and bool(runs) is bool(native)
 
 
 def test_ctrl_c_returns_incumbent_and_bound() -> None:
@@ -91,7 +122,7 @@ def test_unbounded_and_infeasible_are_told_apart(most: float, status: RunStatus)
 
 @pytest.mark.parametrize("events", [(Event.CANDIDATE,), (Event.CANDIDATE, Event.RELAXATION)])
 def test_an_invalid_cut_is_found(events: tuple[Event, ...]) -> None:
-    """A cut that removes the start is noticed: by name with check_cuts, by the bound without."""
+    """A cut that removes the start is noticed and named, whether or not every small violation is looked for."""
     cut = Cuts(Rows.single([0, 1, 2, 3], 1.0, upper=1.0), Validity.REQUIRED, "wrong")
     start = [0.0, 1.0, 1.0, 0.0]
 
@@ -101,9 +132,40 @@ def test_an_invalid_cut_is_found(events: tuple[Event, ...]) -> None:
     backend = create_backend("highs")
     backend.load(knapsack())
     backend.set_start(start)
-    for check_cuts, message in ((True, "row 0 of the REQUIRED cuts 'wrong'"), (False, "proved the bound 13")):
-        with pytest.raises(InvalidCutError, match=message):
+    for check_cuts in (True, False):
+        with pytest.raises(InvalidCutError, match="row 0 of the REQUIRED cuts 'wrong'"):
             backend.solve(
                 SolveOptions(check_cuts=check_cuts),
                 FunctionHandler(separate, Needs(events, [Validity.REQUIRED])),
             )
+
+
+@pytest.mark.parametrize("backend_name", ["highs", "pyomo:highs"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_bound_that_binds_nothing_does_not_change_the_optimum(backend_name: str, lazy: bool) -> None:
+    """With a tight feasibility tolerance and a row side of -1e9, HiGHS called -14 the maximum where -12 is feasible."""
+    skip_unless_available(backend_name)
+    model = MipModel(maximise=True)
+    lower, upper = [1.0, 1.0, -2.0, -3.0, 1.0, -3.0], [4.0, 3.0, 2.0, 0.0, 4.0, -1.0]
+    model.add_block("x", 6, integer=True, lower=lower, upper=upper, objective=[2.0, -4.0, 3.0, 3.0, 0.0, 2.0])
+    rows = Rows.concatenate(
+        [
+            Rows.single([0, 1, 3], [2.0, -1.0, 4.0], lower=-1e9, upper=-6.0),
+            Rows.single([1, 2], [4.0, -4.0], upper=16.0),
+            Rows.single([2, 4, 5], [4.0, 1.0, -2.0], upper=3.0),
+            Rows.single([0, 2, 3, 4, 5], [3.0, -4.0, 3.0, 3.0, -4.0], lower=15.0, upper=18.0),
+        ]
+    )
+    handler = None
+    if lazy:
+        cut = Cuts(rows, Validity.REQUIRED)
+        handler = FunctionHandler(
+            lambda point: Reply(cuts=(cut,)) if rows.violation(point.x).any() else None,
+            Needs([Event.CANDIDATE], [Validity.REQUIRED]),
+        )
+    else:
+        model.add_rows(rows)
+    backend = create_backend(backend_name)
+    backend.load(model)
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL and result.objective == result.bound == -12.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from oracles import dynamic_programme, enumeration
-from oracles.instances import Instance, instances, random_instance
+from oracles.instances import Instance, chain_instances, instances, random_instance
 
 from accel_oct.data import BinaryDataset
 
@@ -100,3 +100,17 @@ def test_merging_changes_no_optimum(seed: int) -> None:
             assert dynamic_programme.optimal_value(merged, depth, price) == dynamic_programme.optimal_value(
                 dataset, depth, price
             )
+
+
+@pytest.mark.parametrize("length", [3, 4, 5, 6])
+def test_chains_are_tight(length: int) -> None:
+    """The optimum pays for ``length + 1`` leaves and nothing else; a level less costs at most one leaf price more."""
+    for instance in chain_instances((length,)):
+        dataset, price = instance.dataset, instance.leaf_price
+        paid = dataset.total_weight - dynamic_programme.optimal_value(dataset, length, price)
+        paid_below = dataset.total_weight - dynamic_programme.optimal_value(dataset, length - 1, price)
+        assert paid == pytest.approx((length + 1) * price), instance
+        assert paid < paid_below <= (length + 2) * price * (1 + 1e-9), instance
+        if length <= 4 and dataset.n_features == length:
+            lists = enumeration.enumerate_decision_lists(dataset, length)
+            assert max(tree.value(dataset, price) for tree in lists) == pytest.approx(dataset.total_weight - paid)

@@ -32,6 +32,18 @@ def test_a_noisy_bound_never_drops_below_a_value(
         assert rounding.valid(value + error * rounding.noise) >= value - 1e-12 * total
 
 
+@pytest.mark.parametrize("total", [1.3, 250.0, 1e4, 1e8])
+@pytest.mark.parametrize("integral", [True, False])
+def test_the_noise_grows_with_the_total(total: float, integral: bool) -> None:
+    """A solver's bound a share of 1e-9 of the total below a value, lattice or not, is raised to that value again."""
+    price = 0.3 if integral else 0.01 * total
+    rounding = BoundRounding(total, price, 4, integral, scale=1.0 if integral else 10 / total)
+    value = np.floor(0.8 * total) - 2 * price if integral else 0.8 * total
+    assert rounding.valid((value - 0.99e-9 * total) * rounding.scale) >= value
+    if not integral:
+        assert rounding.valid((value - 0.99 * rounding.noise) * rounding.scale) >= value
+
+
 @given(st.integers(2, 500), prices, st.integers(1, 16), st.floats(-50, 600))
 def test_rounding_never_loosens(total: int, price: float, max_leaves: int, bound: float) -> None:
     """The rounded bound is at most the solver's plus its noise, and never above the trivial one."""

@@ -13,7 +13,9 @@ from accel_oct.mip import (
     MipError,
     ModelError,
     UnknownBackendError,
+    backend_availability,
     backend_class,
+    backend_names,
     create_backend,
     list_backends,
     registered_names,
@@ -74,6 +76,44 @@ def test_a_backend_that_cannot_be_imported_does_not_hide_the_others(monkeypatch:
         create_backend("broken")
     info = {info.name: info for info in list_backends()}
     assert not info["broken"].installed and "no_such_module" in info["broken"].reason and info["mock"].licensed
+
+
+def test_availability_of_a_named_backend() -> None:
+    """Every listed name can be asked for, variants included, and creation agrees with the answer."""
+    assert backend_availability("highs") and backend_availability("highs").reason == ""
+    assert {info.name for info in list_backends()} == set(backend_names())
+    for name in backend_names():
+        found = backend_availability(name)
+        if found:
+            assert create_backend(name).name == name.partition(":")[0]
+        else:
+            assert found.reason
+            with pytest.raises(BackendUnavailableError) as caught:
+                create_backend(name)
+                raise BackendUnavailableError(found.reason)  # a licence may be asked for only when a model is solved
+            assert str(caught.value) == found.reason
+
+
+def test_availability_of_what_is_no_backend() -> None:
+    """A name that nothing is registered under is an error, not an unavailable backend."""
+    with pytest.raises(UnknownBackendError, match="gorubi"):
+        backend_availability("gorubi")
+    with pytest.raises(UnknownBackendError, match="must be a name, got int"):
+        backend_availability(3)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="'highs' has no variants, got highs:fast"):
+        backend_availability("highs:fast")
+
+
+def test_a_variant_whose_solver_is_missing_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyomo alone is not enough: each solver behind it is looked for, and its absence has a reason."""
+    solvers = pytest.importorskip("accel_oct_backends.pyomo_solvers")
+    pytest.importorskip("pyomo", reason="the extra accel-oct[pyomo] is not installed")
+    monkeypatch.setattr(solvers, "_availability", lambda *_: False)
+    found = backend_availability("pyomo:glpk")
+    assert not found and not found.installed and "glpk-utils" in found.reason
+    info = {info.name: info for info in list_backends()}
+    assert not info["pyomo:glpk"].installed and info["pyomo:glpk"].reason == found.reason
+    assert info["highs"].installed and "pyomo" not in info
 
 
 def test_errors_share_a_base() -> None:

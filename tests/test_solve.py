@@ -7,27 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mip_support import skip_unless_available
 from random_suite import QUICK_SIZES, VARIANTS, check, draw
 
 import accel_oct
 from accel_oct.config import Config, EquivalentPointConfig
 from accel_oct.errors import InvalidInputError
-from accel_oct.mip import UnknownBackendError, backend_class
+from accel_oct.mip import SolverError, UnknownBackendError
 
 BACKENDS = sorted(QUICK_SIZES)
-
-
-def _require(backend: str) -> None:
-    found = backend_class(backend).availability()
-    if not found:
-        pytest.skip(found.reason)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_equal_to_the_oracle(backend: str, variant: str) -> None:
     """On small random data, rich in ties: objective and bound are those of an independent dynamic programme."""
-    _require(backend)
+    skip_unless_available(backend)
     rng = np.random.default_rng(sum(map(ord, backend + variant)))
     for _ in range(25 if backend == "gurobi" else 10):
         check(draw(rng, QUICK_SIZES[backend]), VARIANTS[variant], backend)
@@ -38,7 +33,7 @@ def test_equal_to_the_oracle(backend: str, variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_equal_to_the_oracle_at_length(variant: str, seed: int) -> None:
     """The same on thousands of instances, up to 40 samples and 6 features at depth 1 to 3."""
-    _require("gurobi")
+    skip_unless_available("gurobi")
     rng = np.random.default_rng([seed, len(variant)])
     for _ in range(20):
         check(draw(rng, {2: (40, 6), 3: (40, 4)}), VARIANTS[variant], "gurobi")
@@ -181,3 +176,81 @@ class TestConfig:
         path.write_text("= 3")
         with pytest.raises(InvalidInputError, match=r"broken\.toml"):
             Config.from_toml(path)
+
+
+#: Bad for the warm start: CART's first split leaves it one leaf short, so a solver has something to do.
+HARD = np.array([[i >> bit & 1 for bit in range(5)] for i in range(32)])
+PARITY = HARD[:, :3].sum(axis=1) % 2
+
+
+@pytest.mark.parametrize(
+    ("backend", "options"),
+    [
+        ("highs", {"mip_max_improving_sols": 1, "mip_heuristic_effort": 0.0}),
+        ("gurobi", {"SolutionLimit": 1}),
+        ("scip", {"limits/solutions": 1}),
+    ],
+)
+def test_options_reach_the_solver(backend: str, options: dict[str, Any]) -> None:
+    """A limit of the solver's own ends the solve, named as such, with a valid bound; a wrong name is refused."""
+    skip_unless_available(backend)
+    config = replace(Config(), warm_start="leaf", polish_warm_start=False)
+    arguments: dict[str, Any] = dict(max_depth=3, leaf_penalty=0.001, backend=backend, config=config)
+    stopped = accel_oct.solve(HARD, PARITY, solver_options=options, **arguments)
+    assert stopped.status == "stopped" and stopped.bound >= 1 - 0.008
+    with pytest.raises(SolverError, match="no_such_option"):
+        accel_oct.solve(HARD, PARITY, solver_options={"no_such_option": 1}, **arguments)
+
+
+@pytest.mark.parametrize("backend", ["highs", "gurobi", "scip"])
+def test_the_node_limit_ends_the_solve(backend: str) -> None:
+    """With no node to spend the status says so, and the bound is valid."""
+    skip_unless_available(backend)
+    config = replace(Config(), warm_start="leaf", polish_warm_start=False)
+    result = accel_oct.solve(
+        HARD, PARITY, max_depth=3, leaf_penalty=0.001, backend=backend, config=config, node_limit=0
+    )
+    assert result.status == "node_limit" and result.bound >= 1 - 0.008
+
+
+@pytest.mark.parametrize("options", [3, ["presolve"], {1: 2}])
+def test_solver_options_of_a_wrong_type(options: Any) -> None:
+    """Named, before any work."""
+    with pytest.raises(InvalidInputError, match="solver_options"):
+        accel_oct.solve(XOR, [0, 1, 1, 0], max_depth=2, leaf_penalty=0.1, solver_options=options)
+
+
+TABLES_OFF = replace(
+    Config.preset("default"), subtree_bounds=replace(Config.preset("default").subtree_bounds, tables=False)
+)
+
+
+@pytest.mark.parametrize("config", [Config.preset("baseline"), Config.preset("paper"), TABLES_OFF])
+@pytest.mark.parametrize("backend", ["highs", "gurobi", "scip"])
+def test_a_solve_that_nothing_stopped_ends_with_a_proof(backend: str, config: Config) -> None:
+    """Where values of trees lie closer together than a solver can tell, too: near ties, huge penalties and weights."""
+    skip_unless_available(backend)
+    rng = np.random.default_rng(7)
+    for penalty, scale in ((1 / 54, 1), (1e6, 1), (0.02, 7_919), (0.02, 700_001)):
+        for shift in (1e-7, -1e-8):
+            X, y = rng.integers(0, 2, (18, 3)), rng.integers(0, 3, 18)
+            weights = rng.integers(1, 2 * scale, 18) if scale > 1 else None
+            arguments: dict[str, Any] = dict(max_depth=2, leaf_penalty=penalty * (1 + shift), sample_weight=weights)
+            result = accel_oct.solve(X, y, backend=backend, config=config, **arguments)
+            assert result.status == "optimal" and result.gap == 0.0
+            assert result.objective == pytest.approx(accel_oct.solve(X, y, **arguments).objective, abs=1e-12)
+
+
+def test_branch_variables_that_are_almost_zero_add_no_score() -> None:
+    """At Gurobi's default integrality tolerance this ended in an InvalidCutError."""
+    skip_unless_available("gurobi")
+    result = accel_oct.solve(
+        [[1, 0, 0]] * 4,
+        [0, 1, 2, 3],
+        sample_weight=[9, 5, 6, 3],
+        max_depth=1,
+        leaf_penalty=0.5,
+        backend="gurobi",
+        preset="baseline",
+    )
+    assert result.status == "optimal" and result.objective == pytest.approx(9 / 23 - 0.5)

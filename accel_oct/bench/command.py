@@ -13,7 +13,7 @@ from accel_oct.bench import suites
 from accel_oct.bench.instances import PAPER_PENALTIES
 from accel_oct.bench.report import machine, report
 from accel_oct.bench.runs import Record, warm_up
-from accel_oct.errors import AccelOctError
+from accel_oct.errors import AccelOctError, InvalidInputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return execute(options)
-    except AccelOctError as error:
+    except (AccelOctError, OSError) as error:
         print(f"accel-oct bench: {error}", file=sys.stderr)
         return 2
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Carry out a parsed command."""
     if options.bench_command == "report":
-        print(report([json.loads(line) for file in options.files for line in file.read_text().splitlines()]))
+        print(report([record for file in options.files for record in _records(file)]))
         return 0
     if options.bench_command == "grow":
         print(json.dumps(suites.grow(*options.numbers)))
@@ -65,8 +65,19 @@ def execute(options: argparse.Namespace) -> int:
             lines.write(json.dumps(record) + "\n")
             lines.flush()
             _progress(count, record, time.perf_counter() - began)
-    print(report([json.loads(line) for line in options.out.read_text(encoding="utf-8").splitlines()]))
+    print(report(_records(options.out)))
     return 0
+
+
+def _records(file: Path) -> list[Record]:
+    """The lines of a run that `bench run` wrote."""
+    try:
+        records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise InvalidInputError(f"{file} holds no lines of `bench run`: {error}") from None
+    if not all(isinstance(record, dict) and "method" in record for record in records):
+        raise InvalidInputError(f"{file} holds no lines of `bench run`")
+    return records
 
 
 def _progress(count: int, record: Record, seconds: float) -> None:

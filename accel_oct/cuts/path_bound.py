@@ -1,7 +1,8 @@
 """Path-bound cutting planes (section 5.4 and Algorithm 2 of the paper).
 
-A path P fixes the features from the root down to a node; S is the set of samples that follow it, and D2S knows the best
-subtree of depth at most two for them. While the tree takes P and has no leaf more than two levels below its end,
+A path P fixes the features from the root down to a node with two levels of room below it; S is the set of samples that
+follow it, and D2S knows the best subtree of depth at most two for them. While the tree takes P and has no leaf more
+than two levels below its end,
 
     relax^P = sum of (p[n] + b[n, f]) over the path's nodes n and the features f not taken there
             + sum of p[n] over the nodes n more than two levels below its end

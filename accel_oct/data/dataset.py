@@ -60,6 +60,10 @@ class BinaryDataset:
     rounded. Such a tree is worse than a single leaf by far more than the rounding, so no comparison that
     decides an optimum is affected.
 
+    *Extreme weights.* `as_weights` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two first:
+    at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the grid
+    counts as zero, which is within the tolerance below.
+
     *What it costs.* Integer weights stay as they are while their total is below 2**51: the step is then
     at most 1. Real weights move by at most s/2 each, so the normalised score of any tree moves by at most
     ``n_samples * s / (2 W) <= n_samples * 2**-46`` (1.5e-10 for ten thousand samples), and the
@@ -236,13 +240,7 @@ def weighted_bincount(cells: IntArray, weights: FloatArray, n_cells: int) -> Flo
 
 
 def _on_grid(weights: FloatArray) -> tuple[FloatArray, int]:
-    # fsum: the plain sum may overflow on the way, or be an ulp off at a power of two.
-    try:
-        total = math.fsum(weights)
-    except OverflowError:
-        total = math.inf
-    if not math.isfinite(total):
-        raise InvalidInputError("sample_weight adds up to more than a float can hold")
+    total = math.fsum(weights)  # the plain sum may be an ulp off at a power of two
     # total <= 2**exponent with room to spare of less than a factor of two
     mantissa, exponent = math.frexp(total)
     grid_bits = _TOTAL_WEIGHT_BITS - (exponent - 1 if mantissa == 0.5 else exponent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["as_names", "as_weights", "encode_labels"]
+__all__ = ["as_labels", "as_names", "as_weights", "encode_labels"]
+
+_USUAL_EXPONENT = 500
 
 
 def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -38,8 +41,20 @@ def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int6
     return classes, codes.reshape(-1).astype(np.int64)
 
 
+def as_labels(y: Any) -> Any:
+    """A list of numbers as an array that keeps each of them as it is, or an error; anything else unchanged."""
+    if isinstance(y, list | tuple) and y and {type(label) for label in y} <= {int, float}:
+        return _plain_labels(_object_array(y))
+    return y
+
+
 def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
-    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None."""
+    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None.
+
+    Only their proportions matter. Where the largest is beyond ``2**500`` or below ``2**-500`` all are multiplied by one
+    power of two, so that no product of a weight underflows or overflows later; below the normal numbers a leaf price
+    or a mean would otherwise be lost.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
     raw = _one_dimensional(sample_weight, "sample_weight", n_samples)
@@ -57,7 +72,12 @@ def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
         raise InvalidInputError(f"sample_weight must be finite and not negative, but row {row} has {weights[row]}")
     if not weights.any():
         raise InvalidInputError("sample_weight is zero for every sample")
-    return weights
+    try:
+        math.fsum(weights)  # the plain sum may overflow on the way
+    except OverflowError:
+        raise InvalidInputError("sample_weight adds up to more than a float can hold") from None
+    exponent = math.frexp(float(weights.max()))[1]
+    return weights if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weights, -exponent)
 
 
 def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str) -> tuple[str, ...]:
@@ -80,8 +100,7 @@ def _one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]
         raise InvalidInputError(f"{argument} must be a sequence, got the string {values!r}")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
-    elif isinstance(values, list | tuple) and len({type(value) for value in values}) > 1:
-        # NumPy would turn [1, "a"] into strings without a word; decide on the objects instead.
+    elif isinstance(values, list | tuple) and _is_at_risk({type(value) for value in values}):
         values = _object_array(values)
     try:
         array = np.asarray(values)
@@ -92,6 +111,11 @@ def _one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]
     if len(array) != n_samples:
         raise InvalidInputError(f"{argument} has {len(array)} entries, but X has {n_samples} rows")
     return array
+
+
+def _is_at_risk(types: set[type]) -> bool:
+    """Whether NumPy might change values without a word: [1, "a"] to strings, [2**63, -1] to floats."""
+    return len(types) > 1 or types == {int}
 
 
 def _object_array(values: Sequence[Any]) -> NDArray[Any]:
@@ -107,9 +131,15 @@ def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
             raise InvalidInputError(f"y has a missing value in row {row}")
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
-        return np.array(values, dtype=np.str_)
+        array: NDArray[Any] = np.array(values, dtype=np.str_)
+        if array.tolist() != values:
+            raise InvalidInputError("y has a label that ends in a NUL character, which NumPy would cut off")
+        return array
     if all(issubclass(kind, bool | int | float | np.number | np.bool_) for kind in kinds):
-        return np.array(values)
+        array = np.array(values)
+        if array.dtype.kind == "f" and any(isinstance(v, int | np.integer) and float(v) != v for v in values):
+            raise InvalidInputError("y mixes labels with whole numbers that are too large to be told apart as floats")
+        return array
     return labels
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from accel_oct.data.labels import as_weights
 from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers
 from accel_oct.encoding.conditions import Condition
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
 __all__ = ["BinaryEncoder", "Column", "check_table", "check_whole"]
 
@@ -66,7 +66,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         """Raise for a parameter that cannot be used."""
         if self.missing not in ("error", "category"):
-            raise InvalidInputError(f"missing must be 'error' or 'category', got {self.missing!r}")
+            raise InvalidInputError(f"missing must be 'error' or 'category', got {shown(self.missing)}")
 
     # ---------------------------------------------------------------- scikit-learn's interface
 
@@ -158,9 +158,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return [str(v) for v in known] if known is not None else [f"x{j}" for j in range(self.n_features_in_)]
         names = [str(v) for v in input_features]
         if known is not None and names != [str(v) for v in known]:
-            raise ValueError("input_features is not equal to feature_names_in_")
+            raise InvalidInputError("input_features is not equal to feature_names_in_")
         if len(names) != self.n_features_in_:
-            raise ValueError(f"input_features should have length equal to number of features ({self.n_features_in_})")
+            raise InvalidInputError(
+                f"input_features should have length equal to number of features ({self.n_features_in_})"
+            )
         return names
 
 
@@ -171,7 +173,8 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         _check_own_table(estimator, X, reset)
     else:
         shaped = X if hasattr(X, "shape") else np.empty(table.shape)
-        validate_data(estimator, shaped, reset=reset, skip_check_array=True)
+        with as_invalid_input():
+            validate_data(estimator, shaped, reset=reset, skip_check_array=True)
     return table
 
 
@@ -194,4 +197,4 @@ def _check_own_table(estimator: Any, table: Table, reset: bool) -> None:
 def check_whole(value: Any, name: str, least: int) -> None:
     """Raise unless `value` is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number >= {least}, got {value!r}")
+        raise InvalidInputError(f"{name} must be a whole number >= {least}, got {shown(value)}")

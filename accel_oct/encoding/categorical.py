@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
 from accel_oct.encoding.columns import Kind, Table
 from accel_oct.encoding.conditions import Condition
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["OneHotCategoryEncoder", "check_categories"]
 
@@ -47,7 +47,7 @@ class OneHotCategoryEncoder(BinaryEncoder):
         if self.max_categories is not None:
             check_whole(self.max_categories, "max_categories", 1)
         if self.unknown not in ("ignore", "warn", "error"):
-            raise InvalidInputError(f"unknown must be 'ignore', 'warn' or 'error', got {self.unknown!r}")
+            raise InvalidInputError(f"unknown must be 'ignore', 'warn' or 'error', got {shown(self.unknown)}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -87,8 +87,8 @@ def check_categories(
     for index, known in categories.items():
         new = sorted(set(columns[index].tolist()) - {None} - set(known), key=_order)
         if new:
-            shown = ", ".join(repr(value) for value in new[:3])
-            message = f"X has categories in column {table.name(index)!r} that were not there when fitting: {shown}"
+            listed = ", ".join(repr(value) for value in new[:3])
+            message = f"X has categories in column {table.name(index)!r} that were not there when fitting: {listed}"
             if unknown == "error":
                 raise InvalidInputError(message)
             warnings.warn(message + "; they are taken as none of the known ones", UserWarning, stacklevel=4)

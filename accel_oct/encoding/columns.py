@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, InvalidTypeError
 
 __all__ = ["Kind", "Table", "as_categories", "as_numbers", "format_number", "infer_kind", "is_missing"]
 
@@ -165,7 +165,7 @@ def as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 
     Raises
     ------
-    InvalidInputError, TypeError
+    InvalidInputError
         Naming the column, when a value is not a finite number.
     """
     if values.dtype.kind == "O":
@@ -189,7 +189,9 @@ def _numbers_from_objects(values: NDArray[Any], name: str) -> NDArray[np.float64
         try:
             result[row] = float(value)
         except TypeError as error:
-            raise TypeError(f"X must hold numbers in column {name!r}, row {row}: {error}") from None
+            raise InvalidTypeError(f"X must hold numbers in column {name!r}, row {row}: {error}") from None
+        except (ValueError, OverflowError) as error:
+            raise InvalidInputError(f"X must hold numbers in column {name!r}, row {row}: {error}") from None
     return result
 
 
@@ -200,9 +202,13 @@ def as_categories(values: NDArray[Any], name: str) -> NDArray[Any]:
         if is_missing(value):
             continue
         if isinstance(value, numbers.Real) and not isinstance(value, bool):
-            if math.isinf(value):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if math.isinf(number):
                 raise InvalidInputError(f"X has an infinite value (inf) in column {name!r}, row {row}")
-            result[row] = format_number(float(value))
+            result[row] = format_number(number)
         else:
             result[row] = str(value)
     return result

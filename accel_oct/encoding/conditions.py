@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.columns import format_number
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["Condition", "format_value"]
 
@@ -41,7 +41,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         if self.test not in _TESTS:
-            raise InvalidInputError(f"test must be one of {', '.join(_TESTS)}, got {self.test!r}")
+            raise InvalidInputError(f"test must be one of {', '.join(_TESTS)}, got {shown(self.test)}")
         for limit in (self.low, self.high):
             if limit is not None and not math.isfinite(limit):
                 raise InvalidInputError(f"the limits of a condition must be finite, got {limit!r}")
@@ -104,16 +104,16 @@ class Condition:
         """Inverse of `to_dict`, checking every entry."""
         unknown = set(data) - {"column", "test", "low", "high", "value"}
         if unknown:
-            raise InvalidInputError(f"a condition has no entry {sorted(unknown)[0]!r}")
+            raise InvalidInputError(f"a condition has no entry {shown(sorted(unknown)[0])}")
         column, value = data.get("column"), data.get("value")
         if isinstance(column, bool) or not isinstance(column, int) or column < 0:
-            raise InvalidInputError(f"the column of a condition must be a whole number >= 0, got {column!r}")
+            raise InvalidInputError(f"the column of a condition must be a whole number >= 0, got {shown(column)}")
         for key in ("low", "high"):
             limit = data.get(key)
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
-                raise InvalidInputError(f"{key!r} of a condition must be a number, got {limit!r}")
+                raise InvalidInputError(f"{key!r} of a condition must be a number, got {shown(limit)}")
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
-            raise InvalidInputError(f"'value' of a condition must be a string or a number, got {value!r}")
+            raise InvalidInputError(f"'value' of a condition must be a string or a number, got {shown(value)}")
         low, high = (None if data.get(k) is None else float(data[k]) for k in ("low", "high"))
         if value is not None and not isinstance(value, str):
             value = float(value)

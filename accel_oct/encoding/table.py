@@ -15,7 +15,7 @@ from accel_oct.encoding.columns import Kind, Table, infer_kind
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.cuts import Distinct
 from accel_oct.encoding.quantile import QuantileThresholdEncoder
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["DEFAULT_QUANTILES", "TableEncoder"]
 
@@ -56,7 +56,7 @@ class TableEncoder(BinaryEncoder):
         for name, allowed in (("numeric", BinaryEncoder), ("categorical", OneHotCategoryEncoder)):
             encoder = getattr(self, name)
             if encoder is not None and not isinstance(encoder, allowed):
-                raise InvalidInputError(f"{name} must be a {allowed.__name__} or None, got {encoder!r}")
+                raise InvalidInputError(f"{name} must be a {allowed.__name__} or None, got {shown(encoder)}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.cuts import Distinct
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, as_invalid_input
 
 __all__ = ["AllThresholdsEncoder", "TreeGuidedThresholdEncoder"]
 
@@ -95,9 +95,10 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
                 "TreeGuidedThresholdEncoder requires y to be passed, but the target y is None: it looks for "
                 "thresholds that predict y"
             )
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(weights, y)
-        check_classification_targets(y)
+        with as_invalid_input():
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(weights, y)
+            check_classification_targets(y)
         if not columns:
             return
         distinct = [Distinct.of(column.values, weights) for column in columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from typing import Any
@@ -15,63 +16,102 @@ __all__ = ["to_python", "to_sql"]
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-def to_python(model: Any, *, function_name: str = "predict") -> str:
-    """A Python function of one row (a mapping from column name to value) that needs no package at all.
+# What the generated function asks of a value, as `is_missing`, `as_numbers` and `as_categories` of the encoders do.
+_HELPERS = {
+    "is_missing": """\
+def {name}(value):
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
+""",
+    "number": """\
+def {name}(value):
+    if {is_missing}(value):
+        return float("nan")
+    if isinstance(value, (str, bytes)):
+        raise TypeError("a number is needed, not " + repr(value))
+    value = float(value)
+    if abs(value) == float("inf"):
+        raise ValueError("infinite values cannot be classified")
+    return value
+""",
+    "text": """\
+def {name}(value):
+    if {is_missing}(value):
+        return None
+    if isinstance(value, bool) or not isinstance(value, {real}):
+        return str(value)
+    value = float(value)
+    if abs(value) == float("inf"):
+        raise ValueError("infinite values cannot be classified")
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+""",
+}
 
-    A value that is None, NaN or absent counts as missing.
+
+def to_python(model: Any, *, function_name: str = "predict") -> str:
+    """A Python function of one row (a mapping from column name to value) that needs nothing but Python.
+
+    It answers as `predict` does, whatever mixture of numbers, text and booleans a column holds. A value that is None,
+    NaN or absent counts as missing.
 
     Parameters
     ----------
     model : fitted OptimalTreeClassifier
     function_name : str
+        The few helpers beside it have names that begin with an underscore and this.
     """
-    if not _IDENTIFIER.match(function_name) or keyword.iskeyword(function_name):
-        raise InvalidInputError(f"function_name must be a Python name, got {function_name!r}")
+    if not _IDENTIFIER.match(function_name) or keyword.iskeyword(function_name) or hasattr(builtins, function_name):
+        raise InvalidInputError(f"function_name must be a Python name that is not taken, got {function_name!r}")
     tree = _own_view(model, "to_python")
-    lines = [f"def {function_name}(row):"]
-    _python_node(tree, tree.nodes[0], "    ", lines)
-    return "\n".join([*lines, ""])
+    names = {helper: f"_{function_name}_{helper}" for helper in _HELPERS}
+    body: list[str] = []
+    _python_node(tree, tree.nodes[0], "    ", names, body)
+    called = [helper for helper, name in names.items() if any(f"{name}(" in line for line in body)]
+    if called:
+        called = ["is_missing", *(helper for helper in called if helper != "is_missing")]
+    names["real"] = f"_{function_name}_Real"
+    imports = [f"from numbers import Real as {names['real']}\n\n"] if "text" in called else []
+    helpers = [_HELPERS[helper].format(name=names[helper], **names) + "\n" for helper in called]
+    return "\n".join([*imports, *helpers, f"def {function_name}(row):", *body, ""])
 
 
-def _python_node(tree: TreeView, node: NodeView, indent: str, lines: list[str]) -> None:
+def _python_node(tree: TreeView, node: NodeView, indent: str, names: dict[str, str], lines: list[str]) -> None:
     if node.is_leaf:
         lines.append(f"{indent}return {tree.classes[node.label]!r}")
         return
     assert node.condition is not None
     column = node.condition.column
-    key = repr(tree.column_names[column])
-    lines.append(f"{indent}value = row.get({key})")
-    lines.append(f"{indent}if {_python_test(node.condition)}:")
-    _python_node(tree, tree.nodes[node.right], indent + "    ", lines)
+    value = f"row.get({tree.column_names[column]!r})"
+    lines.append(f"{indent}if {_python_test(node.condition, value, tree.kinds[column], names)}:")
+    _python_node(tree, tree.nodes[node.right], indent + "    ", names, lines)
     lines.append(f"{indent}else:")
-    _python_node(tree, tree.nodes[node.left], indent + "    ", lines)
+    _python_node(tree, tree.nodes[node.left], indent + "    ", names, lines)
 
 
-def _python_test(condition: Condition) -> str:
+def _python_test(condition: Condition, value: str, kind: str, names: dict[str, str]) -> str:
     if condition.test == "is_missing":
-        return "value is None or value != value"
+        return f"{names['is_missing']}({value})"
+    if kind == "categorical":
+        return f"{names['text']}({value}) == {condition.value!r}"
+    number = f"{names['number']}({value})"
     if condition.test == "is_true":
-        return "value == 1"
+        return f"{number} == 1.0"
     if condition.test == "equals":
-        return f"value in {_spellings(condition.value)!r}"
+        return f"{number} == {condition.value!r}"
     low = "" if condition.low is None else f"{condition.low!r} <= "
     high = "" if condition.high is None else f" < {condition.high!r}"
-    return f"value is not None and {low}value{high}"
-
-
-def _spellings(value: str | float | None) -> tuple[str | float, ...]:
-    """A category as text, and as a number where it is one; a number only as such."""
-    assert value is not None
-    if not isinstance(value, str):
-        return (value,)
-    try:
-        return (value, float(value))
-    except ValueError:
-        return (value,)
+    return f"{low}{number}{high}"
 
 
 def to_sql(model: Any, *, column: str | None = None) -> str:
     """A standard SQL CASE expression; NULL counts as missing.
+
+    It answers as `predict` does where numeric columns hold numbers, boolean ones booleans, and all others text: the
+    text that `predict` compares, so that the number 3 is ``'3'`` and a boolean ``'True'`` or ``'False'``.
 
     Parameters
     ----------
@@ -133,4 +173,6 @@ def _own_view(model: Any, what: str) -> TreeView:
         raise InvalidInputError(
             f"{what} cannot write the conditions of a {type(model.encoder_).__name__}; use an encoder of accel_oct"
         )
+    if not all(isinstance(label, str | bool | int | float) for label in tree.classes):
+        raise InvalidInputError(f"{what} can write classes that are text, numbers or booleans only")
     return tree

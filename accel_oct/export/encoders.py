@@ -13,7 +13,7 @@ from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
 from accel_oct.encoding.table import TableEncoder
 from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.reading import Reader
 
 __all__ = ["encoder_from_dict", "encoder_to_dict"]
@@ -57,15 +57,15 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
     """Inverse of `encoder_to_dict`."""
     name = entries.string("name")
     if name not in _KNOWN:
-        raise InvalidInputError(f"unknown encoder {name!r}; known are {', '.join(_KNOWN)}")
+        raise InvalidInputError(f"unknown encoder {shown(name)}; known are {', '.join(_KNOWN)}")
     cls = _KNOWN[name]
-    parameters = entries.table("parameters").values
-    unknown = set(parameters) - set(cls().get_params(deep=False))
+    parameters = entries.table("parameters")
+    unknown = set(parameters.values) - set(cls().get_params(deep=False))
     if unknown:
-        raise InvalidInputError(f"{name} has no parameter {sorted(unknown)[0]!r}")
+        raise InvalidInputError(f"{name} has no parameter {shown(sorted(unknown)[0])}")
     nested = {
-        key: encoder_from_dict(Reader(value, key)) if isinstance(value, dict) else value
-        for key, value in parameters.items()
+        key: encoder_from_dict(Reader(value, key)) if isinstance(value, dict) else parameters.scalar(key)
+        for key, value in parameters.values.items()
     }
     encoder = cls(**nested)
     encoder._check_parameters()
@@ -86,7 +86,7 @@ def _categories(entries: Reader) -> dict[int, tuple[str, ...]]:
             raise InvalidInputError("encoder.categories must hold pairs of a column and its categories")
         index, known = entry
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-            raise InvalidInputError(f"encoder.categories names the column {index!r}")
+            raise InvalidInputError(f"encoder.categories names the column {shown(index)}")
         if not all(isinstance(value, str) for value in known):
             raise InvalidInputError("encoder.categories must hold strings")
         result[index] = tuple(known)

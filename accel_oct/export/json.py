@@ -12,14 +12,17 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct._version import __version__
+from accel_oct.arguments import checked_depth
 from accel_oct.config import Config
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.encoders import encoder_from_dict, encoder_to_dict
-from accel_oct.export.reading import Reader
-from accel_oct.result import HistoryRow, Result
+from accel_oct.export.reading import Reader, parsed
+from accel_oct.files import read_text, replacing
+from accel_oct.result import STATUSES, HistoryRow, Result
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 from accel_oct.tree_arrays import TreeArrays
 
 __all__ = ["MAX_BYTES", "SCHEMA_VERSION", "from_json", "to_json"]
@@ -30,8 +33,10 @@ SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
 
 _PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
-_STATUSES = ("optimal", "gap_limit", "time_limit", "node_limit", "interrupted")
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
+_MOST_JOBS = 1 << 20
+#: Characters of all class labels together, each as long as the longest: so much room NumPy takes for them.
+_MOST_LABEL_TEXT = 1 << 24
 
 
 def to_json(model: Any, path: str | Path | None = None) -> str:
@@ -46,7 +51,13 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     Notes
     -----
     Numbers are written so that they read back bit for bit. Left out: `progress`, a `random_state` that is not a plain
-    number, and entries of ``result_.stats`` that JSON cannot hold.
+    number, and entries of ``result_.stats`` that JSON cannot hold. The file is replaced as a whole: when writing fails,
+    what was there before still is.
+
+    Raises
+    ------
+    InvalidInputError
+        When `from_json` could not read the result.
     """
     check_is_fitted(model, "tree_")
     if not isinstance(model.encoder_, BinaryEncoder):
@@ -71,8 +82,13 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
         "result": _result(model.result_),
     }
     text = json.dumps(document, allow_nan=False, indent=1)
+    try:
+        from_json(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"to_json cannot store this model so that it could be read again: {error}") from None
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        with replacing(path) as file:
+            file.write(text)
     return text
 
 
@@ -92,13 +108,14 @@ def from_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     """
     from accel_oct.estimator import OptimalTreeClassifier
 
-    top = Reader(_loaded(_text(source, max_bytes)), "the JSON document")
+    top = Reader(parsed(_text(source, max_bytes)), "the JSON document")
     if top.string("format") != FORMAT:
-        raise InvalidInputError(f"the JSON document is no {FORMAT}: its format is {top.string('format')!r}")
+        raise InvalidInputError(f"the JSON document is no {FORMAT}: its format is {shown(top.string('format'))}")
     schema = top.whole("schema", least=1)
     if schema > SCHEMA_VERSION:
+        writer = shown(top.string("library"))
         raise InvalidInputError(
-            f"the JSON document has schema {schema}, written by accel_oct {top.string('library')}, but this version "
+            f"the JSON document has schema {schema}, written by accel_oct {writer}, but this version "
             f"({__version__}) reads up to {SCHEMA_VERSION}; upgrade accel_oct"
         )
     model = OptimalTreeClassifier(**_read_parameters(top.table("parameters")))
@@ -161,45 +178,32 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-def _text(source: str | Path, max_bytes: int) -> str:
-    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
-        size, text = len(source), source
-    else:
-        path = Path(source)
-        try:
-            size = path.stat().st_size
-            text = path.read_text(encoding="utf-8") if size <= max_bytes else ""
-        except OSError as error:
-            raise InvalidInputError(f"cannot read {path}: {error.strerror or error}") from None
-        except UnicodeDecodeError:
-            raise InvalidInputError(f"{path} is not a text file") from None
-    if size > max_bytes:
-        raise InvalidInputError(f"the JSON document has {size} bytes, more than the {max_bytes} that are allowed")
-    return text
-
-
-def _loaded(text: str) -> Any:
-    def refuse(constant: str) -> Any:
-        raise InvalidInputError(f"the JSON document holds {constant}, which is not a JSON number")
-
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"the JSON document is damaged or cut off: {error}") from None
-    except RecursionError:
-        raise InvalidInputError("the JSON document is nested too deeply") from None
+def _text(source: Any, max_bytes: int) -> str:
+    if not isinstance(source, str) or source.lstrip()[:1] not in ("{", "["):
+        return read_text(source, max_bytes, "the JSON document")
+    if len(source) > max_bytes:
+        raise InvalidInputError(
+            f"the JSON document has {len(source)} bytes, more than the {max_bytes} that are allowed"
+        )
+    return source
 
 
 def _read_parameters(entries: Reader) -> dict[str, Any]:
-    parameters: dict[str, Any] = {name: entries.scalar(name) for name in (*_PLAIN_PARAMETERS, "random_state")}
+    checked_depth(entries.get("max_depth"))
+    for name in ("backend", "preset", "missing"):
+        entries.string(name)
+    for name in ("leaf_penalty", "gap"):
+        entries.number(name, least=0.0)
+    if entries.get("time_limit") is not None:
+        entries.number("time_limit", least=0.0)
+    if entries.get("n_jobs") is not None and entries.whole("n_jobs", least=-_MOST_JOBS) == 0:
+        raise InvalidInputError("parameters.n_jobs must not be 0")
+    if entries.get("random_state") is not None:
+        entries.whole("random_state")
+    parameters = {name: entries.get(name) for name in (*_PLAIN_PARAMETERS, "random_state")}
     config = entries.get("config")
     parameters["config"] = None if config is None else Config.from_mapping(Reader(config, "config").values)
-    weight = entries.get("class_weight")
-    if isinstance(weight, list):
-        weight = {label: float(value) for label, value in entries.pairs("class_weight")}
-    elif weight not in (None, "balanced"):
-        raise InvalidInputError(f"class_weight must be 'balanced', pairs or null, got {weight!r}")
-    parameters["class_weight"] = weight
+    parameters["class_weight"] = _read_class_weight(entries)
     encoder = entries.get("encoder")
     if encoder not in (None, "auto"):
         encoder = encoder_from_dict(Reader(encoder, "parameters.encoder"))
@@ -207,20 +211,42 @@ def _read_parameters(entries: Reader) -> dict[str, Any]:
     return parameters
 
 
+def _read_class_weight(entries: Reader) -> Any:
+    weight = entries.get("class_weight")
+    if isinstance(weight, list):
+        pairs = dict(entries.pairs("class_weight"))
+        if len(pairs) < len(weight):
+            raise InvalidInputError("class_weight names a class twice")
+        return pairs
+    if weight not in (None, "balanced"):
+        raise InvalidInputError(f"class_weight must be 'balanced', pairs or null, got {shown(weight)}")
+    return weight
+
+
 def _read_classes(entries: Reader) -> Any:
     kind = entries.string("type")
     values = entries.sequence("values")
     if kind not in _LABEL_TYPES:
-        raise InvalidInputError(f"classes.type must be one of {', '.join(_LABEL_TYPES)}, got {kind!r}")
+        raise InvalidInputError(f"classes.type must be one of {', '.join(_LABEL_TYPES)}, got {shown(kind)}")
     wanted: Any = _LABEL_TYPES[kind]
     if not values or any(not isinstance(v, wanted) or (isinstance(v, bool) and kind != "bool") for v in values):
         raise InvalidInputError(f"classes.values must hold one or more values of type {kind}")
-    classes: Any = np.array(
-        values, dtype={"str": np.str_, "bool": np.bool_, "int": np.int64, "float": np.float64}[kind]
-    )
+    if kind == "str" and len(values) * max(map(len, values)) > _MOST_LABEL_TEXT:
+        raise InvalidInputError("classes.values holds too many labels that are too long")
+    dtype = _whole_type(values) if kind == "int" else {"str": np.str_, "bool": np.bool_, "float": np.float64}[kind]
+    classes: Any = np.array(values, dtype=dtype)
+    if classes.tolist() != values:
+        raise InvalidInputError("classes.values holds a label that NumPy cannot keep as it is")
     if np.any(classes[1:] <= classes[:-1]):
         raise InvalidInputError("classes.values must be distinct and increasing")
     return classes
+
+
+def _whole_type(values: list[int]) -> Any:
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
+            return kind
+    raise InvalidInputError("classes.values must hold whole numbers of 64 bits")
 
 
 def _read_columns(model: Any, top: Reader) -> None:
@@ -228,13 +254,12 @@ def _read_columns(model: Any, top: Reader) -> None:
     kinds = columns.sequence("kinds")
     if not kinds or any(kind not in ("numeric", "categorical", "boolean") for kind in kinds):
         raise InvalidInputError("columns.kinds must hold 'numeric', 'categorical' or 'boolean' for each column")
-    names = columns.get("names")
-    if names is not None:
-        if len(names) != len(kinds) or not all(isinstance(name, str) for name in columns.sequence("names")):
-            raise InvalidInputError("columns.names must hold one string per column")
-        names = np.array(names, dtype=object)
+    names = None if columns.get("names") is None else _read_names(columns, len(kinds))
     encoder = encoder_from_dict(top.table("encoder"), fitted=True)
     encoder.kinds_ = tuple(kinds)
+    for column in getattr(encoder, "categories_", {}):
+        if column >= len(kinds) or kinds[column] != "categorical":
+            raise InvalidInputError(f"encoder.categories names column {column}, which is none of categories")
     for condition in encoder.conditions_:
         if condition.column >= len(kinds):
             raise InvalidInputError(f"a condition asks for column {condition.column}, but there are {len(kinds)}")
@@ -246,6 +271,15 @@ def _read_columns(model: Any, top: Reader) -> None:
     model.encoder_ = encoder
 
 
+def _read_names(columns: Reader, n_columns: int) -> Any:
+    names = columns.sequence("names")
+    if len(names) != n_columns or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError("columns.names must hold one string per column")
+    if len(set(names)) < n_columns:
+        raise InvalidInputError("columns.names must be distinct")
+    return np.array(names, dtype=object)
+
+
 def _check_kind(condition: Condition, kind: str) -> None:
     numeric = condition.test in ("at_least", "between", "is_true")
     if (numeric and kind == "categorical") or (isinstance(condition.value, str) and kind != "categorical"):
@@ -255,6 +289,8 @@ def _check_kind(condition: Condition, kind: str) -> None:
 def _read_tree(model: Any, top: Reader) -> None:
     entries = top.table("tree")
     tree = DecisionTree(entries.whole_array("feature"), entries.whole_array("label"))
+    if tree.max_depth > MAX_SUPPORTED_DEPTH:
+        raise InvalidInputError(f"tree has room for depth {tree.max_depth}, more than {MAX_SUPPORTED_DEPTH}")
     n_features, n_classes = len(model.encoder_.conditions_), len(model.classes_)
     if tree.feature.max() >= n_features:
         raise InvalidInputError(f"tree.feature asks for feature {tree.feature.max()}, but there are {n_features}")
@@ -273,17 +309,24 @@ def _read_tree(model: Any, top: Reader) -> None:
 
 
 def _read_result(model: Any, entries: Reader, tree: DecisionTree) -> None:
-    if entries.string("status") not in _STATUSES:
-        raise InvalidInputError(f"result.status must be one of {', '.join(_STATUSES)}")
+    if entries.string("status") not in STATUSES:
+        raise InvalidInputError(f"result.status must be one of {', '.join(STATUSES)}")
+    objective, bound = entries.number("objective"), entries.number("bound")
+    if objective > bound or (entries.string("status") == "optimal" and objective < bound):
+        raise InvalidInputError(
+            f"result.objective {objective} and result.bound {bound} contradict each other or the status"
+        )
     history = entries.float_array("history")
-    if history.size and (history.ndim != 2 or history.shape[1] != 3):
+    if len(history) and history.shape[1:] != (3,):
         raise InvalidInputError("result.history must hold rows of three numbers")
+    if len(history) and np.any(history[:, 1] > history[:, 2]):
+        raise InvalidInputError("result.history has an objective above its bound")
     model.result_ = Result(
         tree=tree,
-        objective=entries.number("objective"),
-        bound=entries.number("bound"),
+        objective=objective,
+        bound=bound,
         status=entries.string("status"),  # type: ignore[arg-type]  # checked above
-        seconds=entries.number("seconds"),
+        seconds=entries.number("seconds", least=0.0),
         nodes=entries.whole("nodes"),
         backend=entries.string("backend"),
         stats=entries.table("stats").values,

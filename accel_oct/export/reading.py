@@ -2,17 +2,88 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Reader"]
+__all__ = ["Reader", "parsed"]
 
 _LARGEST = 2**62
+#: A whole number of so many digits fits a float; longer ones take quadratic time to read.
+_MOST_DIGITS = 300
+#: Far more than `to_json` needs, far less than the recursion of Python allows.
+_MOST_LEVELS = 50
+
+
+def parsed(text: str) -> Any:
+    """Strict JSON: finite numbers, no key twice, text that is Unicode, not nested without end."""
+    try:
+        document = json.loads(
+            text, parse_int=_whole, parse_float=_real, parse_constant=_refuse_constant, object_pairs_hook=_without_twins
+        )
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"the JSON document is damaged or cut off: {error}") from None
+    except RecursionError:
+        raise InvalidInputError("the JSON document is nested too deeply") from None
+    _check_levels(document)
+    return document
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise InvalidInputError(f"the JSON document holds a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise InvalidInputError(f"the JSON document holds {shown(digits)}, which is too large a number")
+    return value
+
+
+def _refuse_constant(constant: str) -> Any:
+    raise InvalidInputError(f"the JSON document holds {constant}, which is not a JSON number")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entries:
+            raise InvalidInputError(f"the JSON document has the entry {shown(key)} twice in one object")
+        entries[key] = value
+    return entries
+
+
+def _check_levels(document: Any) -> None:
+    """Level by level, so that no depth is too deep for the check itself."""
+    level = [document]
+    for _ in range(_MOST_LEVELS):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value.keys()
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+            elif isinstance(value, str) and not _is_unicode(value):
+                raise InvalidInputError(f"the JSON document holds {shown(value)}, which is half a character")
+        level = below
+    if level:
+        raise InvalidInputError("the JSON document is nested too deeply")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Reader:
@@ -28,7 +99,7 @@ class Reader:
 
     def __init__(self, values: Any, where: str) -> None:
         if not isinstance(values, dict):
-            raise InvalidInputError(f"{where} must be an object, got {_shown(values)}")
+            raise InvalidInputError(f"{where} must be an object, got {shown(values)}")
         self.values: dict[str, Any] = values
         self._where = where
 
@@ -51,19 +122,20 @@ class Reader:
         """A string, number, boolean or null."""
         value = self.get(name)
         if isinstance(value, dict | list):
-            raise InvalidInputError(f"{self._where}.{name} must be a plain value, got {_shown(value)}")
+            raise InvalidInputError(f"{self._where}.{name} must be a plain value, got {shown(value)}")
         return value
 
     def whole(self, name: str, least: int = 0) -> int:
         value = self.get(name)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
-            raise InvalidInputError(f"{self._where}.{name} must be a whole number >= {least}, got {_shown(value)}")
+            raise InvalidInputError(f"{self._where}.{name} must be a whole number >= {least}, got {shown(value)}")
         return value
 
-    def number(self, name: str) -> float:
+    def number(self, name: str, least: float = -math.inf) -> float:
         value = self.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-            raise InvalidInputError(f"{self._where}.{name} must be a number, got {_shown(value)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value) or value < least:
+            wanted = "a number" if least == -math.inf else f"a number >= {least:g}"
+            raise InvalidInputError(f"{self._where}.{name} must be {wanted}, got {shown(value)}")
         return float(value)
 
     def pairs(self, name: str) -> list[tuple[Any, float]]:
@@ -71,7 +143,7 @@ class Reader:
         result = []
         for entry in self.sequence(name):
             if not isinstance(entry, list) or len(entry) != 2 or isinstance(entry[0], dict | list):
-                raise InvalidInputError(f"{self._where}.{name} must hold pairs, got {_shown(entry)}")
+                raise InvalidInputError(f"{self._where}.{name} must hold pairs, got {shown(entry)}")
             result.append((entry[0], Reader({"value": entry[1]}, name).number("value")))
         return result
 
@@ -79,7 +151,7 @@ class Reader:
         values = self.sequence(name)
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST:
-                raise InvalidInputError(f"{self._where}.{name} must hold whole numbers, got {_shown(value)}")
+                raise InvalidInputError(f"{self._where}.{name} must hold whole numbers, got {shown(value)}")
         return np.array(values, dtype=np.int64)
 
     def float_array(self, name: str) -> NDArray[np.float64]:
@@ -88,7 +160,7 @@ class Reader:
         for row in rows:
             for value in row if isinstance(row, list) else [row]:
                 if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-                    raise InvalidInputError(f"{self._where}.{name} must hold numbers, got {_shown(value)}")
+                    raise InvalidInputError(f"{self._where}.{name} must hold numbers, got {shown(value)}")
         try:
             return np.array(rows, dtype=np.float64)
         except ValueError:
@@ -97,7 +169,7 @@ class Reader:
     def _of(self, name: str, kind: type, called: str) -> Any:
         value = self.get(name)
         if not isinstance(value, kind):
-            raise InvalidInputError(f"{self._where}.{name} must be {called}, got {_shown(value)}")
+            raise InvalidInputError(f"{self._where}.{name} must be {called}, got {shown(value)}")
         return value
 
 
@@ -106,8 +178,3 @@ def _finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

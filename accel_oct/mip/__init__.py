@@ -1,7 +1,8 @@
 """A solver-agnostic layer for mixed-integer models with cuts and injected solutions; it knows nothing of trees."""
 
 from accel_oct.mip.backend import Availability, Backend, Capabilities, Support
-from accel_oct.mip.cutloop import CutLoop, IntegerRequest, LoopEngine, Run, RunStatus
+from accel_oct.mip.cutloop import CutLoop
+from accel_oct.mip.engine import BranchingEngine, IntegerRequest, LoopEngine, Run, RunStatus
 from accel_oct.mip.errors import (
     BackendUnavailableError,
     HandlerError,
@@ -19,7 +20,9 @@ from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.registry import (
     AUTO,
     BackendInfo,
+    backend_availability,
     backend_class,
+    backend_names,
     candidate_backends,
     create_backend,
     list_backends,
@@ -42,6 +45,7 @@ __all__ = [
     "Backend",
     "BackendInfo",
     "BackendUnavailableError",
+    "BranchingEngine",
     "Capabilities",
     "ColumnBlock",
     "CutLoop",
@@ -77,7 +81,9 @@ __all__ = [
     "UnsupportedError",
     "Validity",
     "Verdict",
+    "backend_availability",
     "backend_class",
+    "backend_names",
     "candidate_backends",
     "create_backend",
     "list_backends",

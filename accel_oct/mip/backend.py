@@ -109,6 +109,13 @@ class Backend(ABC):
         return Availability(True, True)
 
     @classmethod
+    def variant_availability(cls, variant: str | None) -> Availability:
+        """As `availability`, of one variant (None: of what the name alone stands for)."""
+        if variant is not None:
+            raise ModelError(f"backend {cls.name!r} has no variants, got {cls.name}:{variant}")
+        return cls.availability()
+
+    @classmethod
     def require_package(cls) -> None:
         if not cls.is_available():
             raise BackendUnavailableError(cls._missing_package())

@@ -1,90 +1,38 @@
 """Lazy cuts for solvers that have no callback for them: solve, separate, add, solve again.
 
 Relaxation phase: the LP is re-solved warm while the handler separates fractional points; rows that stay slack are
-dropped from the LP, but not forgotten. Integer phase: the relaxed master is solved as a MIP; the handler sees *every*
-solution that the solver reports on the way, and the run is cut short once a rejected solution shows that going on would
-prove little. What a run proves about the relaxed master is a bound; only a point that the handler accepts is an
-incumbent.
+dropped from the LP, but not forgotten. Integer phase: where the engine can branch, and cuts may come or branch
+priorities are given, `BranchAndCut` goes on from there. Otherwise the relaxed master is solved as a MIP; the handler
+sees *every* solution that the solver reports on the way, and the run is cut short once a rejected solution shows that
+going on would prove little. What a run proves about the relaxed master is a bound; only a point that the handler
+accepts is an incumbent.
 
-A backend takes part by giving a `LoopEngine`.
+A backend takes part by giving a `LoopEngine`, or better a `BranchingEngine`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Protocol
 
 import numpy as np
 
+from accel_oct.mip.branching import NO_PROGRESS, BranchAndCut
+from accel_oct.mip.engine import BranchingEngine, IntegerRequest, LoopEngine, Run, RunStatus
 from accel_oct.mip.errors import SolverError
 from accel_oct.mip.exchange import Event
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
 from accel_oct.mip.pool import CutPool
+from accel_oct.mip.relaxation import CutRelaxation
 from accel_oct.mip.result import Termination
-from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.mip.session import SolveSession
 
-#: A row that was slack in this many relaxations in a row leaves the LP.
-_ROUNDS_UNTIL_DROPPED = 5
 #: The relaxation phase ends when this many rounds in a row close less than `_STALL_SHARE` of the gap.
 _STALL_ROUNDS = 20
 _STALL_SHARE = 1e-4
 #: A rejected solution ends an integer run once it closes this share of the gap between bound and incumbent.
 _RESTART_SHARE = 0.5
-
-
-class RunStatus(Enum):
-    """How one LP or MIP run ended."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    LIMIT = "limit"
-    """A limit or a requested stop; `bound` is valid all the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Outcome of one LP or MIP run: `bound` is valid for the rows it was solved with."""
-
-    status: RunStatus
-    x: FloatArray | None
-    bound: float
-    nodes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class IntegerRequest:
-    """What the loop wants of one MIP run.
-
-    `on_solution(x, bound)` is to be called with every solution found, `should_stop()` often, `next_injection()`
-    whenever the solver can take a solution.
-    """
-
-    start: FloatArray | None
-    seconds: float
-    nodes: int | None
-    on_solution: Callable[[FloatArray, float | None], None]
-    should_stop: Callable[[], bool]
-    next_injection: Callable[[], FloatArray | None]
-
-
-class LoopEngine(Protocol):
-    """The little that the cut loop asks of a solver. Both problems begin with the rows of the model."""
-
-    def solve_relaxation(self, seconds: float) -> Run: ...
-
-    def add_relaxation_rows(self, rows: Rows) -> None: ...
-
-    def drop_relaxation_rows(self, positions: IntArray) -> None:
-        """Delete cut rows by position among the rows added so far (and not dropped)."""
-
-    def solve_integer(self, request: IntegerRequest) -> Run: ...
-
-    def add_integer_rows(self, rows: Rows) -> None: ...
 
 
 class CutLoop:
@@ -94,6 +42,7 @@ class CutLoop:
         self.session = session
         self.engine = engine
         self.pool = CutPool(session.model.n_columns, session.options.seed)
+        self.relaxation = CutRelaxation(session, engine, self.pool)
         self.nodes = 0
 
     def run(self) -> tuple[Termination, int]:
@@ -104,6 +53,13 @@ class CutLoop:
         if session.wants(Event.RELAXATION):
             termination, active = self._strengthen()
             if termination is not None:
+                return termination, self.nodes
+        wanted = bool(session.needs.cuts) or session.options.branch_priorities is not None
+        if wanted and isinstance(self.engine, BranchingEngine):
+            branching = BranchAndCut(session, self.engine, self.pool, self.relaxation)
+            termination = branching.run()
+            self.nodes += branching.nodes
+            if termination is not Termination.UNBOUNDED:
                 return termination, self.nodes
         return self._integer_phase(active), self.nodes
 
@@ -130,58 +86,39 @@ class CutLoop:
                 return self._limit() or Termination.OPTIMAL
             new = self.pool.add(verdict.cuts)
             if not new.size:
-                raise SolverError(_NO_PROGRESS)
+                raise SolverError(NO_PROGRESS)
             self.engine.add_relaxation_rows(self.pool.rows.take(new))
 
     def _strengthen(self) -> tuple[Termination | None, IntArray]:
         """Tighten the LP until nothing is violated; returns the rows that are tight in the end."""
-        session = self.session
-        present = np.empty(0, dtype=np.int64)  # pool numbers of the rows in the LP, in the LP's order
-        slack_rounds = np.empty(0, dtype=np.int64)
+        session, relaxation = self.session, self.relaxation
         stalled, last_bound = 0, math.nan
         while True:
             limit = self._limit()
             if limit is not None:
-                return limit, present
-            run = self.engine.solve_relaxation(session.seconds_left)
-            session.statistics.rounds += 1
+                return limit, relaxation.present
+            run = relaxation.solve()
             if run.status is RunStatus.INFEASIBLE:
-                return session.nothing_left(), present
+                return session.nothing_left(), relaxation.present
             if run.status is not RunStatus.OPTIMAL or run.x is None:
-                return None, present  # unbounded or out of time: the integer phase finds out
+                return None, relaxation.present  # unbounded or out of time: the integer phase finds out
             session.tighten(run.bound)
             if session.is_proven:
-                return Termination.OPTIMAL, present
-            event = Event.CANDIDATE if session.model.is_integral(run.x) else Event.RELAXATION
-            candidate = event is Event.CANDIDATE
+                return Termination.OPTIMAL, relaxation.present
+            candidate = session.model.is_integral(run.x)
             verdict = session.consult(
-                event, run.x, cut_off=candidate and self.pool.rejects(session.model.rounded(run.x))
+                Event.CANDIDATE if candidate else Event.RELAXATION,
+                run.x,
+                cut_off=candidate and self.pool.rejects(session.model.rounded(run.x)),
             )
             if session.is_proven:
-                return Termination.OPTIMAL, present
+                return Termination.OPTIMAL, relaxation.present
             self.pool.add(verdict.cuts)
-            slack = self._slack(run.x, present)
-            slack_rounds = np.where(slack, slack_rounds + 1, 0)
-            absent = np.ones(len(self.pool), dtype=bool)
-            absent[present] = False
-            new = self.pool.violated(run.x, among=absent)
             stalled = stalled + 1 if self._has_stalled(last_bound) else 0
             last_bound = session.bound
-            if not new.size or stalled >= _STALL_ROUNDS:
-                return None, present[~slack & ~self.pool.replaced[present]]
-            stale = (slack_rounds >= _ROUNDS_UNTIL_DROPPED) | self.pool.replaced[present]
-            if stale.any():
-                self.engine.drop_relaxation_rows(np.flatnonzero(stale))
-                present, slack_rounds = present[~stale], slack_rounds[~stale]
-            self.engine.add_relaxation_rows(self.pool.rows.take(new))
-            present = np.concatenate([present, new])
-            slack_rounds = np.concatenate([slack_rounds, np.zeros(new.size, dtype=np.int64)])
-
-    def _slack(self, x: FloatArray, present: IntArray) -> BoolArray:
-        rows = self.pool.rows.take(present)
-        activity = rows.activity(x)
-        tight = (activity - rows.lower <= FEASIBILITY_TOLERANCE) | (rows.upper - activity <= FEASIBILITY_TOLERANCE)
-        return ~tight
+            tight = relaxation.tight(run.x)
+            if stalled >= _STALL_ROUNDS or not relaxation.exchange(run.x):
+                return None, tight
 
     def _has_stalled(self, last_bound: float) -> bool:
         session = self.session
@@ -224,7 +161,7 @@ class CutLoop:
             if np.count_nonzero(present) == np.count_nonzero(known):
                 if run.status is RunStatus.LIMIT:  # one of the solver's own, set by a native option
                     return Termination.STOPPED
-                raise SolverError(_NO_PROGRESS)
+                raise SolverError(NO_PROGRESS)
 
     def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
         session, progress = self.session, _Progress()
@@ -305,9 +242,6 @@ class _Progress:
     reported: set[bytes] = field(default_factory=set)
     separated: list[FloatArray] = field(default_factory=list)
     """Points that cuts, new or known, are about."""
-
-
-_NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
 
 
 def _ended(status: RunStatus) -> Termination:

@@ -69,6 +69,15 @@ class CutPool:
             violation[~among] = 0.0
         return np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
 
+    def tight(self, x: FloatArray) -> npt.NDArray[np.bool_]:
+        """Per row, whether it holds with equality at x (or is violated)."""
+        rows = self.rows
+        activity = rows.activity(x)
+        result: npt.NDArray[np.bool_] = (activity - rows.lower <= FEASIBILITY_TOLERANCE) | (
+            rows.upper - activity <= FEASIBILITY_TOLERANCE
+        )
+        return result
+
     def rejects(self, x: FloatArray) -> bool:
         """Whether a known REQUIRED or IMPLIED row makes x infeasible."""
         return len(self) > 0 and bool(np.any(self.rows.violation(x)[self._rejecting] > REJECTION_TOLERANCE))

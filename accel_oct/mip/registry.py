@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from accel_oct.mip.backend import Backend, Capabilities
+from accel_oct.mip.backend import Availability, Backend, Capabilities
 from accel_oct.mip.errors import BackendUnavailableError, UnknownBackendError
 
 ENTRY_POINT_GROUP = "accel_oct.backends"
@@ -18,7 +18,7 @@ _STRONGEST_FIRST = ("gurobi", "scip", "highs")
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """What is known of a registered backend: installed, licensed, able."""
+    """What is known of a backend, in one of its variants if it has any: installed, licensed, able."""
 
     name: str
     installed: bool
@@ -30,6 +30,11 @@ class BackendInfo:
 def registered_names() -> list[str]:
     """Names of all registered backends, whether or not their solvers are installed."""
     return sorted(_registered())
+
+
+def backend_names() -> list[str]:
+    """As `registered_names`, with every variant written out: ``"pyomo:highs"``, ``"pyomo:cbc"`` for ``"pyomo"``."""
+    return [full for name in registered_names() for full in _with_variants(name)]
 
 
 def backend_class(name: str) -> type[Backend]:
@@ -70,18 +75,57 @@ def candidate_backends(name: str) -> list[Backend]:
     ]
 
 
+def backend_availability(name: str) -> Availability:
+    """Whether a solve with this backend can begin here, and if not, the reason.
+
+    Parameters
+    ----------
+    name : str
+        As for `create_backend`, with a variant or without.
+
+    Returns
+    -------
+    Availability
+        True in a condition if the package is installed, a variant's solver is found, and there is a licence. Solvers
+        that have licences are asked for one, and given it back.
+
+    Examples
+    --------
+    >>> backend_availability("highs")
+    Availability(installed=True, licensed=True, reason='')
+    """
+    if not isinstance(name, str):
+        raise UnknownBackendError(f"`backend` must be a name, got {type(name).__name__}")
+    base, _, variant = name.partition(":")
+    try:
+        cls = backend_class(base)
+    except BackendUnavailableError as error:
+        return Availability(False, False, str(error))
+    return cls.variant_availability(variant or None)
+
+
 def list_backends() -> list[BackendInfo]:
-    """Every registered backend; asks solvers that have licences for one, and gives it back."""
+    """Every registered backend in every variant; asks solvers that have licences for one, and gives it back."""
     infos = []
-    for name in registered_names():
-        try:
-            cls = backend_class(name)
-        except BackendUnavailableError as error:
-            infos.append(BackendInfo(name, False, False, str(error), Capabilities()))
-            continue
-        found = cls.availability()
-        infos.append(BackendInfo(name, found.installed, found.licensed, found.reason, cls.capabilities))
+    for name in backend_names():
+        found = backend_availability(name)
+        infos.append(BackendInfo(name, found.installed, found.licensed, found.reason, _capabilities(name)))
     return infos
+
+
+def _with_variants(name: str) -> list[str]:
+    try:
+        variants = backend_class(name).variants()
+    except BackendUnavailableError:  # its module cannot be imported
+        return [name]
+    return [f"{name}:{variant}" for variant in variants] or [name]
+
+
+def _capabilities(name: str) -> Capabilities:
+    try:
+        return backend_class(name.partition(":")[0]).capabilities
+    except BackendUnavailableError:
+        return Capabilities()
 
 
 def _registered() -> dict[str, EntryPoint]:

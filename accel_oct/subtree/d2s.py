@@ -13,14 +13,22 @@ them, not on the engine, not on the order of the rows.
 
 The order is monotone: replacing a subtree by a smaller one makes the whole tree smaller, because the two pre-order
 words agree up to that subtree and differ first inside it (a tree's word is never a proper prefix of another's, so
-what follows never matters). That is what cuts made from different paths need. Each such cut says: where this path
-is taken and nothing below reaches deeper than two levels, the subtree is the one returned here. Start from any
-optimal tree and, as long as some node has a subtree of depth at most two that is not the one returned for its
-samples, put the returned one there. The value never drops; the tree was optimal, so it stays equal, so the replaced
-subtree was itself among the best and the new one precedes it: the whole tree gets strictly smaller. There are finitely
-many trees, so this stops, and it stops at an optimal tree in which *every* subtree of depth at most two is the
-returned one. This one tree satisfies all cuts at once, for nested paths (the returned tree's own subtrees are
-returned ones, by the same argument) and for symmetric paths (equal samples, hence equal choices) alike.
+what follows never matters). That is what cuts made from different paths need. The paths of these cuts end at nodes
+with two levels of room: at least two levels above the last one of the depth limit. Each cut says: where this path is
+taken and nothing below its end reaches deeper than two levels, the subtree there is the one returned here. Start from
+any optimal tree and, as long as some node with two levels of room has a subtree of depth at most two that is not the
+one returned for its samples, put the returned one there; it fits within the depth limit, which it need not at a node
+with less room. The value never drops; the tree was optimal, so it stays equal, so the replaced subtree was itself among
+the best and the new one precedes it: the whole tree gets strictly smaller. There are finitely many trees, so this
+stops, and it stops at an optimal tree in which, at *every* node with two levels of room, the subtree is the returned
+one or deeper than two. This one tree satisfies all cuts at once. A cut whose path it does not take is relaxed, and so
+is one below whose path it goes deeper. Nested paths need no agreement of their own: the tree returned at the outer end
+may have room for one level where the one returned at the inner end has two, but if the latter reaches deeper then the
+outer cut is relaxed, and if not then both ends hold what was returned for them. Symmetric paths have equal samples,
+hence equal choices.
+
+In a tree of depth one no node has two levels of room. There the root alone is asked for, with `max_depth` one, and the
+same argument holds with one level in the place of two.
 
 Notes
 -----

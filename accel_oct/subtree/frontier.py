@@ -21,6 +21,7 @@ from accel_oct.subtree.profiles import PairLevel, Units, convolve, with_leaf
 from accel_oct.subtree.stopping import Stopper
 
 Floats = NDArray[np.float64]
+Report = Callable[[Floats, Floats], None]
 DEFAULT_MEMORY_LIMIT = 4 * 2**30
 
 
@@ -110,10 +111,12 @@ class ProfileSolver:
         self.stopper = stopper or Stopper()
         self.threads = threads
         self.memory_limit = memory_limit
-        self.report: Callable[[Floats, Floats], None] | None = None
 
-    def solve(self, data: Reduced, depth: int) -> Profile:
-        """Profile of depth `depth`; exact unless stopped."""
+    def solve(self, data: Reduced, depth: int, report: Report | None = None) -> Profile:
+        """Profile of depth `depth`; exact unless stopped.
+
+        `report` hears of the scores and bounds of these very data: the searches below a root have none.
+        """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
         pairs = PairLevel(data)
@@ -130,7 +133,7 @@ class ProfileSolver:
             return self._four(pairs)
         from accel_oct.subtree.roots import RootFrontier
 
-        return RootFrontier(self, pairs, depth).run()
+        return RootFrontier(self, pairs, depth).run(report)
 
     def _leaf(self, data: Reduced, depth: int) -> Profile:
         counts = data.class_weights
@@ -287,7 +290,8 @@ def frontier(
     should_stop : callable, optional
         Asked now and then; true stops like the deadline.
     progress : callable, optional
-        Called with (seconds, scores, upper bounds), arrays as in the result, whenever they improve (from depth five).
+        Called with (seconds, scores, upper bounds), arrays as in the result, after every root feature that is searched
+        on its own (from depth five, or where the tables do not fit).
     """
     start = time.monotonic()
     data = reduce_data(
@@ -298,11 +302,11 @@ def frontier(
     def public(profile: Floats) -> Floats:
         return np.concatenate([[-np.inf], units.to_score(profile, weight)])
 
-    solver = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit)
-    if progress is not None:
-        report = progress
-        solver.report = lambda lower, upper: report(time.monotonic() - start, public(lower), public(upper))
-    profile = solver.solve(data, max_depth)
+    def report(lower: Floats, upper: Floats) -> None:
+        if progress is not None:
+            progress(time.monotonic() - start, public(lower), public(upper))
+
+    profile = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit).solve(data, max_depth, report)
     return FrontierTable(
         scores=public(profile.lower),
         upper_bounds=public(profile.upper),

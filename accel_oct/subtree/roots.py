@@ -12,7 +12,7 @@ from accel_oct.subtree.heap import TreeArrays, split_on
 from accel_oct.subtree.profiles import PairLevel, convolve
 
 if TYPE_CHECKING:
-    from accel_oct.subtree.frontier import Profile, ProfileSolver
+    from accel_oct.subtree.frontier import Profile, ProfileSolver, Report
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class RootFrontier:
     def _number(self, scores: Floats) -> Floats:
         return np.asarray(self._pairs.units.from_score(scores, self._weights), dtype=np.float64)
 
-    def run(self) -> Profile:
+    def run(self, report: Report | None = None) -> Profile:
         """Open root features, the most promising first, until none can improve anything or time is up."""
         from accel_oct.subtree.frontier import Profile
 
@@ -77,8 +77,8 @@ class RootFrontier:
                 self._tighten(f, side)
             potential = convolve(self._upper[:, 0], self._upper[:, 1])
             self._done[f] = exact
-            if self._solver.report is not None:
-                self._solver.report(self.lower, self._bound(potential))
+            if report is not None:
+                report(self.lower, self._bound(potential))
         return Profile(self.lower, self._bound(potential), self._tree)
 
     def _solve_side(self, f: int, side: int) -> Profile:

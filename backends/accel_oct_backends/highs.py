@@ -1,7 +1,8 @@
 """HiGHS (MIT licence), through highspy.
 
-HiGHS has no callback for lazy constraints, so cuts go through the shared cut loop. The LP and the MIP live in two
-objects: a MIP run would destroy the basis that makes the LP's re-solves cheap.
+HiGHS has no callback for lazy constraints, so cuts go through the shared cut loop, which branches on the LP by itself.
+Models with no cuts, and solves with options of HiGHS's own branch and bound (``mip_...``), go to its MIP solver. The LP
+and the MIP live in two objects: a MIP run would destroy the basis that makes the LP's re-solves cheap.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from accel_oct.mip import (
     Support,
     Termination,
 )
-from accel_oct.mip.rows import IntArray
+from accel_oct.mip.rows import FloatArray, IntArray
 
 _Status = highspy.HighsModelStatus
 _RUN_STATUS = {
@@ -44,6 +45,9 @@ _RUN_STATUS = {
 }
 #: Tighter than HiGHS's default, so that rounding an accepted point moves no row by more than a cut's tolerance.
 _MIP_FEASIBILITY = 1e-7
+#: HiGHS's own, kept where a bound is this large: with a tighter one it has called wrong points optimal there.
+_WIDE_MIP_FEASIBILITY = 1e-6
+_WIDE = 1e6
 
 
 class HighsBackend(Backend):
@@ -57,6 +61,7 @@ class HighsBackend(Backend):
         relaxation_points=Support.EMULATED,
         injection=Support.NATIVE,
         start=Support.NATIVE,
+        branch_priorities=Support.EMULATED,
     )
 
     def _load(self, arrays: ModelArrays) -> None:
@@ -66,7 +71,9 @@ class HighsBackend(Backend):
         pass
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        return CutLoop(session, _HighsEngine(session)).run()
+        # Somebody who sets options of HiGHS's own branch and bound wants it to run.
+        wants_mip = any(name.startswith("mip_") for name in session.options.native)
+        return CutLoop(session, _HighsEngine(session) if wants_mip else _BranchingEngine(session)).run()
 
 
 class _HighsEngine:
@@ -165,7 +172,10 @@ class _HighsEngine:
         )
 
     def add_integer_rows(self, rows: Rows) -> None:
-        _add_rows(self._integer(), rows)
+        mip = self._integer()
+        _add_rows(mip, rows)
+        if _is_wide(rows.lower, rows.upper) and "mip_feasibility_tolerance" not in self._session.options.native:
+            mip.setOptionValue("mip_feasibility_tolerance", _WIDE_MIP_FEASIBILITY)
 
     # ---------------------------------------------------------------- shared
 
@@ -201,6 +211,14 @@ class _HighsEngine:
         return write
 
 
+class _BranchingEngine(_HighsEngine):
+    """Branches on the LP where cuts may come: the loop's own tree survives them, HiGHS's does not."""
+
+    def set_relaxation_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        status = self._relaxation().changeColsBounds(columns.size, columns.astype(np.int32), lower, upper)
+        _checked(status, "changeColsBounds")
+
+
 _NO_LIMIT = 2**31 - 1
 _HIGHS_INFINITY = 1e300
 
@@ -213,11 +231,17 @@ def _new_highs(session: SolveSession) -> Any:
     highs.setOptionValue("random_seed", options.seed)
     highs.setOptionValue("mip_rel_gap", options.gap)
     highs.setOptionValue("mip_abs_gap", 0.0)
-    highs.setOptionValue("mip_feasibility_tolerance", _MIP_FEASIBILITY)
+    model = session.model
+    wide = _is_wide(model.lower, model.upper, model.rows.lower, model.rows.upper)
+    highs.setOptionValue("mip_feasibility_tolerance", _WIDE_MIP_FEASIBILITY if wide else _MIP_FEASIBILITY)
     for name, value in options.native.items():
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refuses the native option {name}={value!r}")
     return highs
+
+
+def _is_wide(*bounds: FloatArray) -> bool:
+    return any(bool(np.any(np.isfinite(part) & (np.abs(part) >= _WIDE))) for part in bounds)
 
 
 def _native_model(model: ModelArrays, integer: bool) -> Any:

@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 
 from accel_oct.mip import (
+    Availability,
     Backend,
+    BackendUnavailableError,
     Capabilities,
     CutLoop,
     IntegerRequest,
+    LicenceError,
     ModelArrays,
     Rows,
     Run,
@@ -27,11 +30,13 @@ from accel_oct.mip import (
     SolveSession,
     Support,
     Termination,
+    UnsupportedError,
 )
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct_backends.pyomo_export import objective, row_expressions, set_domains, to_pyomo
 from accel_oct_backends.pyomo_solvers import (
     PROFILES,
+    WIDE,
     Answer,
     Limits,
     PyomoSolver,
@@ -52,6 +57,9 @@ _FIRST_SLICE = 5.0
 _SLICE_GROWTH = 3.0
 #: Bounds beyond this are a solver's way to say that it has none.
 _NO_BOUND = 1e20
+#: Points of a MIP that miss integrality or a row by more than this, relative to the numbers in it, are no solutions:
+#: the solver stopped early with a relaxation's point, or a file lost digits.
+_READING_TOLERANCE = 1e-5
 
 
 class PyomoBackend(Backend):
@@ -89,6 +97,19 @@ class PyomoBackend(Backend):
     @classmethod
     def variants(cls) -> tuple[str, ...]:
         return tuple(PROFILES)
+
+    @classmethod
+    def variant_availability(cls, variant: str | None) -> Availability:
+        found = cls.availability()
+        if not found:
+            return found
+        try:
+            require(variant or DEFAULT_SOLVER)
+        except LicenceError as error:
+            return Availability(True, False, str(error))
+        except (BackendUnavailableError, UnsupportedError) as error:
+            return Availability(False, False, str(error))
+        return found
 
     def _load(self, arrays: ModelArrays) -> None:
         pass  # Pyomo models are built per solve: a cut of one solve must not stay for the next
@@ -156,12 +177,12 @@ class _PyomoEngine:
             answer = problem.solve(limits)
             if answer.status is RunStatus.UNBOUNDED:
                 answer = replace(answer, status=problem.unbounded_or_infeasible())
+            x = None if answer.values is None else problem.solution(answer)
         except SolverDiedError as error:
             if not session.out_of_time:
                 logger.warning("backend 'pyomo:%s': the solver died: %s", self._name, error)
                 session.request_stop(Termination.SOLVER_FAILED)
             return self._nothing()
-        x = None if answer.values is None else problem.vector(answer.values)
         return Run(answer.status, x, self._bound(answer, x), answer.nodes)
 
     def _bound(self, answer: Answer, x: FloatArray | None) -> float:
@@ -187,6 +208,7 @@ class _Problem:
         self._arrays = arrays
         self._integer = integer
         self._cuts: list[Any] = []
+        self._cut_rows = Rows.empty()
         self.impossible = False
         self._model = pyo.ConcreteModel()
         self._model.x = pyo.Var(range(arrays.n_columns))
@@ -214,17 +236,37 @@ class _Problem:
     def add(self, rows: Rows) -> None:
         new = self._constraints(rows)
         self._cuts += new
+        self._cut_rows = Rows.concatenate([self._cut_rows, rows])
         self._solver.add([constraint for constraint in new if constraint is not None])
 
     def drop(self, positions: IntArray) -> None:
         gone = [self._cuts[position] for position in positions]
-        self._cuts = [cut for position, cut in enumerate(self._cuts) if position not in set(positions.tolist())]
+        stay = np.ones(len(self._cuts), dtype=bool)
+        stay[positions] = False
+        self._cuts = [self._cuts[position] for position in np.flatnonzero(stay)]
+        self._cut_rows = self._cut_rows.take(stay)
         constraints = [constraint for constraint in gone if constraint is not None]
         self._solver.remove(constraints)
         for constraint in constraints:
             constraint.deactivate()
 
+    @property
+    def _rows(self) -> Rows:
+        return Rows.concatenate([self._arrays.rows, self._cut_rows])
+
+    @property
+    def _is_wide(self) -> bool:
+        arrays, rows = self._arrays, self._rows
+        bounds = np.abs(np.concatenate([arrays.lower, arrays.upper, rows.lower, rows.upper]))
+        return bool(np.any(bounds[np.isfinite(bounds)] >= WIDE))
+
     def solve(self, limits: Limits) -> Answer:
+        """Run the solver, unless there is nothing in the model that a solver would be told of."""
+        if not self._rows.n_nonzeros and not self._arrays.objective.any():
+            return Answer(RunStatus.OPTIMAL, {}, 0.0, 0)
+        return self._solve_watched(replace(limits, wide=self._is_wide))
+
+    def _solve_watched(self, limits: Limits) -> Answer:
         """Run the solver, while a second thread passes on a request to stop."""
         done = threading.Event()
 
@@ -241,7 +283,22 @@ class _Problem:
             done.set()
             watcher.join()
 
-    def vector(self, values: dict[int, float]) -> FloatArray:
+    def solution(self, answer: Answer) -> FloatArray | None:
+        """The point of an answer; None if the solver was stopped with one that is no solution."""
+        x = self._vector(answer.values or {})
+        if not self._integer or self._holds(x):
+            return x
+        if answer.status is RunStatus.OPTIMAL:
+            raise SolverDiedError("it calls a point optimal that is not integral or breaks a row")
+        return None
+
+    def _holds(self, x: FloatArray) -> bool:
+        part, rows = x[self._arrays.integer], self._rows
+        integral = np.abs(part - np.round(part)) <= _READING_TOLERANCE
+        size = replace(rows, values=np.abs(rows.values)).activity(np.abs(x))
+        return bool(integral.all() and np.all(rows.violation(x) <= _READING_TOLERANCE * np.maximum(1.0, size)))
+
+    def _vector(self, values: dict[int, float]) -> FloatArray:
         """A full point; columns that are in no row and not in the objective are unknown to the solver."""
         x: FloatArray = np.clip(np.zeros(self._arrays.n_columns), self._arrays.lower, self._arrays.upper)
         x[self._arrays.integer] = np.ceil(x[self._arrays.integer])
@@ -253,15 +310,15 @@ class _Problem:
 
     def unbounded_or_infeasible(self) -> RunStatus:
         """Solvers may not tell the two apart: ask again with no objective."""
-        arrays = self._arrays
-        probe = _Problem(
-            self._name,
-            self._session,
-            replace(arrays, objective=np.zeros(arrays.n_columns)),
-            integer=self._integer,
-        )
-        if probe.impossible or probe.solve(Limits(self._session.seconds_left)).status is RunStatus.INFEASIBLE:
+        arrays = replace(self._arrays, objective=np.zeros(self._arrays.n_columns), rows=self._rows)
+        probe = _Problem(self._name, self._session, arrays, integer=self._integer)
+        if probe.impossible:
             return RunStatus.INFEASIBLE
+        status = probe.solve(Limits(self._session.seconds_left)).status
+        if status is RunStatus.UNBOUNDED:
+            raise SolverDiedError("it calls a model unbounded that has no objective")
+        if status is not RunStatus.OPTIMAL:
+            return status
         if np.isfinite(arrays.lower).all() and np.isfinite(arrays.upper).all():
             raise SolverDiedError("it calls a model unbounded whose columns all have bounds")
         return RunStatus.UNBOUNDED

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from accel_oct.mip import BackendUnavailableError, RunStatus, SolveOptions, UnsupportedError
+from accel_oct.mip import BackendUnavailableError, LicenceError, RunStatus, SolveOptions, UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,12 @@ class Profile:
     nodes: str | None = None
     threads: str | None = None
     fixed: dict[str, Any] = field(default_factory=dict)
+    wide: dict[str, Any] = field(default_factory=dict)
+    """Takes the place of settings in `fixed` where a bound is as large as `WIDE`."""
 
+
+#: Bounds of this size do not go with tolerances that are tighter than a solver's own; see docs/solver-faults.md.
+WIDE = 1e6
 
 PROFILES = {
     "highs": Profile(
@@ -38,6 +43,7 @@ PROFILES = {
         nodes="mip_max_nodes",
         # As in the native backend: rounding may move no row by more than a cut's tolerance.
         fixed={"mip_feasibility_tolerance": 1e-7},
+        wide={"mip_feasibility_tolerance": 1e-6},
     ),
     "gurobi": Profile("gurobi_persistent", True, "pip install gurobipy", seed="Seed", nodes="NodeLimit"),
     "scip": Profile(
@@ -55,7 +61,8 @@ PROFILES = {
         seed="randomCbcSeed",
         nodes="maxNodes",
         threads="threads",
-        fixed={"ratioGap": 0.0, "allowableGap": 0.0},
+        # Its preprocessing loses optima, and by itself it takes no solution that is not better by 1e-5.
+        fixed={"ratioGap": 0.0, "allowableGap": 0.0, "preprocess": "off", "increment": 0.0},
     ),
     "glpk": Profile("glpk", install="install Debian's glpk-utils", seed="seed", fixed={"mipgap": 0.0}),
 }
@@ -67,6 +74,8 @@ class Limits:
 
     seconds: float
     nodes: int | None = None
+    wide: bool = False
+    """Whether some bound of the model is as large as `WIDE`."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +115,12 @@ def require(name: str) -> None:
     solver = _create(known)
     if solver is not None and hasattr(solver, "has_capability") and not solver.has_capability("integer"):
         raise UnsupportedError(f"backend 'pyomo:{name}': the solver {name!r} cannot solve models with integer columns")
-    if solver is None or not _available(known, solver):
+    found = solver is not None and _availability(known, solver)
+    if str(found) == "BadLicense":
+        raise LicenceError(
+            f"backend 'pyomo:{name}': the solver {name!r} is installed, but Pyomo finds no licence for it"
+        )
+    if not found:
         raise BackendUnavailableError(
             f"backend 'pyomo:{name}': Pyomo finds no working solver {name!r} here; to get it, {known.install}"
         )
@@ -129,16 +143,27 @@ def _create(known: Profile) -> Any:
     with LoggingIntercept(io.StringIO(), "pyomo"):  # Pyomo logs a traceback for a name that it does not know
         if known.persistent:
             return SolverFactory(known.interface)
-        executable = _bundled_cbc() if known.interface == "cbc" else None
-        solver = pyo.SolverFactory(known.interface, **({"executable": executable} if executable else {}))
+        if known.interface in ("cbc", "glpk"):
+            return _create_program(known.interface)
+        solver = pyo.SolverFactory(known.interface)
         return None if isinstance(solver, UnknownSolver) else solver
 
 
-def _available(known: Profile, solver: Any) -> bool:
+def _create_program(interface: str) -> Any:
+    from accel_oct_backends.pyomo_programs import CbcProgram, GlpkProgram
+
+    if interface == "glpk":
+        return GlpkProgram()
+    executable = _bundled_cbc()
+    return CbcProgram(**({"executable": executable} if executable else {}))
+
+
+def _availability(known: Profile, solver: Any) -> Any:
+    """What Pyomo says of the solver: for those with licences a word, which is false unless it can be used."""
     from pyomo.common.log import LoggingIntercept
 
     with LoggingIntercept(io.StringIO(), "pyomo"):
-        return bool(solver.available() if known.persistent else solver.available(exception_flag=False))
+        return solver.available() if known.persistent else solver.available(exception_flag=False)
 
 
 def _bundled_cbc() -> str | None:
@@ -152,9 +177,12 @@ def _bundled_cbc() -> str | None:
     return str(pulp_cbc_path)
 
 
-def _native_options(known: Profile, options: SolveOptions) -> dict[str, Any]:
+def _native_options(known: Profile, options: SolveOptions, limits: Limits) -> dict[str, Any]:
     seed = {} if known.seed is None else {known.seed: options.seed}
-    return {**known.fixed, **seed, **options.native}
+    settings = {**known.fixed, **(known.wide if limits.wide else {}), **seed, **options.native}
+    if limits.nodes is not None:
+        settings[known.nodes or ""] = limits.nodes
+    return settings
 
 
 class _Persistent:
@@ -189,9 +217,7 @@ class _Persistent:
     def solve(self, limits: Limits) -> Answer:
         from pyomo.contrib.solver.common.results import SolutionStatus
 
-        settings = _native_options(self._profile, self._options)
-        if limits.nodes is not None:
-            settings[self._profile.nodes or ""] = limits.nodes
+        settings = _native_options(self._profile, self._options, limits)
         time_limit = None if math.isinf(limits.seconds) else limits.seconds + self._seconds_used
         try:
             results = self._solver.solve(self._model, time_limit=time_limit, solver_options=settings)
@@ -257,11 +283,9 @@ class _FileBased:
     def solve(self, limits: Limits) -> Answer:
         from pyomo.common.log import LoggingIntercept
 
-        settings = _native_options(self._profile, self._options)
+        settings = _native_options(self._profile, self._options, limits)
         if self._profile.threads is not None and self._options.threads > 1:
             settings[self._profile.threads] = self._options.threads
-        if limits.nodes is not None:
-            settings[self._profile.nodes or ""] = limits.nodes
         time_limit = {} if math.isinf(limits.seconds) else {"timelimit": math.ceil(max(limits.seconds, 1.0))}
         messages = io.StringIO()
         try:
@@ -289,6 +313,7 @@ class _FileBased:
             Condition.maxIterations: RunStatus.LIMIT,
             Condition.userInterrupt: RunStatus.LIMIT,
             Condition.feasible: RunStatus.LIMIT,
+            Condition.intermediateNonInteger: RunStatus.LIMIT,  # so CBC, when it has nothing but the relaxation
         }
         if condition not in known:
             raise SolverDiedError(f"it ended with the status {str(condition)!r}")

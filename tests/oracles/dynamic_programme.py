@@ -30,6 +30,11 @@ def optimal_value(dataset: BinaryDataset, max_depth: int, leaf_price: float) -> 
 
 def optimal_score(dataset: BinaryDataset, max_depth: int, max_leaves: int) -> float:
     """Largest score over all trees of depth at most `max_depth` with at most `max_leaves` leaves."""
+    return optimal_scores(dataset, max_depth, min(max_leaves, 2**max_depth))[-1]
+
+
+def optimal_scores(dataset: BinaryDataset, max_depth: int, max_leaves: int) -> list[float]:
+    """The same for at most 1, 2, ... `max_leaves` leaves."""
     ones, leaf_score, everyone = _prepare(dataset)
 
     @cache
@@ -42,7 +47,7 @@ def optimal_score(dataset: BinaryDataset, max_depth: int, max_leaves: int) -> fl
                     best = max(best, zero + score(subset & mask, depth - 1, n_leaves - n_zero))
         return best
 
-    return float(score(everyone, max_depth, min(max_leaves, 2**max_depth)))
+    return [float(score(everyone, max_depth, n_leaves)) for n_leaves in range(1, max_leaves + 1)]
 
 
 def _prepare(dataset: BinaryDataset):

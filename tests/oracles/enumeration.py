@@ -32,6 +32,18 @@ def enumerate_trees(dataset: BinaryDataset, max_depth: int, labels: str = "major
             yield to_decision_tree(nested, max_depth)
 
 
+def enumerate_decision_lists(dataset: BinaryDataset, max_depth: int) -> Iterator[DecisionTree]:
+    """All trees in which every branch has a leaf as a child and no column comes twice, with majority labels."""
+    everyone = list(range(dataset.n_samples))
+    for length in range(max_depth + 1):
+        for features in itertools.permutations(range(dataset.n_features), length):
+            for sides in itertools.product((0, 1), repeat=length):
+                shape = 0
+                for feature, goes_on in zip(reversed(features), reversed(sides), strict=True):
+                    shape = (feature, 0, shape) if goes_on else (feature, shape, 0)
+                yield to_decision_tree(_with_majorities(shape, dataset, everyone), max_depth)
+
+
 def best_value(dataset: BinaryDataset, max_depth: int, leaf_price: float) -> float:
     """Largest score minus leaf_price times leaves over all trees."""
     scores = best_score_by_leaves(dataset, max_depth)

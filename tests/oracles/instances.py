@@ -1,12 +1,16 @@
-"""Small data sets that are rich in ties: as hypothesis strategies, and as a seeded generator.
+"""Small data sets that are rich in ties, and chains: as hypothesis strategies, and as seeded generators.
 
 Ties are where optimal-tree code goes wrong, so columns are copied, complemented and held constant, rows are
 repeated with other labels, classes are made interchangeable, and leaf penalties are drawn such that the price
 of a leaf is often a multiple of a sample's weight.
+
+Random data rarely makes a deep and narrow tree pay, so bounds that count the leaves of such trees are slack on it.
+Chains are the data on which they are tight.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,6 +108,126 @@ def random_instance(
         sample_weight = rng.choice(REAL_WEIGHTS, n_samples)
     penalty = float(rng.choice(leaf_penalties(n_samples)))
     return Instance(X, y, sample_weight, penalty, int(rng.integers(0, max_depth + 1)))
+
+
+def chain_instance(
+    rng: np.random.Generator,
+    length: int,
+    *,
+    n_classes: int = 2,
+    n_noise: int = 0,
+    weights: str = "none",
+) -> Instance:
+    """Data whose best tree is a decision list of `length` steps, one on each of as many columns.
+
+    The positives have ones in all columns of the list, and the sibling of a step has one zero there and another class:
+    every step is needed to keep its sibling out. At some steps heavy rows with the zero in the same place and anything
+    behind it go the same way. A sibling alone is worth one to two leaf prices, a positive more than all the leaves. So
+    the list makes no mistake and has ``length + 1`` leaves, no tree is better, and what one level less costs lies
+    between one and two leaf prices: a bound on deep trees that charges one leaf too many falls below the optimum.
+    """
+    X, y, counts = _chain_rows(rng, length, n_classes, 0, n_noise)
+    return _chain(rng, X, (y + rng.integers(n_classes)) % n_classes, counts, weights, length)
+
+
+def fork_instance(
+    rng: np.random.Generator,
+    lengths: tuple[int, int],
+    *,
+    n_classes: int = 2,
+    n_noise: int = 0,
+    weights: str = "none",
+) -> Instance:
+    """Data whose best tree is one split with a decision list, as in `chain_instance`, on either side.
+
+    Both lists use the same columns, for other classes: only the column of the split can come first, and what is best
+    below it differs from side to side.
+    """
+    longest = max(lengths)
+    parts = []
+    for side, length in enumerate(lengths):
+        rows, y, counts = _chain_rows(rng, length, n_classes, side, n_noise)
+        columns = rng.permutation(longest)[:length]
+        X = np.zeros((len(y), 1 + longest + n_noise), dtype=bool)
+        X[:, 0] = side
+        X[:, 1 + columns] = rows[:, :length]
+        X[:, 1 + longest :] = rows[:, length:]
+        parts.append((X, y, counts))
+    X, y, counts = (np.concatenate(both) for both in zip(*parts, strict=True))
+    return _chain(rng, X, y, counts, weights, 1 + longest)
+
+
+def _chain_rows(
+    rng: np.random.Generator, length: int, n_classes: int, positive: int, n_noise: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of a decision list with columns of noise behind them, their classes, and how many units each is worth."""
+    ones = np.ones(length, dtype=bool)
+    n_positives = 2**n_noise
+    rows, classes, counts = [ones] * n_positives, [0] * n_positives, [length + 1] * n_positives
+    bare = rng.integers(length)  # its loss is what one level less costs
+    for step in range(length):
+        sibling = ones.copy()
+        sibling[step] = False
+        heavy = [sibling.copy() for _ in range(0 if step == bare else int(rng.integers(0, 3)))]
+        for row in heavy:
+            row[step + 1 :] = rng.random(length - 1 - step) < 0.5
+        rows += [sibling, *heavy]
+        classes += [int(rng.integers(1, n_classes))] * (1 + len(heavy))
+        counts += [1] + [2] * len(heavy)
+    noise = rng.random((len(rows), n_noise)) < 0.5
+    # A positive for every pattern of noise: no column of noise can stand in for a step.
+    noise[:n_positives] = np.arange(n_positives)[:, None] >> np.arange(n_noise) & 1
+    return np.column_stack([np.array(rows), noise]), (np.array(classes) + positive) % n_classes, np.array(counts)
+
+
+def _chain(
+    rng: np.random.Generator, X: np.ndarray, y: np.ndarray, counts: np.ndarray, weights: str, max_depth: int
+) -> Instance:
+    """The instance of these rows: weighted or repeated, columns flipped, everything shuffled, and a fitting price."""
+    unit, sample_weight = 1.0, None
+    if weights == "none":
+        X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    elif weights == "integer":
+        sample_weight = counts + (counts > 1) * rng.integers(0, 3, len(y)).astype(float)
+    else:
+        unit = float(rng.choice(REAL_WEIGHTS))
+        sample_weight = unit * (counts + (counts > 1) * rng.random(len(y)))
+    X = X ^ (rng.random(X.shape[1]) < 0.5)
+    order = rng.permutation(len(y))
+    sample_weight = None if sample_weight is None else sample_weight[order]
+    total = len(y) if sample_weight is None else float(sample_weight.sum())
+    penalty = unit * float(rng.choice([0.5, 0.55, 0.7, 0.9])) / total
+    return Instance(X[order][:, rng.permutation(X.shape[1])], y[order], sample_weight, penalty, max_depth)
+
+
+def chain_instances(lengths: tuple[int, ...], seed: int = 0) -> list[Instance]:
+    """Chains in all variants: two and three classes, with and without noise columns, all kinds of weights."""
+    variants = itertools.product(lengths, (2, 3), (0, 2), range(len(WEIGHT_KINDS)))
+    return [
+        chain_instance(
+            np.random.default_rng([seed, length, n_classes, n_noise, kind]),
+            length,
+            n_classes=n_classes,
+            n_noise=n_noise,
+            weights=WEIGHT_KINDS[kind],
+        )
+        for length, n_classes, n_noise, kind in variants
+    ]
+
+
+def fork_instances(lengths: tuple[int, int], seed: int = 0, noise: tuple[int, ...] = (0, 2)) -> list[Instance]:
+    """Forks in the same variants."""
+    variants = itertools.product((2, 3), noise, range(len(WEIGHT_KINDS)))
+    return [
+        fork_instance(
+            np.random.default_rng([seed, *lengths, n_classes, n_noise, kind]),
+            lengths,
+            n_classes=n_classes,
+            n_noise=n_noise,
+            weights=WEIGHT_KINDS[kind],
+        )
+        for n_classes, n_noise, kind in variants
+    ]
 
 
 @st.composite

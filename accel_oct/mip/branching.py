@@ -1,0 +1,253 @@
+"""Branch and cut over an LP that is re-solved warm, for solvers whose own branch and bound takes no lazy rows.
+
+Solving the relaxed master as a MIP again and again throws the search tree away each time; here the tree is ours, and a
+cut that turns up at one node is there for all the others. The relaxation is all that the solver is asked for. What
+makes up for the machinery of a full MIP solver is the handler: it separates, and its solutions are the heuristics.
+
+Nodes are explored by plunging (the upper branch first) and, when a plunge ends, by best bound. The branching column is
+the one with the best product of pseudo-costs among those of the highest branch priority.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from accel_oct.mip.engine import BranchingEngine, RunStatus
+from accel_oct.mip.errors import SolverError
+from accel_oct.mip.exchange import Event
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE
+from accel_oct.mip.pool import CutPool
+from accel_oct.mip.relaxation import CutRelaxation
+from accel_oct.mip.result import Termination
+from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.mip.session import PROOF_TOLERANCE, SolveSession
+
+NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
+
+#: Products of pseudo-costs treat a smaller gain as this one.
+_LEAST_GAIN = 1e-6
+
+
+class _Fixing(NamedTuple):
+    """Bounds of one integer column in a node and below it; `above` is the parent's."""
+
+    place: int
+    lower: float
+    upper: float
+    above: _Fixing | None
+
+
+class _Node(NamedTuple):
+    """An open node. Compared by what comes first: the worst possible loss, then the order of creation."""
+
+    loss: float
+    """Minus the bound that the parent gave, in the direction that is better when larger."""
+    number: int
+    fixing: _Fixing | None
+    rise: bool
+    """Whether it is its parent's upper branch."""
+    distance: float
+    """How far the branching column had to move."""
+
+
+class BranchAndCut:
+    """The integer phase of a solve, on an engine that can branch.
+
+    Parameters
+    ----------
+    session : SolveSession
+    engine : BranchingEngine
+    pool : CutPool
+    relaxation : CutRelaxation
+        As the relaxation phase left it.
+    """
+
+    def __init__(
+        self, session: SolveSession, engine: BranchingEngine, pool: CutPool, relaxation: CutRelaxation
+    ) -> None:
+        self.session = session
+        self.nodes = 0
+        self._engine = engine
+        self._pool = pool
+        self._relaxation = relaxation
+        model = session.model
+        self._columns: IntArray = np.flatnonzero(model.integer)
+        self._bounds = np.stack([model.lower[self._columns], model.upper[self._columns]])
+        self._set_bounds = self._bounds.copy()
+        """What the LP has at the moment."""
+        self._costs = PseudoCosts(self._columns.size)
+        priorities = session.options.branch_priorities
+        self._priorities = np.zeros(self._columns.size) if priorities is None else priorities[self._columns]
+        self._open: list[_Node] = []
+        self._created = 0
+
+    def run(self) -> Termination:
+        """Explore until nothing is left that could be better than the incumbent, or something stops it."""
+        session = self.session
+        node: _Node | None = _Node(-math.inf, 0, None, False, 1.0)
+        while True:
+            if node is None:
+                if not self._open:
+                    return self._exhausted()
+                node = heapq.heappop(self._open)
+            self._report_bound(node)
+            if session.is_proven:
+                return Termination.OPTIMAL
+            limit = self._limit()
+            if limit is not None:
+                return limit
+            if self._is_hopeless(-node.loss):
+                node = None
+                continue
+            outcome = self._process(node)
+            if isinstance(outcome, Termination):
+                return outcome
+            node = outcome
+
+    def _exhausted(self) -> Termination:
+        """Every node was better than nothing, or worse than the incumbent."""
+        if self.session.incumbent is None:
+            return Termination.INFEASIBLE
+        self.session.tighten(self.session.incumbent)
+        return Termination.OPTIMAL
+
+    def _limit(self) -> Termination | None:
+        session = self.session
+        if session.stop_requested:
+            return Termination.STOPPED  # the session knows the true reason
+        if session.out_of_time:
+            return Termination.TIME_LIMIT
+        limit = session.options.node_limit
+        return Termination.NODE_LIMIT if limit is not None and self.nodes >= limit else None
+
+    def _report_bound(self, current: _Node) -> None:
+        """No feasible point is better than the best of the open nodes and the incumbent."""
+        session = self.session
+        loss = min(current.loss, self._open[0].loss) if self._open else current.loss
+        if session.incumbent is not None:
+            loss = min(loss, -session.model.sign * session.incumbent)
+        if math.isfinite(loss):
+            session.tighten(-loss * session.model.sign)
+
+    def _is_hopeless(self, gain: float) -> bool:
+        """Whether nothing better than the incumbent can be in a node of that bound."""
+        incumbent = self.session.incumbent
+        if incumbent is None:
+            return False
+        return gain <= self.session.model.sign * incumbent + PROOF_TOLERANCE * max(1.0, abs(incumbent))
+
+    # ---------------------------------------------------------------- one node
+
+    def _process(self, node: _Node) -> _Node | Termination | None:
+        """Solve a node with cuts; returns the child to go on with, why to stop, or None when it is closed."""
+        session, model = self.session, self.session.model
+        self._enter(node)
+        self.nodes += 1
+        first, shown = True, False
+        while True:
+            if session.stop_requested or session.out_of_time:
+                return Termination.STOPPED if session.stop_requested else Termination.TIME_LIMIT
+            run = self._relaxation.solve()
+            if run.status is RunStatus.INFEASIBLE:
+                return session.nothing_left() if node.fixing is None else None
+            if run.status is not RunStatus.OPTIMAL or run.x is None:
+                return Termination.UNBOUNDED if run.status is RunStatus.UNBOUNDED else Termination.TIME_LIMIT
+            gain = model.sign * run.bound
+            if first and node.fixing is not None and math.isfinite(node.loss):
+                self._costs.learn(node.fixing.place, node.rise, max(-node.loss - gain, 0.0) / node.distance)
+            first = False
+            if node.fixing is None:
+                session.tighten(run.bound)
+            if self._is_hopeless(gain):
+                return None
+            if self._relaxation.exchange(run.x):
+                continue
+            if model.is_integral(run.x):
+                if not self._is_rejected(run.x):
+                    return None  # the best of the node is a feasible point
+            elif session.wants(Event.RELAXATION) and not shown:
+                self._pool.add(session.consult(Event.RELAXATION, run.x).cuts)
+                shown = True
+            else:
+                return self._branch(node, gain, run.x)
+            if session.is_proven:
+                return Termination.OPTIMAL
+            if not self._relaxation.exchange(run.x) and not session.stop_requested:
+                return self._branch(node, gain, run.x)
+
+    def _enter(self, node: _Node) -> None:
+        """Give the LP the node's bounds."""
+        bounds = self._bounds.copy()
+        fixing = node.fixing
+        while fixing is not None:
+            bounds[0, fixing.place] = max(bounds[0, fixing.place], fixing.lower)
+            bounds[1, fixing.place] = min(bounds[1, fixing.place], fixing.upper)
+            fixing = fixing.above
+        changed = np.flatnonzero((bounds != self._set_bounds).any(axis=0))
+        if changed.size:
+            self._engine.set_relaxation_bounds(self._columns[changed], bounds[0, changed], bounds[1, changed])
+            self._set_bounds = bounds
+
+    def _is_rejected(self, x: FloatArray) -> bool:
+        rounded = self.session.model.rounded(x)
+        verdict = self.session.consult(Event.CANDIDATE, x, cut_off=self._pool.rejects(rounded))
+        self._pool.add(verdict.cuts)
+        return verdict.rejected
+
+    # ---------------------------------------------------------------- branching
+
+    def _branch(self, node: _Node, gain: float, x: FloatArray) -> _Node:
+        """Open both sides of a column; returns the upper one, to go on with."""
+        place = self._branching_place(x)
+        value = x[self._columns[place]]
+        # An integral value is branched on only where rounding decides: the lower side keeps it.
+        below = math.floor(value + FEASIBILITY_TOLERANCE)
+        if below >= self._set_bounds[1, place]:
+            below -= 1
+        down = _Fixing(place, -math.inf, below, node.fixing)
+        up = _Fixing(place, below + 1.0, math.inf, node.fixing)
+        lower = self._new(gain, down, rise=False, distance=value - below)
+        heapq.heappush(self._open, lower)
+        return self._new(gain, up, rise=True, distance=below + 1.0 - value)
+
+    def _new(self, gain: float, fixing: _Fixing, *, rise: bool, distance: float) -> _Node:
+        self._created += 1
+        return _Node(-gain, self._created, fixing, rise, max(distance, FEASIBILITY_TOLERANCE))
+
+    def _branching_place(self, x: FloatArray) -> int:
+        values = x[self._columns]
+        fraction = values - np.floor(values)
+        places = np.flatnonzero(np.minimum(fraction, 1.0 - fraction) > FEASIBILITY_TOLERANCE)
+        if not places.size:  # rejected by a row that holds before rounding: decide the columns one by one
+            places = np.flatnonzero(self._set_bounds[0] < self._set_bounds[1])
+            if not places.size:
+                raise SolverError(NO_PROGRESS)
+        priorities = self._priorities[places]
+        places = places[priorities == priorities.max()]
+        return int(places[np.argmax(self._costs.scores(places, fraction[places]))])
+
+
+class PseudoCosts:
+    """What moving a column by one unit, down or up, has cost on average where it was tried."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._total = np.zeros((2, n_columns))
+        self._count = np.zeros((2, n_columns))
+
+    def learn(self, place: int, rise: bool, cost: float) -> None:
+        self._total[int(rise), place] += cost
+        self._count[int(rise), place] += 1
+
+    def scores(self, places: IntArray, fraction: FloatArray) -> FloatArray:
+        """The product of the expected losses of both branches, per column; columns never tried count as the average."""
+        score = np.ones(places.size)
+        for direction, distance in ((0, fraction), (1, 1.0 - fraction)):
+            total, count = self._total[direction], self._count[direction]
+            average = (total.sum() / count.sum() if count.any() else 0.0) or 1.0
+            cost = np.where(count[places] > 0, total[places] / np.maximum(count[places], 1), average)
+            score *= np.maximum(cost * distance, _LEAST_GAIN)
+        return score

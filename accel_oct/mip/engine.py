@@ -1,0 +1,69 @@
+"""What the shared loops ask of a solver: LP and MIP runs, with rows that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+from accel_oct.mip.rows import FloatArray, IntArray, Rows
+
+
+class RunStatus(Enum):
+    """How one LP or MIP run ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    """A limit or a requested stop; `bound` is valid all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Outcome of one LP or MIP run: `bound` is valid for the rows it was solved with."""
+
+    status: RunStatus
+    x: FloatArray | None
+    bound: float
+    nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerRequest:
+    """What the loop wants of one MIP run.
+
+    `on_solution(x, bound)` is to be called with every solution found, `should_stop()` often, `next_injection()`
+    whenever the solver can take a solution.
+    """
+
+    start: FloatArray | None
+    seconds: float
+    nodes: int | None
+    on_solution: Callable[[FloatArray, float | None], None]
+    should_stop: Callable[[], bool]
+    next_injection: Callable[[], FloatArray | None]
+
+
+class LoopEngine(Protocol):
+    """The little that the cut loop asks of a solver. Both problems begin with the rows of the model."""
+
+    def solve_relaxation(self, seconds: float) -> Run: ...
+
+    def add_relaxation_rows(self, rows: Rows) -> None: ...
+
+    def drop_relaxation_rows(self, positions: IntArray) -> None:
+        """Delete cut rows by position among the rows added so far (and not dropped)."""
+
+    def solve_integer(self, request: IntegerRequest) -> Run: ...
+
+    def add_integer_rows(self, rows: Rows) -> None: ...
+
+
+@runtime_checkable
+class BranchingEngine(LoopEngine, Protocol):
+    """An engine whose LP is cheap to solve again with other bounds, so that `BranchAndCut` can branch on it."""
+
+    def set_relaxation_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change the bounds of some columns of the LP."""

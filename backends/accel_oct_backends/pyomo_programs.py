@@ -1,0 +1,70 @@
+"""CBC and GLPK as Pyomo runs them, with what its readers leave out. Importing this imports Pyomo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyomo.common.collections import Bunch
+from pyomo.common.tempfiles import TempfileManager
+from pyomo.opt import TerminationCondition
+from pyomo.solvers.plugins.solvers.CBCplugin import CBCSHELL
+from pyomo.solvers.plugins.solvers.GLPK import GLPKSHELL
+
+_SOLUTION_COMMAND = "-solu"
+_CBC_INFEASIBLE = "Problem is infeasible"
+_GLPK_INFEASIBLE = "HAS NO PRIMAL FEASIBLE SOLUTION"
+
+
+class CbcProgram(CBCSHELL):  # type: ignore[misc]
+    """CBC, whose solutions are read with all their digits, and whose crash on an infeasible model is understood.
+
+    Its text file has eight digits of each value. Its binary file has all: the numbers of rows and columns, the
+    objective, then activities, duals, values and reduced costs.
+    """
+
+    _values_file: str
+
+    def create_command_line(self, executable: str, problem_files: Any) -> Any:
+        command = super().create_command_line(executable, problem_files)
+        self._values_file = f"{self._soln_file}.bin"
+        TempfileManager.add_tempfile(self._values_file, exists=False)
+        command.cmd += ["-saveSolution", self._values_file]
+        return command
+
+    def _execute_command(self, command: Any) -> list[Any]:
+        """Without preprocessing CBC dies while it writes the solution of a model that it has found infeasible."""
+        code, log = super()._execute_command(command)
+        if code == 0 or _SOLUTION_COMMAND not in command.cmd:
+            return [code, log]
+        unwritten = Bunch(**command)
+        unwritten.cmd = command.cmd[: command.cmd.index(_SOLUTION_COMMAND)]
+        code_again, log_again = super()._execute_command(unwritten)
+        if code_again == 0 and _CBC_INFEASIBLE in log_again:
+            Path(self._soln_file).write_text("Infeasible - objective value 0\n", encoding="utf-8")
+            return [code_again, log_again]
+        return [code, log]
+
+    def process_soln_file(self, results: Any) -> None:
+        super().process_soln_file(results)
+        path = Path(self._values_file)
+        if not len(results.solution) or not path.exists():
+            return
+        content = path.read_bytes()
+        n_rows, n_columns = np.frombuffer(content, dtype=np.int32, count=2)
+        numbers = np.frombuffer(content, dtype=np.float64, offset=8)[1:]
+        entries = list(results.solution(0).variable.values())  # in the order of the columns
+        if len(entries) == n_columns:
+            for entry, value in zip(entries, numbers[2 * n_rows :].tolist(), strict=False):
+                entry["Value"] = value
+
+
+class GlpkProgram(GLPKSHELL):  # type: ignore[misc]
+    """GLPK, whose verdict on an infeasible relaxation is read: Pyomo knows only the presolver's words for it."""
+
+    def process_logfile(self) -> Any:
+        results = super().process_logfile()
+        if _GLPK_INFEASIBLE in Path(self._log_file).read_text(encoding="utf-8", errors="replace"):
+            results.solver.termination_condition = TerminationCondition.infeasible
+        return results

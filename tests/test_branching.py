@@ -1,0 +1,126 @@
+"""Branch and cut over the LP: the optimum, valid bounds whenever it stops, priorities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from accel_oct_backends import highs
+from hypothesis import given, settings
+from mip_support import HiddenRowsProblem, hidden_rows_problems
+
+import accel_oct
+from accel_oct.mip import (
+    Cuts,
+    Event,
+    FunctionHandler,
+    MipModel,
+    Needs,
+    Point,
+    Reply,
+    Rows,
+    SolveOptions,
+    Termination,
+    Validity,
+    create_backend,
+)
+from accel_oct.mip.branching import PseudoCosts
+from accel_oct.mip.conformance.suite import hard_knapsack
+
+
+def hidden_knapsack(n_columns: int = 14, n_rows: int = 3) -> tuple[MipModel, FunctionHandler, float]:
+    """A knapsack whose rows only a handler knows, and its optimum."""
+    complete = hard_knapsack(n_columns, n_rows)
+    backend = create_backend("highs")
+    backend.load(complete)
+    optimum = backend.solve().objective
+    assert optimum is not None
+    model = MipModel(maximise=True)
+    model.add_block("take", n_columns, integer=True, objective=complete.objective)
+    rows = complete.rows
+
+    def separate(point: Point) -> Reply | None:
+        violated = np.flatnonzero(rows.violation(point.x) > 1e-6)
+        return Reply(cuts=(Cuts(rows.take(violated), Validity.REQUIRED),)) if violated.size else None
+
+    return model, FunctionHandler(separate, Needs([Event.CANDIDATE], [Validity.REQUIRED])), optimum
+
+
+def test_bounds_hold_wherever_it_stops() -> None:
+    """After any number of nodes the bound is not below the optimum, and it falls to it in the end."""
+    model, handler, optimum = hidden_knapsack()
+    backend = create_backend("highs")
+    backend.load(model)
+    bounds = []
+    for limit in (0, 1, 2, 5, 20, 100, None):
+        result = backend.solve(SolveOptions(node_limit=limit), handler)
+        assert all(row.bound >= optimum - 1e-6 for row in result.history)
+        assert limit is None or result.nodes <= limit
+        assert result.termination is (Termination.NODE_LIMIT if result.bound > optimum + 1e-6 else Termination.OPTIMAL)
+        bounds.append(result.bound)
+    assert bounds == sorted(bounds, reverse=True) and bounds[-1] == pytest.approx(optimum)
+    assert len(set(bounds[2:])) > 2, "the bound moves while nodes are explored"
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=hidden_rows_problems())
+def test_history_is_valid(problem: HiddenRowsProblem) -> None:
+    """Every bound on the way is on the right side of the optimum, when maximising and when minimising."""
+    truth = create_backend("mock")
+    truth.load(problem.model(complete=True))
+    optimum = truth.solve().objective
+    backend = create_backend("highs")
+    backend.load(problem.model(complete=False))
+    result = backend.solve(handler=problem.handler(Event.CANDIDATE, Event.RELAXATION))
+    if optimum is None:
+        assert result.termination is Termination.INFEASIBLE
+        return
+    sign = 1 if problem.maximise else -1
+    assert result.objective == pytest.approx(optimum)
+    for row in result.history:
+        assert sign * (row.bound - optimum) >= -1e-6
+        assert row.objective is None or sign * (optimum - row.objective) >= -1e-6
+
+
+@pytest.mark.parametrize("favourite", [0, 5, 9])
+def test_the_column_of_highest_priority_is_branched_on_first(favourite: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among the fractional columns; two of them are made fractional by a row of their own."""
+    model = MipModel(maximise=True)
+    x = model.add_block("x", 10, integer=True, objective=1.0)
+    pairs = np.arange(10).reshape(5, 2)
+    model.add_rows(Rows.from_entries(np.repeat(np.arange(5), 2), x.index[pairs.ravel()], 2.0, n_rows=5, upper=3.0))
+    changed: list[int] = []
+    set_bounds = highs._BranchingEngine.set_relaxation_bounds
+
+    def recorded(self: Any, columns: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        changed.append(int(columns[0]))
+        set_bounds(self, columns, lower, upper)
+
+    monkeypatch.setattr(highs._BranchingEngine, "set_relaxation_bounds", recorded)
+    priorities = np.zeros(10, dtype=int)
+    priorities[[favourite, favourite ^ 1]] = 1
+    backend = create_backend("highs")
+    backend.load(model)
+    result = backend.solve(SolveOptions(branch_priorities=priorities))
+    assert result.objective == pytest.approx(5.0) and result.termination is Termination.OPTIMAL
+    assert changed[0] in (favourite, favourite ^ 1)
+
+
+def test_pseudo_costs_prefer_columns_that_cost_on_both_sides() -> None:
+    """A column that moved the bound in both directions comes before one that did in one, and that before one that did
+    in neither; an untried column counts as the average."""
+    costs = PseudoCosts(4)
+    for place, down, up in ((0, 4.0, 4.0), (1, 4.0, 0.0), (2, 0.0, 0.0)):
+        costs.learn(place, False, down)
+        costs.learn(place, True, up)
+    both, one, none, untried = costs.scores(np.arange(4), np.full(4, 0.5))
+    assert both > untried > one > none
+
+
+def test_a_time_limit_holds_on_a_large_master() -> None:
+    """One LP of 40 s was solved to its end where the limit was 3 s; the factor allows for a busy machine."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (1500, 150)), rng.integers(0, 2, 1500)
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.001, preset="baseline", time_limit=2.0)
+    assert result.status == "time_limit" and result.seconds < 20.0 and result.bound >= result.objective

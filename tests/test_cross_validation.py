@@ -1,0 +1,223 @@
+"""OptimalTreeClassifierCV: its arguments reach the folds, and one Ctrl-C ends them all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import accel_oct.estimator
+import accel_oct.estimator_cv
+import accel_oct.search
+from accel_oct import OptimalTreeClassifierCV
+from accel_oct.config import Config
+from accel_oct.errors import InvalidInputError
+from accel_oct.mip import UnknownBackendError
+from accel_oct.result import HistoryRow
+
+PENALTIES = [0.1, 0.01]
+
+
+def data(n: int = 60, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, columns))
+    return X, (X[:, 0] & X[:, 1]) ^ (rng.random(n) < 0.1)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
+    """The keyword arguments of every call of `solve` and `solve_path`, which still do their work."""
+    seen: dict[str, list[dict[str, Any]]] = {"solve": [], "solve_path": []}
+
+    def recording(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            seen[name].append(keywords)
+            return function(*arguments, **keywords)
+
+        return call
+
+    monkeypatch.setattr(accel_oct.estimator, "solve", recording("solve", accel_oct.solve))
+    monkeypatch.setattr(accel_oct.estimator_cv, "solve_path", recording("solve_path", accel_oct.solve_path))
+    return seen
+
+
+def test_by_default_each_fold_is_one_path(calls: dict[str, list[dict[str, Any]]]) -> None:
+    """Three folds, two depths: six paths, and one solve for the fit on all data."""
+    OptimalTreeClassifierCV([1, 2], PENALTIES, cv=3, time_limit=50.0).fit(*data())
+    assert len(calls["solve_path"]) == 6
+    assert len(calls["solve"]) == 1
+    assert {call["time_limit"] for call in calls["solve_path"] + calls["solve"]} == {50.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("backend", "mock"), ("preset", "baseline"), ("gap", 0.5), ("config", Config.preset("default"))],
+)
+def test_what_is_asked_of_a_solve_reaches_the_folds(
+    name: str, value: Any, calls: dict[str, list[dict[str, Any]]]
+) -> None:
+    """Each argument that a path cannot honour makes every fold solve every penalty with it."""
+    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, **{name: value}).fit(*data())
+    assert not calls["solve_path"]
+    assert len(calls["solve"]) == 2 * len(PENALTIES) + 1
+    assert all(call[name] == value for call in calls["solve"])
+    assert sorted({call["leaf_penalty"] for call in calls["solve"]}) == sorted(PENALTIES)
+    plain = OptimalTreeClassifierCV(1, PENALTIES, cv=2).fit(*data())
+    if name != "gap":
+        np.testing.assert_allclose(model.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"backend": "abacus"}, UnknownBackendError),
+        ({"preset": "fastest"}, InvalidInputError),
+        ({"gap": -1.0}, InvalidInputError),
+        ({"time_limit": -1.0}, InvalidInputError),
+        ({"config": {"polishing": True}}, InvalidInputError),
+        ({"max_depth": 99}, InvalidInputError),
+        ({"leaf_penalties": ["much"]}, InvalidInputError),
+        ({"leaf_penalties": 0.1}, InvalidInputError),
+        ({"cv": 1}, InvalidInputError),
+        ({"cv": 1000}, InvalidInputError),
+        ({"cv": "all"}, InvalidInputError),
+        ({"random_state": -1, "preset": "baseline"}, InvalidInputError),
+    ],
+)
+def test_mistakes_are_found_before_any_work(
+    parameters: dict[str, Any], error: type[Exception], calls: dict[str, list[dict[str, Any]]]
+) -> None:
+    """An unknown solver must not cost all the folds first; nothing is solved, and the error names the argument."""
+    with pytest.raises(error, match="|".join(parameters)):
+        OptimalTreeClassifierCV(**{"leaf_penalties": PENALTIES, "cv": 2, **parameters}).fit(*data())
+    assert calls == {"solve": [], "solve_path": []}
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_tells_of_every_fold(n_jobs: int | None) -> None:
+    """Also when the folds are solved elsewhere, where the callable itself could not go."""
+
+    class Unsendable:
+        def __init__(self) -> None:
+            self.rows: list[HistoryRow] = []
+
+        def __call__(self, row: HistoryRow) -> None:
+            self.rows.append(row)
+
+        def __reduce__(self) -> Any:
+            raise TypeError("cannot be pickled")
+
+    progress = Unsendable()
+    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, progress=progress, n_jobs=n_jobs).fit(*data())
+    assert len(progress.rows) == 2 * len(PENALTIES) + len(model.result_.history)
+    assert all(row.bound >= row.objective for row in progress.rows)
+
+
+# ---------------------------------------------------------------- Ctrl-C
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
+    """The table number `at` is told to stop before it begins; returns the calls that were made."""
+    made: list[int] = []
+    frontier = sys.modules["accel_oct.frontier"]  # the name in the package is the function
+    really = frontier.run_interruptibly
+
+    def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
+        made.append(len(made) + 1)
+        if len(made) == at:
+            on_interrupt()
+        really(work, on_interrupt)
+
+    monkeypatch.setattr(frontier, "run_interruptibly", run)
+    return made
+
+
+def test_one_interrupt_ends_all_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KeyboardInterrupt after the second of five folds, and a classifier that is not fitted."""
+    X, y = data(300, 40)
+    made = interrupting(monkeypatch, at=2)
+    model = OptimalTreeClassifierCV(4, PENALTIES, cv=5)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert made == [1, 2]
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_an_interrupted_fit_leaves_an_earlier_one_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither half of the new columns nor half of the new results."""
+    X, y = data(300, 40)
+    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2).fit(X[:, :3], y)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    interrupting(monkeypatch, at=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(max_depth=4).fit(X, y)
+    after = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+    assert model.predict(X[:, :3]).shape == y.shape
+
+
+def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the fit on all data keeps the best tree, says so, and its bound is above it."""
+    X, y = data(300, 40)
+    really = accel_oct.search.run_interruptibly
+
+    def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
+        on_interrupt()
+        really(work, on_interrupt)
+
+    monkeypatch.setattr(accel_oct.search, "run_interruptibly", run)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = OptimalTreeClassifierCV(3, [0.001], cv=2).fit(X, y)
+    assert model.status_ == model.result_.status == "interrupted"
+    assert model.bound_ > model.objective_
+
+
+_SCRIPT = """
+import json, os, signal, sys, threading
+import numpy as np
+import accel_oct.estimator_cv as cv
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored when started from a shell's background job
+really, folds = cv.solve_path, []
+
+def solve_path(*arguments, **keywords):
+    folds.append(len(folds) + 1)
+    results = really(*arguments, **keywords)
+    assert all(result.status == "optimal" for result in results)
+    if len(folds) == 2:
+        # As if the signal had come while the solve was ending: taken, and of no effect on its result.
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(30)
+        except KeyboardInterrupt:
+            pass
+    return results
+
+cv.solve_path = solve_path
+rng = np.random.default_rng(0)
+X = rng.integers(0, 2, (60, 4))
+model = cv.OptimalTreeClassifierCV(1, [0.1, 0.01], cv=5)
+try:
+    model.fit(X, X[:, 0])
+    outcome = "fitted"
+except KeyboardInterrupt:
+    outcome = "interrupted"
+restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print(json.dumps({"outcome": outcome, "folds": folds, "restored": restored}))
+"""
+
+
+def test_an_interrupt_that_a_finished_solve_took_still_ends_the_fit() -> None:
+    """SIGINT in the last moment of a fold: its result is proven, and the fit ends all the same."""
+    run = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    outcome = json.loads(run.stdout.splitlines()[-1])
+    assert outcome == {"outcome": "interrupted", "folds": [1, 2], "restored": True}
