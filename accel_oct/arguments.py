@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,3 +33,10 @@ def checked_solver_options(options: Any) -> dict[str, Any]:
             f"solver_options must be a mapping from the solver's option names to values, got {options!r}"
         )
     return dict(options)
+
+
+def time_left(time_limit: float | None, began: float) -> float | None:
+    """What is left of a limit, from a reading of `time.perf_counter`; what is no limit is left to be refused."""
+    if time_limit is None or not time_limit > 0:
+        return time_limit
+    return max(time_limit - (time.perf_counter() - began), 0.0)

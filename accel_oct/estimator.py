@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from accel_oct.arguments import time_left
 from accel_oct.config import Config
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.result import Progress, Result
@@ -37,7 +39,8 @@ class OptimalTreeClassifier(TreeClassifier):
     preset : {"default", "paper", "baseline"}
         Which techniques are used; ignored when `config` is given.
     time_limit : float or None
-        Seconds. The best tree so far is kept when it is reached, with a ConvergenceWarning that tells the gap.
+        Seconds, the encoding included. The best tree so far is kept when it is reached, with a ConvergenceWarning that
+        tells the gap.
     gap : float
         Relative gap at which to stop; 0 asks for a proof.
     encoder : "auto", None or transformer
@@ -127,12 +130,13 @@ class OptimalTreeClassifier(TreeClassifier):
         -------
         self
         """
+        began = time.perf_counter()
         data = self._prepare(X, y, sample_weight)
-        self._adopt(self._solve(data), data)
+        self._adopt(self._solve(data, time_left(self.time_limit, began)), data)
         self._warn_unless_proven()
         return self
 
-    def _solve(self, data: TrainingData) -> Result:
+    def _solve(self, data: TrainingData, time_limit: float | None) -> Result:
         return solve(
             data.X,
             data.codes,
@@ -141,7 +145,7 @@ class OptimalTreeClassifier(TreeClassifier):
             sample_weight=data.weights,
             backend=self.backend,
             preset=self.preset,
-            time_limit=self.time_limit,
+            time_limit=time_limit,
             threads=n_threads(self.n_jobs),
             seed=solver_seed(self.random_state),
             gap=self.gap,

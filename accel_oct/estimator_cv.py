@@ -300,7 +300,7 @@ def _fold(task: _Task, should_stop: Callable[[], bool] = lambda: False) -> _Fold
 def _results(model: OptimalTreeClassifier, data: Any, penalties: list[float]) -> Iterable[Result]:
     """The optimum of each penalty: all read off one frontier, unless something was asked for that only `solve` does."""
     if (model.backend, model.preset, model.gap, model.config) != ("highs", "default", 0.0, None):
-        return (model.set_params(leaf_penalty=penalty)._solve(data) for penalty in penalties)
+        return (model.set_params(leaf_penalty=penalty)._solve(data, model.time_limit) for penalty in penalties)
     return solve_path(
         data.X,
         data.codes,

@@ -15,6 +15,7 @@ from accel_oct.config import SubtreeBoundConfig
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.interrupts import run_interruptibly
+from accel_oct.mip.options import usable_threads
 from accel_oct.proof import PROOF_TOLERANCE
 from accel_oct.result import HistoryRow, Result, Status
 from accel_oct.subtree.frontier import FrontierTable
@@ -143,6 +144,7 @@ def frontier(
     time_limit : float, optional
         Seconds; what is not proven by then comes with a valid bound.
     threads : int
+        At most as many as there are cores.
     memory_limit : int
         Bytes that the tables may take.
     progress : callable (seconds, accuracy, bound), optional
@@ -169,6 +171,7 @@ def _computed(
 ) -> Frontier:
     if time_limit is not None and not time_limit >= 0:
         raise InvalidInputError(f"`time_limit` must be a number of seconds >= 0 or None, got {time_limit!r}")
+    usable = usable_threads(threads)
     interrupted = threading.Event()
     merged = dataset.merged()
     tables: list[FrontierTable] = []
@@ -188,7 +191,7 @@ def _computed(
                 merged.weights,
                 merged.n_classes,
                 max_depth,
-                threads=threads,
+                threads=usable,
                 memory_limit=memory_limit,
                 deadline=deadline,
                 should_stop=interrupted.is_set,

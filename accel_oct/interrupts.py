@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE = 10.0
+"""Seconds that work which was told to stop may take to do so, from the second Ctrl-C on."""
 
 
 def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
     """Run `work` so that Ctrl-C reaches us while a solver holds the thread.
 
     Python runs signal handlers in the main thread only, and a solver that holds it would keep them waiting. So the work
-    goes to another thread while this one waits; the first Ctrl-C asks the work to stop, a second one gives up on it.
+    goes to another thread while this one waits. The first Ctrl-C asks the work to stop, and what it has found is used.
+    A second one discards that: KeyboardInterrupt, but only once the work has stopped, so that nothing goes on computing
+    behind the caller's back. Work that does not stop for seconds is left behind with a warning.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -29,17 +38,14 @@ def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], Non
         finally:
             done.set()
 
-    threading.Thread(target=run, name="accel_oct-solve", daemon=True).start()
-    interrupted = finished = False
-    while not finished:
-        try:
-            while not finished:
-                finished = done.wait(0.1)
-        except KeyboardInterrupt:
-            if interrupted:
-                raise
-            interrupted = True
-            on_interrupt()
+    try:
+        threading.Thread(target=run, name="accel_oct-solve", daemon=True).start()
+        pressed = _wait(done, on_interrupt)
+    except KeyboardInterrupt:  # in the instant before the wait begins
+        on_interrupt()
+        raise
+    if pressed > 1:
+        raise KeyboardInterrupt from (errors[0] if errors else None)
     if errors:
         raise errors[0]
 
@@ -68,3 +74,22 @@ def remembered_interrupts() -> Iterator[threading.Event]:
         yield event
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _wait(done: threading.Event, on_interrupt: Callable[[], None]) -> int:
+    """Wait for the work, or until patience with it ends; returns how often Ctrl-C was pressed."""
+    pressed, told, until = 0, False, float("inf")
+    while True:
+        try:
+            if pressed and not told:
+                told = True
+                on_interrupt()
+            if pressed > 1:
+                until = min(until, time.monotonic() + _PATIENCE)
+            while not done.wait(0.1):
+                if time.monotonic() > until:
+                    logger.warning("the solver has not stopped %g s after it was told to; it is left behind", _PATIENCE)
+                    return pressed
+            return pressed
+        except KeyboardInterrupt:
+            pressed += 1

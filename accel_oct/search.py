@@ -16,7 +16,7 @@ from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
 from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Component, Incumbent, Master, TreeHandler
-from accel_oct.heuristics.cart import cart
+from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.polish import polish
 from accel_oct.heuristics.polishing import Polishing
 from accel_oct.interrupts import run_interruptibly
@@ -26,6 +26,7 @@ from accel_oct.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.subtree.search import BestTree, best_tree
+from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,13 @@ _STOPPED_BY: dict[Termination, Status] = {
     Termination.STOPPED: "stopped",
     Termination.SOLVER_FAILED: "solver_failed",
 }
+
+
+_LONGEST_STEP = 2.0
+"""Seconds that a step of the warm start may take which cannot be interrupted."""
+
+_SMALL_TABLES, _LARGEST_TABLES = 2**25, 2**27
+"""Bytes that the tables of such a step may take whatever the memory limit is, and however large it is."""
 
 
 class TreeSearch:
@@ -85,9 +93,11 @@ class TreeSearch:
         if self.max_depth == 0 or self.dataset.n_classes == 1:
             self.bound = self.incumbent.value
             return self._result("optimal", nodes=0, decided_by="a single leaf")
-        self._warm_start()
+        stopped = self._warm_start()
         if self._is_proven:
             return self._result("optimal", nodes=0, decided_by="warm start")
+        if stopped is not None:
+            return self._result(stopped, nodes=0, decided_by=_NOTHING)
         if self.config.subtree_bounds.enabled and self.config.subtree_bounds.tables:
             stopped = self._search_subtrees()
             if self._is_proven:
@@ -97,17 +107,36 @@ class TreeSearch:
                 return self._result(stopped, nodes=0, decided_by=_NOTHING)
         return self._branch_and_cut_on_first(backends)
 
-    def _warm_start(self) -> None:
+    def _warm_start(self) -> Status | None:
+        """A first tree as good as can be had quickly; returns what stops the solve, if anything does."""
         began = time.perf_counter()
-        if self.config.warm_start == "cart":
-            self.incumbent.offer(cart(self.dataset, self.max_depth, self.leaf_price, self.options.seed))
-        if self.config.polish_warm_start:
-            self.incumbent.offer(polish(self.incumbent.tree, self.dataset, self.leaf_price, self._best_subtree))
+        interrupted = threading.Event()
+        left = self._seconds_left
+        stopper = Stopper(None if left is None else time.monotonic() + left, interrupted.is_set)
+        run_interruptibly(lambda: self._improve_start(stopper), interrupted.set)
         self.stats["warm_start"] = {
             "seconds": time.perf_counter() - began,
             "objective": self._objective,
         }
         self._record()
+        if interrupted.is_set():
+            return "interrupted"
+        return "time_limit" if stopper() else None
+
+    def _improve_start(self, stopper: Stopper) -> None:
+        """CART, then optimal tails; steps that cannot be interrupted are left out where they would take too long."""
+        config, solver = self.config, self.cache.solver
+
+        def worthwhile(n_samples: int) -> bool:
+            if solver.table_bytes > max(_SMALL_TABLES, min(config.subtree_bounds.memory_limit, _LARGEST_TABLES)):
+                return False
+            return not stopper() and solver.seconds(n_samples) <= min(_LONGEST_STEP, stopper.remaining)
+
+        if config.warm_start == "cart" and cart_seconds(self.dataset, self.max_depth) < stopper.remaining:
+            self.incumbent.offer(cart(self.dataset, self.max_depth, self.leaf_price, self.options.seed))
+        if config.polish_warm_start and not stopper():
+            tree = self.incumbent.tree
+            self.incumbent.offer(polish(tree, self.dataset, self.leaf_price, self._best_subtree, worthwhile))
 
     def _best_subtree(self, literals: Any, samples: Any, *, max_depth: int) -> Any:
         return self.cache.lookup(literals, self.leaf_price, samples, max_depth=max_depth)

@@ -55,7 +55,9 @@ def solve(
         Which techniques are used; ignored when `config` is given.
     time_limit : float, optional
         Seconds; the best tree so far and a valid bound are returned when it is reached.
-    threads, seed : int
+    threads : int
+        At most as many as there are cores: more are cut down to that, with a line in the log.
+    seed : int
     gap : float
         Relative gap at which to stop; 0 asks for a proof.
     node_limit : int, optional

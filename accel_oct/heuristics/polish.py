@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -24,7 +25,13 @@ class SubtreeLookup(Protocol):
         ...
 
 
-def polish(tree: DecisionTree, dataset: BinaryDataset, leaf_price: float, subtree_for: SubtreeLookup) -> DecisionTree:
+def polish(
+    tree: DecisionTree,
+    dataset: BinaryDataset,
+    leaf_price: float,
+    subtree_for: SubtreeLookup,
+    worthwhile: Callable[[int], bool] | None = None,
+) -> DecisionTree:
     """Replace the tails of `tree` by optimal subtrees of depth at most two.
 
     Algorithm 1 of the paper. A tail is replaced only where that is strictly better, so the result is
@@ -40,6 +47,8 @@ def polish(tree: DecisionTree, dataset: BinaryDataset, leaf_price: float, subtre
         Price per leaf in units of weight, from ``dataset.leaf_price``.
     subtree_for : SubtreeLookup
         Called once per tail with the literals of its path and the samples that reach it.
+    worthwhile : callable, optional
+        Asked before each tail, with its number of samples; a tail that it denies stays as it is.
 
     Returns
     -------
@@ -50,6 +59,8 @@ def polish(tree: DecisionTree, dataset: BinaryDataset, leaf_price: float, subtre
     for root in polish_roots(tree):
         tail = tree.subtree(root)
         samples = _rows_through(tree, leaf_of, root)
+        if worthwhile is not None and not worthwhile(samples.size):
+            continue
         best = subtree_for(frozenset(tree.path(root)), samples, max_depth=min(2, tail.max_depth))
         if best.value > earned[samples].sum() - leaf_price * tail.n_leaves:
             tree = tree.with_subtree(root, DecisionTree(best.feature, best.label))

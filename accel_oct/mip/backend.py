@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
@@ -17,12 +16,10 @@ from accel_oct.mip.errors import BackendUnavailableError, HandlerError, MipError
 from accel_oct.mip.exchange import Event, Handler, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
+from accel_oct.mip.reconciliation import reconcile
 from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 from accel_oct.mip.session import SolveSession
-
-#: Seconds that the last check of a proof may take at least.
-_RECONCILE_SECONDS = 1.0
 
 
 class Support(Enum):
@@ -174,37 +171,10 @@ class Backend(ABC):
             if self._start is not None:
                 session.offer_start(self._start)
             outcome.append(self._solve(session))
-            self._reconcile(session)
+            reconcile(session)
 
         run_interruptibly(work, lambda: session.request_stop(Termination.INTERRUPTED))
         return session.result(*outcome[0])
-
-    def _reconcile(self, session: SolveSession) -> None:
-        """Make sure that the OPTIMALITY cuts left something as good as what is called optimal.
-
-        A solver that has searched everything below its cutoff says "optimal", and cannot say whether the bound or a
-        contradiction between cuts emptied the search. Where the optimum is outside of some OPTIMALITY row, the
-        relaxation with all of them decides; it is solved with no cutoff and no handler.
-        """
-        rows = session.rows_to_reconcile()
-        if rows is None:
-            return
-        arrays = session.model
-        relaxed = bool(self.capabilities.continuous_columns)
-        model = ModelArrays(
-            arrays.maximise,
-            np.zeros(arrays.n_columns),
-            arrays.lower,
-            arrays.upper,
-            arrays.integer & (not relaxed),
-            rows,
-        )
-        # A solve that ended just in time gets a moment more: its proof hangs on this.
-        seconds = max(session.seconds_left, _RECONCILE_SECONDS)
-        options = SolveOptions(time_limit=None if math.isinf(seconds) else seconds, seed=session.options.seed)
-        termination, _ = self._solve(SolveSession(model, options, None))
-        if termination is Termination.INFEASIBLE:
-            session.nothing_left()
 
     @property
     def _loaded(self) -> ModelArrays:

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT, ProfileSolver, sides_from_pairs
-from accel_oct.subtree.prepare import Reduced, both_sides, reduce_data
+from accel_oct.subtree.prepare import Reduced, both_sides, column_keys, reduce_data
 from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.stopping import Stopper
 
@@ -62,11 +61,16 @@ class SubtreeBounds:
         self._solver = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit)
         self._data = reduce_data(features, np.asarray(y, np.int64), sample_weights, int(n_classes))
         self._columns, self._inverted = _column_map(features[sample_weights > 0], self._data)
-        self._pairs = PairLevel(self._data)
+        self._pairs = PairLevel(
+            self._data, self._solver.stopper, DeepLevels.table_limit(self._solver.memory_limit, self._solver.threads)
+        )
         self._weight = self._data.total_weight
         self._side_weights = both_sides(self._data.weights, self._data.X)
+        self._deep_levels = self._pairs.exact and DeepLevels.possible(
+            self._pairs, self._solver.memory_limit, self._solver.threads
+        )
         self._upper = self._cheap_sides()
-        self._exact = np.full(self._data.n_features, max_depth <= 2)
+        self._exact = np.full(self._data.n_features, max_depth <= 2 and self._pairs.exact)
         self._paths: OrderedDict[tuple[Literals, int, bool], Floats] = OrderedDict()
 
     @property
@@ -123,7 +127,7 @@ class SubtreeBounds:
         """Make all root bounds exact: one pass up to depth four, feature by feature below."""
         if self._exact.all():
             return True
-        if self.max_depth == 3 and engine.numba_available():
+        if self.max_depth == 3 and self._deep_levels:
             deep = DeepLevels(self._pairs, False, self._solver.threads)
             if deep.level_three(self._solver.stopper):
                 self._settle(deep.side_profiles)
@@ -163,10 +167,10 @@ class SubtreeBounds:
         if exact:
             numbers = self._solver.solve(data, height).upper
         else:
-            pairs = self._pairs if not literals else PairLevel(data)
+            pairs = self._pairs if not literals else PairLevel(data, self._solver.stopper)
             ceiling = pairs.units.from_score(data.row_ceiling.sum(), data.total_weight)
             numbers = np.full(2**height, float(ceiling))
-            numbers[:3] = pairs.profile[:3]
+            numbers[:3] = pairs.upper_profile[:3]
         return np.asarray(self._pairs.units.to_score(numbers, data.total_weight))
 
     def _rows(self, literals: Literals) -> NDArray[np.bool_]:
@@ -183,12 +187,12 @@ class SubtreeBounds:
         """Upper profiles of all sides before any refinement, in table units."""
         size = 2 ** (self.max_depth - 1)
         if size <= 2:
-            return self._pairs.side_profiles[:, :, :size].copy()
+            return self._pairs.side_upper[:, :, :size].copy()
         ceilings = both_sides(self._data.row_ceiling, self._data.X)
         numbers = self._pairs.units.from_score(ceilings, self._side_weights)
         upper = np.repeat(np.asarray(numbers, dtype=np.float64)[:, :, None], size, axis=2)
-        upper[:, :, :2] = self._pairs.side_profiles
-        if engine.numba_available():
+        upper[:, :, :2] = self._pairs.side_upper
+        if self._deep_levels:
             deep = DeepLevels(self._pairs, False, self._solver.threads)
             if deep.level_three(self._solver.stopper):
                 upper[:, :, :3] = deep.side_profiles[:, :, :3]
@@ -199,7 +203,7 @@ class SubtreeBounds:
         self._exact[:] = True
 
     def _fits(self) -> bool:
-        return engine.numba_available() and DeepLevels.fits(self._pairs, self._solver.memory_limit)
+        return self._deep_levels and DeepLevels.fits(self._pairs, self._solver.memory_limit)
 
 
 def _column_map(X: NDArray[np.bool_], data: Reduced) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -207,18 +211,12 @@ def _column_map(X: NDArray[np.bool_], data: Reduced) -> tuple[NDArray[np.int64],
 
     For a constant feature the second entry is its value.
     """
-    keys = [column.tobytes() for column in np.packbits(X, axis=0).T]
-    complements = [column.tobytes() for column in np.packbits(~X, axis=0).T]
-    home: dict[bytes, tuple[int, bool]] = {}
-    for column, feature in enumerate(data.feature):
-        flipped = bool(data.flipped[column])
-        home[keys[feature]] = (column, flipped)
-        home[complements[feature]] = (column, not flipped)
-    columns = np.full(X.shape[1], -1, dtype=np.int64)
-    inverted = np.zeros(X.shape[1], dtype=bool)
-    for feature, key in enumerate(keys):
-        if key in home:
-            columns[feature], inverted[feature] = home[key]
-        else:
-            inverted[feature] = bool(X[:, feature].any())
+    keys = column_keys(X)
+    home = {keys[feature]: column for column, feature in enumerate(data.feature)}
+    columns = np.array([home.get(key, -1) for key in keys], dtype=np.int64)
+    inverted: NDArray[np.bool_] = np.asarray(X.any(axis=0))
+    kept = columns >= 0
+    # Columns of one key are equal or complements, so the first row tells them apart.
+    stands_for = data.feature[columns[kept]]
+    inverted[kept] = X[0, kept] ^ X[0, stands_for] ^ data.flipped[columns[kept]]
     return columns, inverted

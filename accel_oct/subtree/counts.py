@@ -5,7 +5,7 @@ A table has shape (channels, blocks, F, L), with the second feature c split into
 (k, c // L, b, c % L) is the weight of the listed samples of channel k with b = c = 1. The passes run through all b for
 one block, so that is what lies together in memory. Integer weights are counted with bit operations, one word of
 samples and one lane per feature c at a time; real weights are added up row by row. Only the blocks from `first_lane` on
-are filled.
+are filled. A table may hold some of the blocks only: `base` is its first lane.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from accel_oct.subtree.jit import kernel
 from accel_oct.subtree.lanes import as_dtype, fill, load, popcount, shifted, spread, store
 
 
-def count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
+def count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
     """Fill `table` with the counts over entries ``members[:size]`` (inside kernels only)."""
     raise NotImplementedError
 
 
 @overload(count_pairs, jit_options={"nogil": True, "error_model": "numpy"})
-def _count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
+def _count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
     if isinstance(table.dtype, types.Float):
 
-        def by_sums(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
-            _sum_pairs(members, size, entries, channel, numbers, table, first_lane)
+        def by_sums(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
+            _sum_pairs(members, size, entries, channel, numbers, table, first_lane, base)
 
         return by_sums
 
-    def by_bits(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane):
-        _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane)
+    def by_bits(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
+        _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane, base)
 
     return by_bits
 
 
 @kernel
-def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane):
+def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane, base):
     """Counts by bit operations, one run of entries of equal channel and weight bit after the other."""
     limit = words.shape[0] * words.itemsize * 8
     # Plain zeros would be literal types, and each helper be compiled once more for them.
@@ -54,7 +54,7 @@ def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, tab
         if fresh:
             _clear(table, untouched, k, first_lane)
             untouched = k + 1
-        _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh)
+        _add_words(words, masks, n_words, offset, bit, table, k, first_lane, base, fresh)
         start = stop
     _clear(table, untouched, table.shape[0], first_lane)
 
@@ -93,15 +93,15 @@ def _pack(members, start, stop, entries, marked, words, masks):
 
 
 @kernel
-def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh):
+def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, base, fresh):
     """Add bit counts of packed samples of weight 2**bit to one channel.
 
     popcount(x ^ m) - popcount(m), with m the marked samples, is the number of unmarked minus marked samples in x.
     """
     _, blocks, n_features, lanes = table.shape
-    width = blocks * lanes
+    width = words.shape[1]
     for block in range(first_lane // lanes, blocks):
-        c = block * lanes
+        c = base + block * lanes
         for b in range(n_features):
             total = fill(table, -offset)
             for word in range(n_words):
@@ -116,10 +116,10 @@ def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, fresh):
 
 
 @kernel
-def _sum_pairs(members, size, entries, channel, numbers, table, first_lane):
+def _sum_pairs(members, size, entries, channel, numbers, table, first_lane, base):
     """Sums of real weights: each row adds its numbers to the table rows of its ones."""
     channels, blocks, n_features, lanes = table.shape
-    width = blocks * lanes
+    width = numbers.shape[1]
     _clear(table, np.int64(0), channels, first_lane)
     for position in range(size):
         entry = members[position]
@@ -128,7 +128,21 @@ def _sum_pairs(members, size, entries, channel, numbers, table, first_lane):
             if entries[entry, b]:
                 for block in range(first_lane // lanes, blocks):
                     place = ((k * blocks + block) * n_features + b) * lanes
-                    store(table, place, load(table, place) + load(numbers, entry * width + block * lanes))
+                    store(table, place, load(table, place) + load(numbers, entry * width + base + block * lanes))
+
+
+@kernel
+def scatter_pairs(ones, ones_start, features, features_start, channel, amounts, table, base):
+    """The same from lists: ones of every feature, features of every entry. For data that are nearly all zeros."""
+    channels, blocks, n_features, lanes = table.shape
+    _clear(table, np.int64(0), channels, np.int64(0))
+    for c in range(base, min(base + blocks * lanes, n_features)):
+        block, lane = (c - base) // lanes, (c - base) % lanes
+        for place in range(ones_start[c], ones_start[c + 1]):
+            entry = ones[place]
+            k, amount = channel[entry], amounts[entry]
+            for other in range(features_start[entry], features_start[entry + 1]):
+                table[k, block, features[other], lane] += amount
 
 
 @kernel

@@ -38,6 +38,7 @@ node: they only change what "value" means. Prices must not depend on the path.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -162,10 +163,10 @@ class DepthTwoSolver:
         self.engine = resolved
         # On small data loading compiled code pays only after many solves; both engines return the same subtrees.
         self._solves_left = _SOLVES_BEFORE_COMPILING if plain and engine == "auto" and resolved == "numpy" else -1
-        self._engine: _EngineProtocol
-        if resolved == "numba":
-            self._compile()
-        else:
+        # Engines copy the data and lay out tables, so they are made when the first subtree is asked for.
+        self._engine: _EngineProtocol | None = None
+        self._make: Callable[[], _EngineProtocol] = self._compiled
+        if resolved == "numpy":
             if rewards is None:
                 table = np.zeros((n_samples, self._n_classes))
                 table[np.arange(n_samples), self._y] = self._weights
@@ -176,7 +177,7 @@ class DepthTwoSolver:
             prices = np.zeros(n_features) if feature_prices is None else np.asarray(feature_prices, np.float64)
             if prices.shape != (n_features,):
                 raise ValueError(f"feature_prices must have shape {(n_features,)}, got {prices.shape}")
-            self._engine = ReferenceEngine(self._X, table, self._weights, prices, min_leaf_weight)
+            self._make = lambda: ReferenceEngine(self._X, table, self._weights, prices, min_leaf_weight)
 
     @property
     def n_samples(self) -> int:
@@ -207,16 +208,30 @@ class DepthTwoSolver:
             raise ValueError(f"max_depth must be 0, 1 or 2, got {max_depth}")
         indices = self._indices(samples)
         if self._solves_left == 0 and numba_available():
-            self._compile()
+            self._engine, self.engine = self._compiled(), "numba"
         self._solves_left -= 1
+        if self._engine is None:
+            self._engine = self._make()
         choice = self._engine.solve(indices, float(leaf_price), max_depth)
         return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
 
-    def _compile(self) -> None:
+    def _compiled(self) -> _EngineProtocol:
         from accel_oct.subtree.d2s_compiled import CompiledEngine
 
-        self.engine = "numba"
-        self._engine = CompiledEngine(self._X, self._y, self._weights, self._n_classes)
+        return CompiledEngine(self._X, self._y, self._weights, self._n_classes)
+
+    @property
+    def table_bytes(self) -> int:
+        """Memory that the tables of a solve take, roughly."""
+        channels = 1 if self._n_classes == 2 else self._n_classes
+        return (4 * channels if self.engine == "numba" else 48 * self._n_classes) * self.n_features**2
+
+    def seconds(self, n_samples: int) -> float:
+        """What a solve on so many samples takes, roughly and rather too much; it cannot be interrupted."""
+        channels = 1 if self._n_classes == 2 else self._n_classes
+        cells, pairs = float(n_samples) * self.n_features, float(self.n_features) ** 2
+        per_cell, per_product = (2e-9, 4e-12) if self.engine == "numba" else (1e-7, 1e-9 * channels)
+        return cells * (per_cell + per_product * self.n_features) + 5e-9 * channels * pairs
 
     def select(self, literals: Any) -> Ints:
         """Indices of the samples that satisfy every literal (feature, direction) of a path."""

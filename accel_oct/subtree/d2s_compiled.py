@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.d2s_reference import Choice
-from accel_oct.subtree.jit import kernel, popcount16
+from accel_oct.subtree.jit import entry_point, kernel, popcount16
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ class CompiledEngine:
         return float(self._weights.take(samples).sum())
 
 
-@kernel
+@entry_point
 def _count(samples, rows, y, weights, planes, signed, order, bits, mask, counts, table, single, totals):
     """Fill the tables by bit counts; returns the total weight.
 
@@ -193,7 +193,7 @@ def _add_counts(bits, mask, words, plane, counts, table):
             target[c] += np.int32(counts[c]) << plane
 
 
-@kernel
+@entry_point
 def _choose_signed(tables, singles, totals, weight, leaf_price, max_depth, acc, feature, label, scores):
     """Pick the tree from one signed table; all sums of |d| stand for twice the score minus the weight."""
     table, single, total = tables[0], singles[0], totals[0]
@@ -264,7 +264,7 @@ def _place_signed(table, single, root, side, d, best, price, feature, label, nod
     return 2
 
 
-@kernel
+@entry_point
 def _choose(tables, singles, totals, weight, leaf_price, max_depth, acc, feature, label, scores):
     """Pick the tree from one table per class."""
     channels, n_features, _ = tables.shape

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.subtree import engine
 from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.subtree.workspace import SHARED_SWEEP, Workspace
@@ -17,6 +18,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
+
+_SHARED_ENTRIES = 2 * 10**7
 
 
 class DeepLevels:
@@ -45,21 +48,29 @@ class DeepLevels:
     def fits(pairs: PairLevel, memory_limit: int) -> bool:
         """Whether `keep_tables` stays within the limit; if not, the log says what happens instead."""
         needed = DeepLevels.table_bytes(pairs)
-        if needed <= memory_limit:
+        if pairs.kept and needed <= memory_limit:
             return True
-        logger.info(
-            "tables of %d features would take %.2f GiB, above the memory limit of %.2f GiB: "
-            "root features are searched one by one, which is exact too, but slower",
-            pairs.n_features,
-            needed / 2**30,
-            memory_limit / 2**30,
-        )
+        _log_tables(pairs, needed, memory_limit)
         return False
+
+    @staticmethod
+    def table_limit(memory_limit: int, threads: int) -> int:
+        """Size of a table of pairs up to which level three stays within the limit: two more of them per thread."""
+        return memory_limit // (1 + 2 * max(1, threads))
+
+    @staticmethod
+    def possible(pairs: PairLevel, memory_limit: int, threads: int) -> bool:
+        """Whether level three can be computed: compiled, and with the table of pairs at hand."""
+        if not engine.numba_available():
+            return False
+        if not pairs.kept:
+            _log_tables(pairs, (1 + 2 * max(1, threads)) * pairs.table_bytes, memory_limit)
+        return bool(pairs.kept)
 
     @staticmethod
     def table_bytes(pairs: PairLevel) -> int:
         """Memory that `keep_tables` takes."""
-        return pairs.n_features * int(pairs.blocked.nbytes)
+        return int(pairs.n_features * pairs.table_bytes)
 
     def level_three(self, stopper: Stopper) -> bool:
         """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
@@ -95,16 +106,18 @@ class DeepLevels:
         F, width = pairs.n_features, spread.width
         symmetric = wanted is None
         want = np.ones((F, F), dtype=bool) if wanted is None else wanted
+        # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
+        sweep = SHARED_SWEEP if spread.entries.size <= _SHARED_ENTRIES else 1
 
         def run(work: Workspace, scores: Array, f: int) -> None:
             levels.level_four(
-                f, min(SHARED_SWEEP, F - f), pairs.data.signed, want,
+                f, min(sweep, F - f), pairs.data.signed, want,
                 pairs.members, *work.counting(spread), work.chosen, work.chosen2,
                 pairs.blocked, pairs.single, pairs.totals, self._tables, work.tables[0], work.tables[1],
                 *work.passing(), scores, symmetric,
             )  # fmt: skip
 
-        scores, done = self._parallel(run, SHARED_SWEEP, F * 12 * width, stopper)
+        scores, done = self._parallel(run, sweep, F * 12 * width, stopper)
         self.pair_scores = scores.reshape(F, 2, 2, 3, width)[..., :F]
         return done
 
@@ -122,10 +135,11 @@ class DeepLevels:
                 run(work, scores, f)
             return scores, True
 
-        if self._threads == 1 or F < 8:
+        threads = min(self._threads, -(-F // stride))
+        if threads == 1 or F < 8:
             return worker()
-        with ThreadPoolExecutor(self._threads) as pool:
-            results = [future.result() for future in [pool.submit(worker) for _ in range(self._threads)]]
+        with ThreadPoolExecutor(threads) as pool:
+            results = [future.result() for future in [pool.submit(worker) for _ in range(threads)]]
         scores = results[0][0]
         for other, _ in results[1:]:
             np.maximum(scores, other, out=scores)
@@ -161,6 +175,16 @@ class DeepLevels:
             result[..., h + 1] = _mirrored(self.pair_scores[:, :, :, h])
         np.maximum.accumulate(result, axis=-1, out=result)
         return result
+
+
+def _log_tables(pairs: PairLevel, needed: int, memory_limit: int) -> None:
+    logger.info(
+        "tables of %d features would take %.2f GiB, above the memory limit of %.2f GiB: "
+        "root features are searched one by one, which is exact too, but slower",
+        pairs.n_features,
+        needed / 2**30,
+        memory_limit / 2**30,
+    )
 
 
 def _mirrored(upper: Array) -> Floats:

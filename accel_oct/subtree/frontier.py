@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.heap import TreeArrays, leaf_arrays, resized, split_on
 from accel_oct.subtree.prepare import Reduced, reduce_data
@@ -102,7 +101,7 @@ class ProfileSolver:
     threads : int
         Threads of the compiled levels.
     memory_limit : int
-        Bytes for the tables of level four; larger problems go root by root.
+        Bytes for the tables of levels three and four; larger problems go root by root.
     """
 
     def __init__(
@@ -119,14 +118,17 @@ class ProfileSolver:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
-        pairs = PairLevel(data)
+        table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
+        pairs = PairLevel(data, self.stopper, table_limit)
         if depth <= 2:
             return self._shallow(pairs, depth)
+        if not pairs.exact:
+            return self._stopped(pairs, depth, pairs.profile, pairs.upper_profile)
         if pairs.profile[3] == self._ceiling(pairs):
             # Nothing can be better with four leaves or more, and depth two is exact for fewer.
             values = extended(pairs.profile, depth)
             return Profile(values, values, pairs.tree)
-        compiled = engine.numba_available()
+        compiled = DeepLevels.possible(pairs, self.memory_limit, self.threads)
         if depth == 3 and compiled:
             return self._three(pairs)
         if depth == 4 and compiled and DeepLevels.fits(pairs, self.memory_limit):
@@ -142,13 +144,12 @@ class ProfileSolver:
         return Profile(values, values, lambda leaves: leaf_arrays(int(np.argmax(counts))))
 
     def _shallow(self, pairs: PairLevel, depth: int) -> Profile:
-        values = pairs.profile[: 2**depth]
-        return Profile(values, values, pairs.tree)
+        return Profile(pairs.profile[: 2**depth], pairs.upper_profile[: 2**depth], pairs.tree)
 
     def _three(self, pairs: PairLevel) -> Profile:
         deep = DeepLevels(pairs, False, self.threads)
         if not deep.level_three(self.stopper):
-            return self._stopped(pairs, 3, pairs.profile)
+            return self._stopped(pairs, 3, pairs.profile, pairs.profile)
         sides = deep.side_profiles
         values = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
         return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, values, leaves))
@@ -156,7 +157,7 @@ class ProfileSolver:
     def _four(self, pairs: PairLevel) -> Profile:
         deep = DeepLevels(pairs, True, self.threads)
         if not deep.level_three(self.stopper):
-            return self._stopped(pairs, 4, pairs.profile)
+            return self._stopped(pairs, 4, pairs.profile, pairs.profile)
         sides = deep.side_profiles
         three = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
         if three[4] == self._ceiling(pairs):
@@ -169,13 +170,14 @@ class ProfileSolver:
         # Callers keep profiles for their trees: the counters' own dtype is a quarter of the size or less.
         compact = below.astype(pairs.layout.dtype)
         found = Profile(values, values, lambda leaves: self._rebuild(pairs, deeper, values, leaves, compact))
-        return found if finished else better_of(found, self._stopped(pairs, 4, three))
+        return found if finished else better_of(found, self._stopped(pairs, 4, three, three))
 
     def _rebuild(
         self, pairs: PairLevel, sides: Floats, values: Floats, leaves: int, below: Floats | None = None
     ) -> TreeArrays:
         """Find the split that gives ``values[leaves - 1]`` and rebuild its sides."""
         data = pairs.data
+        exactly = ProfileSolver(None, self.threads, self.memory_limit)  # also when this one was stopped meanwhile
         found = find_split(sides[:, 0], sides[:, 1], values, leaves)
         if found is None:
             return pairs.tree(1)
@@ -184,14 +186,14 @@ class ProfileSolver:
         for side, part in ((0, zero), (1, one)):
             child = data.restricted(data.X[:, column] == side)
             if below is None or part <= 2:
-                children.append(self.solve(child, 2).tree(part))
+                children.append(exactly.solve(child, 2).tree(part))
                 continue
             second = find_split(below[column, side, :, 0], below[column, side, :, 1], sides[column, side], part)
             if second is None:
-                children.append(self.solve(child, 0).tree(1))
+                children.append(exactly.solve(child, 0).tree(1))
                 continue
             grandchildren = [
-                self.solve(data.restricted((data.X[:, column] == side) & (data.X[:, second[0]] == value)), 2)
+                exactly.solve(data.restricted((data.X[:, column] == side) & (data.X[:, second[0]] == value)), 2)
                 for value in (0, 1)
             ]
             children.append(
@@ -199,13 +201,13 @@ class ProfileSolver:
             )
         return split_on(data, column, children[0], children[1])
 
-    def _stopped(self, pairs: PairLevel, depth: int, known: Floats) -> Profile:
-        """What is certain after an early stop: a profile of lower depth and the equivalent-point bound."""
+    def _stopped(self, pairs: PairLevel, depth: int, known: Floats, proven: Floats) -> Profile:
+        """What is certain after an early stop: a profile of lower depth, its bounds, the equivalent-point bound."""
         lower = extended(known, depth)
         upper = np.full(2**depth, self._ceiling(pairs))
-        # A tree with at most h leaves has depth below h, so the shallower profile is exact for few leaves.
+        # A tree with at most h leaves has depth below h, so what bounds the shallower profile does so for few leaves.
         certain = known.size.bit_length()
-        upper[:certain] = lower[:certain]
+        upper[:certain] = proven[:certain]
         return Profile(lower, np.maximum(upper, lower), pairs.tree if known.size <= 4 else self._tree_three(pairs))
 
     @staticmethod

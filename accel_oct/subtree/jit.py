@@ -1,43 +1,180 @@
-"""The one place that knows numba: typed decorator, bit-count intrinsic, availability.
+"""The one place that knows numba: decorators for compiled code, the folder that keeps it, bit-count intrinsic.
 
-Modules of compiled kernels import `kernel` and `popcount16` from here; nothing else in the library imports them
-at module level, so numba is only loaded when a compiled engine is really used.
+Modules of compiled kernels import `kernel`, `entry_point` and `popcount16` from here; nothing else in the library
+imports them at module level, so numba is only loaded when a compiled engine is really used.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from functools import lru_cache
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from functools import lru_cache, update_wrapper
 from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+logger = logging.getLogger(__name__)
+
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile at the first call, keep the machine code on disk, release the GIL while it runs.
+    """Compile at the first call and release the GIL while it runs; for functions that other kernels call.
 
-    numba renews what it keeps when the file of the kernel itself changes, but not when a helper in another file does:
-    code from before the change would go on being used. So the stamp it compares covers every source of this folder.
+    What is compiled becomes part of the entry point that uses it, and is kept on disk with that.
     """
-    compiled = njit(cache=True, nogil=True, error_model="numpy")(function)
-    stored: Any = getattr(compiled._cache, "_cache_file", None)
-    if hasattr(stored, "_source_stamp"):
-        stored._source_stamp = source_stamp()
-    else:  # a numba that keeps its cache in another way: better no cache than a stale one
-        compiled = njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    return njit(**_OPTIONS)(function)
+
+
+def entry_point(function: Callable[..., Any]) -> EntryPoint:
+    """A kernel that Python calls: its machine code is kept on disk wherever that is possible."""
+    return EntryPoint(function)
+
+
+class EntryPoint:
+    """Compiled code that is read from disk, or else made and written there; without a usable disk only made.
+
+    Code is made, or read, in a step of its own before the first call with new types. So whatever goes wrong with the
+    files is known before anything has run, and what was read can be compared with what was asked for: processes that
+    write an index at the same moment may leave a name in it that leads to the code of other types.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._compiled: Any = None
+        self._ready: set[tuple[Any, ...]] = set()
+        self._making = threading.Lock()
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        given = tuple([_type_key(argument) for argument in arguments])
+        if given not in self._ready:
+            with self._making:
+                self._make(arguments)
+            self._ready.add(given)
+        return self._compiled(*arguments)
+
+    def _make(self, arguments: tuple[Any, ...]) -> None:
+        signature = tuple(numba.typeof(argument) for argument in arguments)
+        if self._compiled is None:
+            self._compiled = _stored.dispatcher(self._function)
+        try:
+            self._compiled.compile(signature)
+            if signature not in self._compiled.signatures:
+                raise RuntimeError("what is stored for these types was made for others")
+        except Exception as error:  # a broken file may raise anything; a fault of the kernel itself comes again below
+            _stored.give_up(error)
+            self._compiled = njit(**_OPTIONS)(self._function)
+            self._compiled.compile(signature)
+
+
+def _type_key(argument: Any) -> Any:
+    """What tells the types of arguments apart here, many times faster than numba's own description."""
+    if isinstance(argument, np.ndarray):
+        return argument.dtype, argument.flags.carray
+    return type(argument)
+
+
+class _StoredCode:
+    """The folder on disk that this process keeps its machine code in, until something goes wrong with it.
+
+    numba renews what it keeps when the file of a function changes, but not when a helper in another file does: code
+    from before the change would go on being used. So the name of the folder holds a digest of all sources beside this
+    one, and no two states of the sources ever share a file.
+    """
+
+    def __init__(self) -> None:
+        self._given_up = False
+
+    @property
+    def folder(self) -> Path | None:
+        """None when code is not kept."""
+        return None if self._given_up else _writable_folder()
+
+    def dispatcher(self, function: Callable[..., Any]) -> Any:
+        """The function for numba to compile, kept in the folder if there is one."""
+        folder = self.folder
+        if folder is None:
+            self.give_up("no folder for it can be written to")
+            return njit(**_OPTIONS)(function)
+        configured = numba.config.CACHE_DIR
+        try:
+            # numba takes note of the folder when it wraps the function: other packages' code stays where it was.
+            numba.config.CACHE_DIR = str(folder)
+            compiled = njit(cache=True, **_OPTIONS)(function)
+        except (OSError, RuntimeError) as error:
+            self.give_up(error)
+            return njit(**_OPTIONS)(function)
+        finally:
+            numba.config.CACHE_DIR = configured
+        if folder not in Path(compiled.stats.cache_path or "").parents:
+            # Someone has told numba to keep code in other ways, which know nothing of our digest.
+            self.give_up(f"numba is configured to keep it in {compiled.stats.cache_path}")
+            return njit(**_OPTIONS)(function)
+        return compiled
+
+    def give_up(self, reason: object) -> None:
+        """Keep no more code, and say so once; what cannot be read is removed, for the next process to make anew."""
+        if self._given_up:
+            return
+        folder = _writable_folder()
+        self._given_up = True
+        logger.warning(
+            "compiled code is not kept on disk%s, so it is compiled again in every process: %s",
+            "" if folder is None else f" in {folder}",
+            reason if not isinstance(reason, Exception) else f"{type(reason).__name__}: {reason}",
+        )
+        if folder is not None and isinstance(reason, Exception) and not isinstance(reason, OSError):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+_stored = _StoredCode()
 
 
 @lru_cache(maxsize=1)
-def source_stamp() -> str:
+def _writable_folder() -> Path | None:
+    """The first place that can be written to: the one numba is told to use, beside the sources, the user's caches."""
+    name = f"accel_oct-{source_digest()[:16]}"
+    beside = Path(__file__).parent / "__pycache__"
+    for place in _places(beside):
+        folder = place / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        if place == beside:
+            # What older sources left here can be of no use to anyone.
+            for other in place.glob("accel_oct-*"):
+                if other != folder:
+                    shutil.rmtree(other, ignore_errors=True)
+        return folder
+    return None
+
+
+def _places(beside: Path) -> Iterator[Path]:
+    if numba.config.CACHE_DIR:
+        yield Path(numba.config.CACHE_DIR)
+    yield beside
+    yield Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
     """Changes whenever any source file of this folder does."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

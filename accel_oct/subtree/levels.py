@@ -14,25 +14,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.counts import count_pairs, select
-from accel_oct.subtree.jit import kernel
+from accel_oct.subtree.counts import count_pairs, scatter_pairs, select
+from accel_oct.subtree.jit import entry_point, kernel
 from accel_oct.subtree.lanes import load, store
 from accel_oct.subtree.passes import fold, fold_over_lanes, pass_classes, pass_signed, pass_signed_pair
 
 
-@kernel
-def level_two(members, entries, channel, plane, marked, numbers, words, masks, table):
-    """Pair counts over all entries."""
-    count_pairs(members, members.size, entries, channel, plane, marked, numbers, words, masks, table, np.int64(0))
+@entry_point
+def level_two(members, entries, channel, plane, marked, numbers, words, masks, table, base):
+    """Pair counts over all entries, for the lanes of `table` from `base` on."""
+    count_pairs(members, members.size, entries, channel, plane, marked, numbers, words, masks, table, np.int64(0), base)
+
+
+@entry_point
+def level_two_sparse(ones, ones_start, features, features_start, channel, amounts, table, base):
+    """The same for data that are nearly all zeros."""
+    scatter_pairs(ones, ones_start, features, features_start, channel, amounts, table, base)
 
 
 @kernel
-def pass_set(table, single, totals, one_leaf, two_leaves, n_features, first_lane, row, signed):
+def pass_set(table, single, totals, one_leaf, two_leaves, n_features, first_lane, base, row, signed):
     """Passes of one set, for two classes or more."""
     if signed:
-        pass_signed(table, single, totals[0], one_leaf, two_leaves, n_features, first_lane, row)
+        pass_signed(table, single, totals[0], one_leaf, two_leaves, n_features, first_lane, base, row)
     else:
-        pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, row)
+        pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, base, row)
+
+
+@entry_point
+def pass_block(table, single, totals, one_leaf, two_leaves, n_features, base, signed):
+    """Passes of all samples, for the lanes of `table` from `base` on."""
+    pass_set(table, single, totals, one_leaf, two_leaves, n_features, base, base, np.int64(0), signed)
 
 
 @kernel
@@ -44,7 +56,7 @@ def _subtract(whole, part, result, first_lane):
             store(result, place, load(whole, place) - load(part, place))
 
 
-@kernel
+@entry_point
 def level_three(
     f, signed, members, entries, channel, plane, marked, numbers, words, masks, chosen,
     all_, single, totals, with_f, rest, singles, sums, one_leaf, two_leaves, scratch, scores, splits,
@@ -58,7 +70,7 @@ def level_three(
     channels, blocks, n_features, lanes = all_.shape
     width = blocks * lanes
     size = select(members, members.size, entries, f, chosen)
-    count_pairs(chosen, size, entries, channel, plane, marked, numbers, words, masks, with_f, np.int64(0))
+    count_pairs(chosen, size, entries, channel, plane, marked, numbers, words, masks, with_f, np.int64(0), np.int64(0))
     _subtract(all_, with_f, rest, np.int64(0))
     for k in range(channels):
         sums[1, k] = single[k, f]
@@ -70,7 +82,10 @@ def level_three(
     first_lane = f // lanes * lanes
     for side in range(2):
         table = with_f if side else rest
-        pass_set(table, singles[side], sums[side], one_leaf, two_leaves, n_features, first_lane, 2 * side, signed)
+        pass_set(
+            table, singles[side], sums[side], one_leaf, two_leaves, n_features, first_lane, np.int64(0), 2 * side,
+            signed,
+        )  # fmt: skip
     if splits.size:
         for side in range(4):
             for c in range(first_lane, width):
@@ -80,7 +95,7 @@ def level_three(
         fold_over_lanes(one_leaf, two_leaves, 2 * side, 2 * side + 1, scores, side * 3 * width + f, scratch, first_lane)
 
 
-@kernel
+@entry_point
 def level_four(
     first, count, signed, wanted, members, entries, channel, plane, marked, numbers, words, masks, chosen, chosen2,
     all_, single, totals, tables, both, rest, singles, sums, one_leaf, two_leaves, scratch, scores, symmetric,
@@ -100,7 +115,9 @@ def level_four(
             if not wanted[f, g]:
                 continue
             size = select(chosen[f - first], sizes[f - first], entries, g, chosen2)
-            count_pairs(chosen2, size, entries, channel, plane, marked, numbers, words, masks, both, first_lane)
+            count_pairs(
+                chosen2, size, entries, channel, plane, marked, numbers, words, masks, both, first_lane, np.int64(0)
+            )
             _count_sides(f, g, all_, single, totals, tables, singles, sums)
             if signed:
                 pass_signed_pair(
@@ -137,14 +154,14 @@ def _pass_classes_pair(
     all_, with_f, with_g, both, rest, singles, sums, one_leaf, two_leaves, n_features, first_lane
 ):  # fmt: skip
     """The four sets of a pair of features with a table per class; overwrites `both`."""
-    pass_classes(both, singles[3], sums[3], one_leaf, two_leaves, n_features, first_lane, np.int64(6))
+    pass_classes(both, singles[3], sums[3], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(6))
     _subtract(with_f, both, rest, first_lane)
-    pass_classes(rest, singles[2], sums[2], one_leaf, two_leaves, n_features, first_lane, np.int64(4))
+    pass_classes(rest, singles[2], sums[2], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(4))
     _subtract(with_g, both, rest, first_lane)
-    pass_classes(rest, singles[1], sums[1], one_leaf, two_leaves, n_features, first_lane, np.int64(2))
+    pass_classes(rest, singles[1], sums[1], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(2))
     _subtract(all_, with_f, both, first_lane)
     _subtract(both, rest, rest, first_lane)
-    pass_classes(rest, singles[0], sums[0], one_leaf, two_leaves, n_features, first_lane, np.int64(0))
+    pass_classes(rest, singles[0], sums[0], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(0))
 
 
 @kernel

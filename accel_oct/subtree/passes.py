@@ -27,15 +27,15 @@ def _finish(difference, largest, smallest, one_leaf, two_leaves, place, zero):
 
 
 @kernel
-def pass_signed(table, single, total, one_leaf, two_leaves, n_features, first_lane, row):
-    """One set: rows `row` (side 0) and `row + 1` (side 1) of the results."""
+def pass_signed(table, single, total, one_leaf, two_leaves, n_features, first_lane, base, row):
+    """One set: rows `row` (side 0) and `row + 1` (side 1) of the results, for the lanes from `base` on in the table."""
     width = one_leaf.shape[1]
     lanes = 64 // one_leaf.itemsize
     zero = fill(one_leaf, 0)
-    for c in range(first_lane, width, lanes):
+    for c in range(first_lane, base + table.shape[1] * lanes, lanes):
         most1 = least1 = most0 = least0 = zero
         for b in range(n_features):
-            x = load(table, c * n_features + b * lanes)
+            x = load(table, (c - base) * n_features + b * lanes)
             z = spread(single, b) - x
             most1, least1 = most(most1, x), least(least1, x)
             most0, least0 = most(most0, z), least(least0, z)
@@ -82,13 +82,14 @@ def pass_signed_pair(all_, with_f, with_g, both, singles, totals, one_leaf, two_
 
 
 @kernel
-def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, row):
+def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, base, row):
     """One set with a table per class: rows `row` (side 0) and `row + 1` (side 1) of the results."""
     channels = table.shape[0]
     width = one_leaf.shape[1]
     lanes = 64 // one_leaf.itemsize
+    height = table.shape[1] * lanes
     zero = fill(one_leaf, 0)
-    for c in range(first_lane, width, lanes):
+    for c in range(first_lane, base + height, lanes):
         leaf1 = leaf0 = zero
         for k in range(channels):
             at_c = load(single, k * width + c)
@@ -97,7 +98,7 @@ def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_
         for b in range(n_features):
             c11 = c10 = c01 = c00 = zero
             for k in range(channels):
-                x = load(table, (k * width + c) * n_features + b * lanes)
+                x = load(table, (k * height + c - base) * n_features + b * lanes)
                 at_c, at_b = load(single, k * width + c), spread(single, k * width + b)
                 x10, x01 = at_c - x, at_b - x
                 c11, c10, c01 = most(c11, x), most(c10, x10), most(c01, x01)

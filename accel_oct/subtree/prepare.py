@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 VECTOR_BYTES = 64
 _MAX_PLANES = 14
+_CONVERTED = 2**22
+"""Entries of X that are turned into floating-point numbers at a time."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) 
         ceiling[first] = np.maximum.reduceat(merged, first)
     rows = order[starts]
     return _reduce_columns(
-        X[rows].astype(np.uint8), y[rows], merged, ceiling, n_classes, np.arange(n_features), np.zeros(n_features, bool)
+        X[rows].view(np.uint8), y[rows], merged, ceiling, n_classes, np.arange(n_features), np.zeros(n_features, bool)
     )
 
 
@@ -130,27 +132,26 @@ def _reduce_columns(
 ) -> Reduced:
     n_samples = X.shape[0]
     ones = X.sum(axis=0, dtype=np.int64)
-    columns = np.packbits(X, axis=0).T
-    complements = np.packbits(1 - X, axis=0).T
+    keys = column_keys(X)
     # Of equal columns the smallest original index stays, whatever order the columns are in now.
     seen: set[bytes] = set()
     kept: list[int] = []
     for column in np.argsort(feature, kind="stable"):
         if ones[column] in (0, n_samples):
             continue
-        key = columns[column].tobytes()
-        if key in seen:
+        if keys[column] in seen:
             continue
-        seen.add(key)
-        seen.add(complements[column].tobytes())
+        seen.add(keys[column])
         kept.append(int(column))
     chosen = np.array(kept, dtype=np.int64)
     flip = 2 * ones[chosen] > n_samples
     minority = np.where(flip, n_samples - ones[chosen], ones[chosen])
     order = np.argsort(minority, kind="stable")
     chosen, flip = chosen[order], flip[order]
+    columns = np.take(X, chosen, axis=1)
+    columns ^= flip.astype(np.uint8)
     return Reduced(
-        np.ascontiguousarray(X[:, chosen] ^ flip.astype(np.uint8)),
+        columns,
         y,
         weights,
         ceiling,
@@ -160,9 +161,40 @@ def _reduce_columns(
     )
 
 
+def column_keys(X: NDArray[Any]) -> list[bytes]:
+    """A key for every column that it shares with equal and complementary columns only."""
+    n_samples, n_features = X.shape
+    step = max(1, _CONVERTED // max(1, n_samples))
+    keys: list[bytes] = []
+    for first in range(0, n_features, step):
+        columns = np.array(X[:, first : first + step].T, order="C")
+        if n_samples:
+            columns ^= columns[:, :1]  # of a column and its complement, the one that starts with zero
+        keys += [column.tobytes() for column in np.packbits(columns, axis=1)]
+    return keys
+
+
+def weighted_sums(amounts: Floats, X: NDArray[Any], rows: NDArray[Any] | None = None) -> Floats:
+    """``amounts @ X`` (for the selected rows of X), which NumPy would do on a copy eight times the size of X."""
+    if X.dtype == np.float64 and rows is None:
+        return np.asarray(amounts @ X)
+    n_samples, n_features = X.shape
+    step = max(1, _CONVERTED // max(1, n_samples))
+    result = np.zeros((*amounts.shape[:-1], n_features))
+    for first in range(0, n_features, step):
+        part = X[:, first : first + step]
+        result[..., first : first + step] = amounts @ (part if rows is None else part[rows]).astype(np.float64)
+    return result
+
+
+def as_factor(X: NDArray[Any]) -> NDArray[Any]:
+    """X for many `weighted_sums`: as floating-point numbers unless that takes too much memory."""
+    return X.astype(np.float64) if X.size <= 4 * _CONVERTED else X
+
+
 def both_sides(amounts: Floats, X: NDArray[Any]) -> Floats:
     """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
-    one = amounts @ X
+    one = weighted_sums(amounts, X)
     return np.stack([amounts.sum() - one, one], axis=1)
 
 
@@ -171,19 +203,24 @@ class Layout:
     """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.
 
     A *channel* is a table of counts: one signed table for two classes, else one per class. With real weights there are
-    no bits: one entry per row, and `numbers` holds the signed weight times the features.
+    no bits: one entry per row, and `numbers` takes the place of the words.
     """
 
     entries: NDArray[np.uint8]  # (E, P)
     channel: NDArray[np.int32]  # (E,)
     plane: NDArray[np.int32]  # (E,)
     marked: NDArray[np.uint8]  # (E,) class 0 of a signed table
-    numbers: Floats  # (E, P), or empty
     signs: Floats  # (E,) weight of the entry in its channel
     n_channels: int
     n_features: int
     width: int  # P
     dtype: Any
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """Signed weight times the features (E, P) for real weights, else empty; made when it is first needed."""
+        bits = self.dtype != np.float64
+        return np.zeros((0, self.width)) if bits else self.entries * self.signs[:, None]
 
     @property
     def table_shape(self) -> tuple[int, int, int, int]:
@@ -234,7 +271,6 @@ def layout(data: Reduced) -> Layout:
         channel=class_channel[row].astype(np.int32),
         plane=plane.astype(np.int32),
         marked=marked.astype(np.uint8),
-        numbers=np.zeros((0, width)) if bits else entries * signs[:, None],
         signs=signs,
         n_channels=1 if data.signed else data.n_classes,
         n_features=data.n_features,

@@ -11,13 +11,16 @@ twice the score minus the weight; with more classes the score itself. `Units` co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import engine
-from accel_oct.subtree.prepare import Layout, Reduced, layout
+from accel_oct.subtree.pair_counts import CompiledCounts, NumpyCounts, PairCounts
+from accel_oct.subtree.prepare import Reduced, both_sides
+from accel_oct.subtree.stopping import Stopper
 from accel_oct.subtree.workspace import Workspace
 
 Array = NDArray[Any]
@@ -66,97 +69,93 @@ def with_leaf(split: Array, leaf: Array) -> Array:
 class PairLevel:
     """Everything about trees of depth at most two on one set: pair counts and the passes over them.
 
+    Parameters
+    ----------
+    data : Reduced
+    stopper : Stopper, optional
+        Asked between some features and the next; then what is not known yet has bounds.
+    table_limit : int
+        Bytes that the table of pairs may take to be kept; small ones always are. The deeper levels need it.
+
     Attributes
     ----------
-    profile : (4,) profile of depth two
-    one_leaf, two_leaves : (2, P) best scores of both sides of every feature with one and with two leaves
+    profile : (4,) best known scores of depth two
+    side_profiles : (F, 2, 2) best known scores of both sides of every feature, with one and with two leaves
+    exact : bool
+        Whether these are the best there are; false only when stopped.
+    upper_profile, side_upper : bounds on them, equal to them when exact
+    kept : bool
+        Whether `blocked`, the table of pairs, is there.
     """
 
-    def __init__(self, data: Reduced) -> None:
+    def __init__(self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0) -> None:
         self.data = data
         self.units = Units(data.signed)
         self.n_features = data.n_features
+        stopper = stopper or Stopper()
+        self._counts: PairCounts
         if engine.numba_available():
-            self.layout: Layout = layout(data)
-            self._count_compiled()
+            self._counts = counts = CompiledCounts(data, stopper, table_limit)
+            self.layout, self.members, self.blocked = counts.layout, counts.members, counts.blocked
+            self.kept, self.table_bytes = counts.kept, counts.table_bytes
         else:
-            self._count_numpy()
-        totals = self.totals
-        self.leaf = float(abs(totals[0]) if data.signed else totals.max())
+            self._counts = NumpyCounts(data, stopper)
+            self.kept, self.table_bytes = False, 0
+        self.totals, self.single = self._counts.totals, self._counts.single
+        self.exact = bool(self._counts.known.all())
+        self.leaf = float(self._leaf(self.totals[:, None])[0])
         F = self.n_features
-        sides = self.one_leaf[:, :F].astype(np.float64), self.two_leaves[:, :F].astype(np.float64)
-        self.side_profiles = np.stack(sides, axis=-1).transpose(1, 0, 2)  # (F, 2, 2)
-        split = convolve(self.side_profiles[:, 0], self.side_profiles[:, 1])
-        self.profile = with_leaf(split.max(axis=0, initial=-np.inf), np.asarray(self.leaf))
+        sides = (
+            self._counts.one_leaf[:, :F].astype(np.float64),
+            self._counts.two_leaves[:, :F].astype(np.float64),
+        )
+        self.side_profiles = np.stack(sides, axis=-1).transpose(1, 0, 2)
+        self.profile = self._joined(self.side_profiles)
+        self.side_upper = self.side_profiles if self.exact else self._side_bounds()
+        self.upper_profile = self.profile
+        if not self.exact:
+            ceiling = self.units.from_score(data.row_ceiling.sum(), data.total_weight)
+            self.upper_profile = np.maximum(self.profile, np.minimum(self._joined(self.side_upper), ceiling))
 
-    def _count_compiled(self) -> None:
-        from accel_oct.subtree import levels
+    def _joined(self, sides: Floats) -> Floats:
+        """Profile of depth two from those of all sides."""
+        split = convolve(sides[:, 0], sides[:, 1])
+        return with_leaf(split.max(axis=0, initial=-np.inf), np.asarray(self.leaf))
 
-        spread = self.layout
-        self.blocked: Array = np.zeros(spread.table_shape, dtype=spread.dtype)
-        self.work = Workspace(spread)
-        self.members = np.arange(spread.entries.shape[0], dtype=np.int64)
-        levels.level_two(self.members, *self.work.counting(spread), self.blocked)
-        self.table: Array = self._dense(self.blocked)
-        self.single: Array = np.zeros((spread.n_channels, spread.width), dtype=spread.dtype)
-        diagonal = np.arange(self.n_features)
-        self.single[:, : self.n_features] = self.table[:, diagonal, diagonal]
-        self.totals: Array = np.bincount(spread.channel, spread.signs, spread.n_channels).astype(spread.dtype)
-        self.one_leaf: Array = np.zeros((2, spread.width), dtype=spread.dtype)
-        self.two_leaves: Array = np.zeros((2, spread.width), dtype=spread.dtype)
-        levels.pass_set(
-            self.blocked, self.single, self.totals, self.one_leaf, self.two_leaves, self.n_features, 0, 0,
-            self.data.signed,
-        )  # fmt: skip
+    def _side_bounds(self) -> Floats:
+        """Two leaves on a side score at most its equivalent-point bound, and at most what two leaves score on all."""
+        data, unknown = self.data, ~self._counts.known
+        best = self.units.to_score(self.profile[1], data.total_weight)
+        scores = np.minimum(both_sides(data.row_ceiling, data.X), best)
+        numbers = np.asarray(self.units.from_score(scores, both_sides(data.weights, data.X)))
+        bounds = self.side_profiles.copy()
+        bounds[unknown, :, 1] = np.maximum(bounds[unknown, :, 1], numbers[unknown])
+        return bounds
+
+    @cached_property
+    def table(self) -> Array:
+        """The table (channels, F, F) without the blocks and the padding of the kernels; only when `kept`."""
+        return self._dense(self.blocked)
 
     def weight_table(self) -> Floats:
-        """Weight (F, F) of the samples with both features, whatever their class."""
+        """Weight (F, F) of the samples with both features, whatever their class; only when `kept`."""
         if not self.data.signed:
             return np.asarray(self.table.sum(axis=0, dtype=np.float64))
-        if not engine.numba_available():
-            X = self.data.X.astype(np.float64)
-            return np.asarray(X.T @ (X * self.data.weights[:, None]))
         from accel_oct.subtree import levels
 
         spread = self.layout
-        entries, channel, plane, marked, numbers, words, masks = self.work.counting(spread)
+        entries, channel, plane, marked, numbers, words, masks = Workspace(spread).counting(spread)
         table = np.zeros(spread.table_shape, dtype=spread.dtype)
         unmarked = np.zeros_like(marked)
-        levels.level_two(self.members, entries, channel, plane, unmarked, np.abs(numbers), words, masks, table)
+        levels.level_two(self.members, entries, channel, plane, unmarked, np.abs(numbers), words, masks, table, 0)
         return np.asarray(self._dense(table)[0], dtype=np.float64)
 
     def _dense(self, blocked: Array) -> Array:
-        """Table (channels, F, F) without the blocks and the padding of the kernels."""
         channels, blocks, n_features, lanes = blocked.shape
         return blocked.transpose(0, 2, 1, 3).reshape(channels, n_features, blocks * lanes)[:, :, :n_features]
 
-    def _count_numpy(self) -> None:
-        data = self.data
-        X = data.X.astype(np.float64)
-        if data.signed:
-            rewards = np.where(data.y == 1, data.weights, -data.weights)[:, None]
-        else:
-            rewards = data.weights[:, None] * (data.y[:, None] == np.arange(data.n_classes))
-        self.table = np.stack([X.T @ (X * rewards[:, k : k + 1]) for k in range(rewards.shape[1])])
-        self.single = (X.T @ rewards).T
-        self.totals = rewards.sum(axis=0)
-        self.one_leaf = np.zeros((2, self.n_features))
-        self.two_leaves = np.zeros((2, self.n_features))
-        if self.n_features == 0:
-            return
-        for side in (0, 1):
-            here, ones = self._side(side)
-            self.one_leaf[side] = self._leaf(here)
-            self.two_leaves[side] = (self._leaf(ones) + self._leaf(here[:, :, None] - ones)).max(axis=1)
-
     def _leaf(self, counts: Array) -> Array:
         return np.asarray(np.abs(counts[0]) if self.data.signed else counts.max(axis=0))
-
-    def _side(self, side: int) -> tuple[Array, Array]:
-        """Counts (k, c) of one side of every feature c, and (k, c, b) of its part with b = 1."""
-        if side == 1:
-            return self.single, self.table
-        return self.totals[:, None] - self.single, self.single[:, None, :] - self.table
 
     def tree(self, max_leaves: int) -> tuple[Ints, Ints]:
         """Heap arrays (length 7, original features, classes) of a best tree with at most `max_leaves` leaves."""
@@ -188,7 +187,7 @@ class PairLevel:
             label[node] = self._label(here)
             return
         F = self.n_features
-        ones = self.table[:, c].astype(np.float64)
+        ones = self._counts.row(c)
         if side == 0:
             ones = self.single[:, :F] - ones
         zeros = here[:, None] - ones

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.heap import split_on
-from accel_oct.subtree.prepare import both_sides
+from accel_oct.subtree.prepare import as_factor, both_sides
 from accel_oct.subtree.profiles import PairLevel
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class RootSearch:
         self._pairs = pairs
         self._depth = depth
         data = pairs.data
-        self._X = data.X.astype(np.float64)
+        self._X = as_factor(data.X)
         ceiling = both_sides(data.row_ceiling, self._X)
         self._weights = both_sides(data.weights, self._X)
         numbers = np.asarray(pairs.units.from_score(ceiling, self._weights), dtype=np.float64)

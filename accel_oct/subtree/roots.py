@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.heap import TreeArrays, split_on
+from accel_oct.subtree.prepare import as_factor, both_sides
 from accel_oct.subtree.profiles import PairLevel, convolve
 
 if TYPE_CHECKING:
@@ -32,17 +33,11 @@ class RootFrontier:
         data = pairs.data
         self._F = pairs.n_features
         half = 2 ** (depth - 1)
-        X = data.X.astype(np.float64)
-        weight_one = data.weights @ X
-        self._weights = np.stack([data.total_weight - weight_one, weight_one], axis=1)
-        ceiling = data.row_ceiling
-        ceiling_one = ceiling @ X
-        ceilings = np.stack([ceiling.sum() - ceiling_one, ceiling_one], axis=1)
+        self._X = as_factor(data.X)
+        self._weights = both_sides(data.weights, self._X)
+        ceilings = both_sides(data.row_ceiling, self._X)
         self._upper = np.repeat(self._number(ceilings)[:, :, None], half, axis=2)
-        self._X = X
-        from accel_oct.subtree import engine
-
-        if engine.numba_available():
+        if DeepLevels.possible(pairs, solver.memory_limit, solver.threads):
             deep = DeepLevels(pairs, False, solver.threads)
             if deep.level_three(solver.stopper):
                 # Depth two is exact up to three leaves: four leaves may form a chain of depth three.
@@ -88,9 +83,7 @@ class RootFrontier:
     def _tighten(self, f: int, side: int) -> None:
         """Similar support: carry the profile of a known side over to the sides of all other features."""
         data = self._pairs.data
-        outside = data.weights * (data.X[:, f] != side)
-        extra_one = outside @ self._X
-        extra = np.stack([outside.sum() - extra_one, extra_one], axis=1)
+        extra = both_sides(data.weights * (data.X[:, f] != side), self._X)
         known = self._pairs.units.to_score(self._upper[f, side], self._weights[f, side])
         scores = known[None, None, :] + extra[:, :, None]
         bound = self._pairs.units.from_score(scores, self._weights[:, :, None])

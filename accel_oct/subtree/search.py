@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT
 from accel_oct.subtree.heap import TreeArrays, leaf_arrays, leaves_of, resized, score_of, split_on
@@ -92,17 +91,18 @@ class PriceSearch:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
-        pairs = PairLevel(data)
+        table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
+        pairs = PairLevel(data, self.stopper, table_limit)
         self.stats["pair_levels"] += 1
-        best = self._from_profile(pairs, pairs.profile[: 2 ** min(depth, 2)])
+        best = self._from_profile(pairs, 2 ** min(depth, 2))
         if depth <= 2:
             return best
         ceiling = float(self.units.from_score(data.row_ceiling.sum(), data.total_weight))
-        best.upper = max(best.value, ceiling - 4 * self.price)
+        best.upper = max(best.upper, ceiling - 4 * self.price)
         self._publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
-        if not engine.numba_available():
+        if not DeepLevels.possible(pairs, self.memory_limit, self.threads):
             return self._deepen(pairs, None, depth, best, target, top)
         fits = depth == 4 and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)
@@ -126,11 +126,16 @@ class PriceSearch:
         value = float(self.units.from_score(counts.max(), counts.sum())) - self.price
         return Outcome(value, value, lambda: leaf_arrays(int(np.argmax(counts))))
 
-    def _from_profile(self, pairs: PairLevel, profile: Floats) -> Outcome:
-        values = profile - self.price * np.arange(1, profile.size + 1)
+    def _from_profile(self, pairs: PairLevel, max_leaves: int) -> Outcome:
+        prices = self.price * np.arange(1, max_leaves + 1)
+        values = pairs.profile[:max_leaves] - prices
         leaves = int(np.argmax(values)) + 1
-        value = float(values[leaves - 1])
-        return Outcome(value, value, lambda: pairs.tree(leaves))
+        upper = float((pairs.upper_profile[:max_leaves] - prices).max())
+        return Outcome(float(values[leaves - 1]), upper, lambda: pairs.tree(leaves))
+
+    def _tree_of_two(self, data: Reduced) -> TreeArrays:
+        """Best tree of depth two, for rebuilding what is known already: not stopped by anything."""
+        return self._leaf(data).tree() if data.n_features == 0 else self._from_profile(PairLevel(data), 4).tree()
 
     def _side(self, data: Reduced, column: int, side: int) -> Reduced:
         return data.restricted(data.X[:, column] == side)
@@ -145,7 +150,7 @@ class PriceSearch:
             return best
 
         def tree() -> TreeArrays:
-            sides = [self.search(self._side(pairs.data, column, side), 2).tree() for side in (0, 1)]
+            sides = [self._tree_of_two(self._side(pairs.data, column, side)) for side in (0, 1)]
             return split_on(pairs.data, column, sides[0], sides[1])
 
         return Outcome(float(sums[column]), float(sums[column]), tree)
@@ -174,12 +179,10 @@ class PriceSearch:
                 second = choice[1 + side]
                 child = self._side(data, column, side)
                 if second < 0:
-                    sides.append(self.search(child, 2).tree())
+                    sides.append(self._tree_of_two(child))
                     continue
                 rows = data.X[:, column] == side
-                parts = [
-                    self.search(data.restricted(rows & (data.X[:, second] == value)), 2).tree() for value in (0, 1)
-                ]
+                parts = [self._tree_of_two(data.restricted(rows & (data.X[:, second] == value))) for value in (0, 1)]
                 sides.append(split_on(data, second, parts[0], parts[1]))
             return split_on(data, column, sides[0], sides[1])
 

@@ -1,0 +1,163 @@
+"""Many columns: the pair level works in steps that look at the clock and keep within the memory limit."""
+
+from __future__ import annotations
+
+import logging
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles.dynamic_programme import optimal_score, optimal_value
+
+from accel_oct.data import BinaryDataset
+from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier, pair_counts
+from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree.prepare import reduce_data
+from accel_oct.subtree.profiles import PairLevel
+from accel_oct.subtree.stopping import Stopper
+from accel_oct.tree import DecisionTree
+
+ENGINES = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
+
+
+@pytest.fixture(params=ENGINES)
+def small_steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Steps of one block of columns, with and without the compiled kernels."""
+    monkeypatch.setattr(pair_counts, "_STEP_BYTES", 1)
+    monkeypatch.setattr(pair_counts, "_NUMPY_STEP", 1)
+    if request.param == "numpy":
+        monkeypatch.setattr(engine, "numba_available", lambda: False)
+    return str(request.param)
+
+
+def _data(seed: int, n_samples: int = 60, n_features: int = 100) -> BinaryDataset:
+    """Dense or nearly empty columns, two classes or three, unit weights, integers or fractions."""
+    rng = np.random.default_rng(seed)
+    n_classes = 2 + seed % 2
+    X = rng.random((n_samples, n_features)) < (0.02 if seed % 4 < 2 else 0.4)
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_samples - n_classes)])
+    weights = [np.ones(n_samples), rng.integers(1, 9, n_samples), rng.integers(1, 99, n_samples) / 64][seed % 3]
+    return BinaryDataset.from_arrays(X, y, weights)
+
+
+def _arrays(dataset: BinaryDataset) -> tuple[Any, Any, Any, int]:
+    return dataset.X, dataset.y, dataset.weights, dataset.n_classes
+
+
+def _stop_after(asked: int) -> Stopper:
+    """Stops when it is asked for the given time."""
+    count = iter(range(10**9))
+    return Stopper(should_stop=lambda: next(count) >= asked)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("table_limit", [0, 2**30])
+def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit: int) -> None:
+    """Profiles of the set and of all sides, and the trees, do not depend on how the pairs are cut into steps."""
+    data = reduce_data(*_arrays(_data(seed)))
+    stepped = PairLevel(data, None, table_limit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_counts, "_STEP_BYTES", 2**25)
+        patch.setattr(pair_counts, "_NUMPY_STEP", 2**21)
+        whole = PairLevel(data)
+    assert stepped.exact and whole.exact
+    assert stepped.kept == (small_steps == "numba" and table_limit > 0)
+    assert whole.kept == (small_steps == "numba")
+    assert np.array_equal(stepped.profile, whole.profile)
+    assert np.array_equal(stepped.side_profiles, whole.side_profiles)
+    for leaves in (1, 2, 3, 4):
+        for mine, other in zip(stepped.tree(leaves), whole.tree(leaves), strict=True):
+            assert np.array_equal(mine, other)
+    if stepped.kept:
+        assert np.array_equal(stepped.blocked, whole.blocked)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stop_leaves_a_tree_and_valid_bounds(small_steps: str, seed: int) -> None:
+    """Wherever the pair level is stopped, known scores are those of trees, and bounds hold, for the sides too."""
+    dataset = _data(seed)
+    data = reduce_data(*_arrays(dataset))
+    whole = PairLevel(data)
+    seen_partial = False
+    for asked in (*range(8), 20, 40):
+        part = PairLevel(data, _stop_after(asked))
+        seen_partial |= 0 < part._counts.known.sum() < data.n_features
+        assert np.all(part.profile <= whole.profile) and np.all(whole.profile <= part.upper_profile)
+        assert np.all(part.side_profiles <= whole.side_profiles) and np.all(whole.side_profiles <= part.side_upper)
+        assert np.array_equal(part.upper_profile[:2], whole.profile[:2])  # a single split is always known
+        for leaves in (1, 2, 3, 4):
+            score = DecisionTree(*part.tree(leaves)).score(dataset)
+            assert part.units.from_score(score, data.total_weight) == part.profile[leaves - 1]
+    assert seen_partial
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_steps: str, depth: int) -> None:
+    """The best tree, the frontier and the bounds by path enclose the optimum whenever they are stopped."""
+    for seed in (2, 3):
+        dataset = _data(seed, n_samples=24, n_features=40)
+        optimum = optimal_value(dataset, depth, 0.5)
+        scores = [optimal_score(dataset, depth, leaves) for leaves in range(1, 2**depth + 1)]
+        for asked in (0, 1, 2, 3, 5, 8):
+            stop = _stop_after(asked)
+            found = best_tree(*_arrays(dataset), depth, 0.5, should_stop=stop)
+            assert found.value <= optimum <= found.bound
+            assert DecisionTree(*found.tree).value(dataset, 0.5) == found.value
+            stop = _stop_after(asked)
+            table = frontier(*_arrays(dataset), depth, should_stop=stop)
+            assert np.all(table.scores[1:] <= scores) and np.all(scores <= table.upper_bounds[1:])
+            for leaves in range(1, 2**depth + 1):
+                assert DecisionTree(*table.tree(leaves)).score(dataset) >= table.scores[leaves]
+            bounds = SubtreeBounds(*_arrays(dataset), depth, should_stop=_stop_after(asked))
+            assert max(bounds.root_bounds(0.5).max(), bounds.leaf_score - 0.5) >= optimum
+
+
+def test_no_step_is_begun_after_a_stop(small_steps: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the moment that a stop is asked for, not one more step is computed."""
+    data = reduce_data(*_arrays(_data(2, n_features=400)))
+    steps: list[int] = []
+    if small_steps == "numba":
+        original = pair_counts.CompiledCounts._pass
+        monkeypatch.setattr(
+            pair_counts.CompiledCounts, "_pass", lambda self, *given: (steps.append(1), original(self, *given))[1]
+        )
+    else:
+        product = pair_counts.NumpyCounts._multiply
+        monkeypatch.setattr(
+            pair_counts.NumpyCounts, "_multiply", lambda self, *given: (steps.append(1), product(self, *given))[1]
+        )
+    part = PairLevel(data, Stopper(should_stop=lambda: len(steps) >= 3))
+    assert len(steps) == 3
+    assert not part.exact
+    PairLevel(data)
+    assert len(steps) > 10
+
+
+@pytest.mark.skipif(not numba_available(), reason="no numba")
+@pytest.mark.parametrize("sparse", [True, False])
+def test_the_memory_limit_covers_the_pairs(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sparse: bool
+) -> None:
+    """Where the table of pairs is larger than the limit it is never there as a whole; the log says what happens."""
+    monkeypatch.setattr(pair_counts, "_STEP_BYTES", 2**20)
+    rng = np.random.default_rng(0)
+    X = rng.random((100, 3000)) < (0.01 if sparse else 0.5)
+    if sparse:
+        X[np.arange(3000) % 100, np.arange(3000)] = True
+    y = rng.integers(0, 2, 100)
+    table_bytes = 2 * 3000**2
+    arguments = X, y, np.ones(100), 2, 3, 2.0
+    stop = Stopper(should_stop=lambda: any("root features" in line for line in caplog.messages))
+    best_tree(X[:, :50], *arguments[1:], memory_limit=0)  # whatever is compiled and loaded only once
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="accel_oct"):
+        tracemalloc.start()
+        try:
+            found = best_tree(*arguments, should_stop=stop, memory_limit=10**6)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert any("root features are searched one by one" in line for line in caplog.messages)
+    assert peak < table_bytes
+    assert found.value <= found.bound
