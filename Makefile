@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# make test JOBS=2: as many tests at a time.
+JOBS ?= 0
 
-.PHONY: demo test test-long lint clean
+.PHONY: demo test test-long mutants fuzz lint clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -29,10 +31,21 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(JOBS)
 
 test-long: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m long
+	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
+
+# make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
+ONLY ?=
+mutants: $(VENV)/.test
+	$(BIN)/python tests/mutants.py --only "$(ONLY)"
+
+# make fuzz COUNT=10000 FUZZ=--all: random instances against an exact oracle.
+COUNT ?= 2000
+FUZZ ?= --preset default
+fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

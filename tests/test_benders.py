@@ -143,18 +143,19 @@ def test_every_cut_holds_at_every_tree(instance: Instance) -> None:
 @settings(max_examples=25, deadline=None)
 @given(instances(max_samples=6, max_features=2, max_classes=2, min_depth=1, max_depth=2))
 def test_cuts_define_theta(instance: Instance) -> None:
-    """At every tree, raising any misclassified theta violates a cut: feasibility is exactly 'theta is the score'."""
+    """At every tree, raising any misclassified theta, however little, violates a cut: theta is exactly the score."""
     dataset = instance.dataset
     master = Master(dataset, instance.max_depth, instance.leaf_price)
     for strengthened in (False, True):
         component = BendersCuts(master, strengthened=strengthened)
         for tree in enumerate_trees(dataset, instance.max_depth, labels="all"):
-            x = master.lift(tree)
-            wrong = master.theta.view(x) == 0.0
-            master.theta.view(x)[:] = 1.0
-            rows = component._separate_candidate(_point(master, x))
-            assert rows.n_rows == np.count_nonzero(wrong)
-            assert np.all(rows.violation(x) == 1.0)
+            for raised in (1.0, 0.5, 0.01):
+                x = master.lift(tree)
+                wrong = master.theta.view(x) == 0.0
+                master.theta.view(x)[wrong] = raised
+                rows = component._separate_candidate(_point(master, x))
+                assert rows.n_rows == np.count_nonzero(wrong)
+                assert np.all(rows.violation(x) == raised)
 
 
 def _point(master: Master, x: np.ndarray):

@@ -204,3 +204,49 @@ def test_every_reported_solution_is_separated() -> None:
     session = SolveSession(arrays, SolveOptions(), handler)
     assert CutLoop(session, engine).run()[0] is Termination.INFEASIBLE
     assert sorted(engine.mip) == [0.0, 0.125, 0.25] and session.statistics.calls == {"candidate": 3}
+
+
+def test_a_rejected_optimum_does_not_end_the_loop() -> None:
+    """The optimum of the relaxed master is no answer when the handler refuses it, however close the incumbent is."""
+    model = MipModel(maximise=True)
+    model.add_block("x", 2, integer=True, objective=[1.0, 1.5])
+    arrays = ModelArrays.of(model)
+    good, refused = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+
+    class Close(ScriptedEngine):
+        def solve_integer(self, request: IntegerRequest) -> Run:
+            if self.mip:
+                return Run(RunStatus.OPTIMAL, good, 1.0)
+            request.on_solution(good, 1.5)
+            request.on_solution(refused, 1.5)
+            return Run(RunStatus.OPTIMAL, refused, 1.5)
+
+    def separate(point: Point) -> Reply | None:
+        return Reply(cuts=(Cuts(Rows.single([1], 1.0, upper=0.0), Validity.REQUIRED),)) if point.x[1] > 0 else None
+
+    handler = FunctionHandler(separate, Needs([Event.CANDIDATE], [Validity.REQUIRED]))
+    session = SolveSession(arrays, SolveOptions(), handler)
+    result = session.result(*CutLoop(session, Close([], arrays)).run())
+    assert result.termination is Termination.OPTIMAL and result.objective == result.bound == 1.0
+
+
+def test_a_known_row_rejects_what_the_handler_does_not_mention_again() -> None:
+    """The handler says each thing once; a second solution against the same row, in the same run, is refused too."""
+    model = MipModel(maximise=True)
+    model.add_block("x", 2, integer=True, objective=[1.0, 1.5])
+    arrays = ModelArrays.of(model)
+    first, second = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+
+    class Twice(ScriptedEngine):
+        def solve_integer(self, request: IntegerRequest) -> Run:
+            if self.mip:
+                return Run(RunStatus.OPTIMAL, np.zeros(2), 0.0)
+            request.on_solution(first, 1.5)
+            request.on_solution(second, 1.5)
+            return Run(RunStatus.OPTIMAL, second, 1.5)
+
+    answers = iter([Reply(cuts=(Cuts(Rows.single([0, 1], 1.0, upper=0.0), Validity.REQUIRED),))])
+    handler = FunctionHandler(lambda point: next(answers, None), Needs([Event.CANDIDATE], [Validity.REQUIRED]))
+    session = SolveSession(arrays, SolveOptions(), handler)
+    result = session.result(*CutLoop(session, Twice([], arrays)).run())
+    assert result.termination is Termination.OPTIMAL and result.objective == result.bound == 0.0

@@ -221,6 +221,22 @@ def test_tampered_json_is_refused(
         from_json(changed(fitted.to_json(), *path, to=value))
 
 
+def test_indices_one_too_large_are_refused(fitted: OptimalTreeClassifier) -> None:
+    """The first feature and the first class that are not there, and a class that is there twice."""
+    text = fitted.to_json()
+    document = json.loads(text)
+    features, labels = document["tree"]["feature"], document["tree"]["label"]
+    leaf = next(node for node, label in enumerate(labels) if label >= 0)
+    n_features, classes = len(document["encoder"]["conditions"]), document["classes"]["values"]
+    for path, value, message in (
+        (("tree", "feature", features.index(max(features))), n_features, f"asks for feature {n_features}"),
+        (("tree", "label", leaf), len(classes), f"names class {len(classes)}"),
+        (("classes", "values"), [classes[0]] * len(classes), "distinct"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            from_json(changed(text, *path, to=value))
+
+
 def test_damaged_files_are_refused(fitted: OptimalTreeClassifier, tmp_path: Path) -> None:
     """Cut off anywhere, not JSON, not text, not there, without an entry, nested without end, NaN."""
     text = fitted.to_json()

@@ -172,3 +172,31 @@ def test_too_little_memory_is_logged_and_still_exact(caplog: pytest.LogCaptureFi
         table = accel_oct.frontier(X, y, max_depth=4, memory_limit=0)
     assert np.array_equal(table.accuracies, expected.accuracies) and table.status == "optimal"
     assert "memory limit" in caplog.text
+
+
+def test_depth_four_needs_fewer_leaves_than_a_perfect_tree_of_depth_three() -> None:
+    """Parity of three columns takes eight leaves, a list on four others five: the second does not follow the first."""
+    X, y = [], []
+    for row in range(2**7):
+        bits = [row >> place & 1 for place in range(7)]
+        label = bits.index(0) % 2 if 0 in bits[:4] else 0  # where the list is left: at its first zero
+        if sum(bits[4:]) % 2 == label:
+            X.append(bits)
+            y.append(label)
+    table = accel_oct.frontier(np.array(X), np.array(y), max_depth=4)
+    shallower = accel_oct.frontier(np.array(X), np.array(y), max_depth=3).accuracies
+    assert shallower[4] < shallower[7] == 1.0
+    assert table.status == "optimal" and table.accuracies[3] < table.accuracies[4] == 1.0
+    assert table[5].tree.n_leaves == 5
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_an_unfinished_frontier_claims_no_proof(depth: int) -> None:
+    """Stopped before anything deep was looked at: the table, and what is read off it, say so and leave a gap."""
+    rng = np.random.default_rng(8)
+    X, y = rng.integers(0, 2, (150, 12)), rng.integers(0, 3, 150)
+    table = accel_oct.frontier(X, y, max_depth=depth, time_limit=0.0)
+    assert table.status == "time_limit" and np.any(table.bounds > table.accuracies)
+    result = table.best(0.001)
+    assert result.status == "time_limit" and result.bound > result.objective
+    assert table.best(1.0).status == "optimal"  # one leaf is best, and that is known

@@ -26,7 +26,7 @@ from accel_oct.mip import (
     create_backend,
     list_backends,
 )
-from accel_oct.mip.conformance.suite import cardinality, knapsack
+from accel_oct.mip.conformance.suite import cardinality, hard_knapsack, knapsack
 
 pytestmark = requires("gurobi")
 
@@ -128,3 +128,32 @@ def test_no_unchecked_candidate_is_taken_after_a_stop() -> None:
         result = backend.solve(SolveOptions(seed=seed, native={"Presolve": 0}), handler)
         assert result.termination is Termination.STOPPED
         assert result.x is None or result.x.sum() <= 3
+
+
+@pytest.mark.parametrize("validity", list(Validity))
+def test_only_implied_cuts_are_user_cuts(monkeypatch: pytest.MonkeyPatch, validity: Validity) -> None:
+    """Gurobi may assume that a user cut removes no integral point; every other cut goes in as a lazy row."""
+    from accel_oct_backends.gurobi import _NativeModel
+
+    rows = Rows.single([0], 1.0, upper=1.0)  # holds everywhere: only the way it takes is of interest
+    lazy: list[Rows] = []
+    add_lazy = _NativeModel._add_lazy
+
+    def record(native: _NativeModel, model: object, given: Rows) -> None:
+        lazy.append(given)
+        add_lazy(native, model, given)
+
+    monkeypatch.setattr(_NativeModel, "_add_lazy", record)
+    keeps = "any" if validity is Validity.OPTIMALITY else None
+    seen: list[Point] = []
+
+    def reply(point: Point) -> Reply:
+        seen.append(point)
+        return Reply(cuts=(Cuts(rows, validity, keeps=keeps),))
+
+    backend = create_backend("gurobi")
+    backend.load(hard_knapsack())
+    needs = Needs([Event.RELAXATION], [validity], keeps=[keeps] if keeps else ())
+    backend.solve(SolveOptions(node_limit=5, native={"Presolve": 0}), FunctionHandler(reply, needs))
+    assert seen, "no relaxation was shown"
+    assert len(lazy) == (0 if validity is Validity.IMPLIED else len(seen))

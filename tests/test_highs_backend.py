@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from accel_oct_backends import highs
+from accel_oct_backends.highs import _HighsEngine
 from interrupts_support import interrupted_solve
 from mip_support import skip_unless_available
 
@@ -15,13 +16,16 @@ from accel_oct.mip import (
     IntegerRequest,
     InvalidCutError,
     MipModel,
+    ModelArrays,
     Needs,
     Point,
     Reply,
     Rows,
     Run,
+    RunStatus,
     SolveOptions,
     SolverError,
+    SolveSession,
     Support,
     Termination,
     Validity,
@@ -86,6 +90,34 @@ def test_the_thread_count_can_change_between_solves() -> None:
     backend.load(hard_knapsack(20, 3))
     objectives = {backend.solve(SolveOptions(threads=threads)).objective for threads in (1, 2, 1)}
     assert len(objectives) == 1
+
+
+def _engine(upper: float, rows: Rows) -> _HighsEngine:
+    """One column from 0 to `upper`, to be maximised."""
+    model = MipModel(maximise=True)
+    model.add_block("x", 1, integer=True, upper=upper, objective=1.0)
+    model.add_rows(rows)
+    return _HighsEngine(SolveSession(ModelArrays.of(model), SolveOptions(), None))
+
+
+def test_cut_rows_are_dropped_by_their_position_among_cuts() -> None:
+    """The rows of the model come first in the LP and stay; the position counts from the first cut that is there."""
+    engine = _engine(10.0, Rows.single([0], 1.0, upper=6.0))
+    engine.add_relaxation_rows(Rows.concatenate([Rows.single([0], 1.0, upper=limit) for limit in (3.0, 7.0, 4.0)]))
+    optima = []
+    for position in (None, 0, 1, 0):
+        if position is not None:
+            engine.drop_relaxation_rows(np.array([position]))
+        optima.append(engine.solve_relaxation(10.0).bound)
+    assert optima == [3.0, 4.0, 6.0, 6.0]
+
+
+@pytest.mark.parametrize(("most", "status"), [(np.inf, RunStatus.UNBOUNDED), (1.0, RunStatus.INFEASIBLE)])
+def test_unbounded_and_infeasible_are_told_apart(most: float, status: RunStatus) -> None:
+    """Where HiGHS does not say which of the two a model is, the same rows without an objective do."""
+    engine = _engine(np.inf, Rows.single([0], 1.0, lower=2.0))
+    engine.add_relaxation_rows(Rows.single([0], 1.0, upper=most))
+    assert engine._unbounded_or_infeasible(engine._relaxation()) is status  # not run yet: its status says nothing
 
 
 @pytest.mark.parametrize("events", [(Event.CANDIDATE,), (Event.CANDIDATE, Event.RELAXATION)])

@@ -66,3 +66,14 @@ def test_only_rows_that_define_feasibility_reject() -> None:
     assert not pool.rejects(np.ones(2)) and pool.violated(np.ones(2)).size == 1
     pool.add(cuts(row, Validity.REQUIRED))
     assert len(pool) == 1 and pool.rejects(np.ones(2)) and not pool.rejects(np.array([1.0, 0.0]))
+
+
+def test_the_last_batch_of_a_key_is_the_one_in_use() -> None:
+    """A later batch makes the rows before it superfluous; rows that come again, whole or in part, are in use again."""
+    pool = CutPool(1)
+    first, second = (Rows.single([0], 1.0, upper=bound) for bound in (0.0, 0.5))
+    for rows, in_use in ((first, [0]), (second, [1]), (first, [0]), (Rows.concatenate([first, second]), [0, 1])):
+        pool.add((Cuts(rows, Validity.IMPLIED, key="same"),))
+        assert pool.violated(np.ones(1)).tolist() == in_use
+    pool.add((Cuts(second, Validity.IMPLIED, key="other"),))
+    assert pool.violated(np.ones(1)).tolist() == [0, 1]

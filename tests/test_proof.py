@@ -83,6 +83,16 @@ def test_a_price_below_the_noise_does_not_block_a_proof(price: float) -> None:
         assert not _proves(rounding, value + 1.0, value)
 
 
+@given(st.floats(1e-3, 1e3), st.floats(0, 1), st.integers(2, 500))
+def test_a_noisy_bound_never_drops_below_a_real_value(total: float, share: float, n_samples: int) -> None:
+    """The same without a lattice: what the solver may be off by is added, and no more."""
+    rounding = BoundRounding(total, 0.0, 4, integral=False, scale=n_samples / total)
+    value = share * total
+    for error in (-0.99, -0.5, 0.0):
+        valid = rounding.valid((value + error * rounding.noise) * rounding.scale)
+        assert value - 1e-12 * total <= valid <= value + (1.01 + error) * rounding.noise
+
+
 def test_real_weights_keep_the_noise() -> None:
     """Without a lattice the bound is only raised by the noise, and the claim is that much weaker."""
     rounding = BoundRounding(1.3, 0.01, 4, integral=False, scale=10 / 1.3)

@@ -69,6 +69,13 @@ def test_a_candidate_cut_off_earlier_is_rejected_without_a_new_cut() -> None:
     assert state.statistics.rejected_candidates == 1
 
 
+def test_a_candidate_cut_off_earlier_is_rejected_whatever_the_handler_says() -> None:
+    """Cuts and solutions in the reply, none of them against the candidate, do not bring it back."""
+    state = session(Reply(cuts=(at_most(3.0),), solutions=(ZEROS,)))
+    assert state.consult(Event.CANDIDATE, ONES, cut_off=True).rejected
+    assert state.incumbent == 0.0 and state.statistics.rejected_candidates == 1
+
+
 def test_candidates_are_rounded_and_relaxations_are_not() -> None:
     """Separation at a candidate works on exact integers; a relaxation is shown as it is. Neither can be written to."""
     seen: list[Point] = []
@@ -88,6 +95,17 @@ def test_a_better_injection_becomes_incumbent_and_is_queued() -> None:
     state.consult(Event.RELAXATION, np.full(3, 0.5))
     assert state.incumbent == 6.0 and len(state.pending) == 1
     assert state.statistics.injections_accepted == 1
+
+
+def test_what_is_proposed_while_an_injection_is_vetted_is_vetted_too() -> None:
+    """The handler improves its own proposal when it sees it: each step becomes the incumbent and is queued."""
+    steps = [np.array([1.0, 0, 0]), np.array([0.0, 1, 0]), np.array([0.0, 1, 1])]
+    state = session()
+    answers = iter(Reply(solutions=(step,)) for step in steps)
+    state.handler = FunctionHandler(lambda point: next(answers, None), EVERYTHING)
+    state.consult(Event.RELAXATION, np.full(3, 0.5))
+    assert state.incumbent == 5.0 and [x.tolist() for x in state.pending] == [step.tolist() for step in steps]
+    assert state.statistics.injections_accepted == 3
 
 
 @pytest.mark.parametrize("x", [[2.0, 0, 0], [0.5, 0, 0], [np.nan, 0, 0], [np.inf, 0, 0]])
@@ -146,6 +164,15 @@ def test_a_proof_at_the_time_limit_is_a_proof() -> None:
     state.tighten(6.0)
     result = state.result(Termination.TIME_LIMIT, 0)
     assert result.termination is Termination.OPTIMAL and result.status is SolutionStatus.OPTIMAL and result.gap == 0.0
+
+
+def test_a_gap_that_was_asked_for_is_not_a_proof() -> None:
+    """Incumbent and bound as close as asked for end a solve, but only a gap of zero makes the result optimal."""
+    state = session(gap=0.05)
+    state.accept(ONES)
+    state.tighten(6.2)
+    result = state.result(Termination.TIME_LIMIT, 0)
+    assert result.termination is Termination.TIME_LIMIT and result.status is SolutionStatus.FEASIBLE
 
 
 def test_an_interrupt_is_the_reason_given() -> None:
