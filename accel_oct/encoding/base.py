@@ -115,8 +115,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         result = np.zeros((len(table), len(self.conditions_)), dtype=np.int8)
         columns = [self._column(table, j, kind).values for j, kind in enumerate(self.kinds_)]
         self._check_known(table, columns)
+        places: dict[int, dict[Any, list[int]]] = {}
         for place, condition in enumerate(self.conditions_):
-            result[:, place] = condition.holds(columns[condition.column])
+            if condition.test == "equals":
+                places.setdefault(condition.column, {}).setdefault(condition.value, []).append(place)
+            else:
+                result[:, place] = condition.holds(columns[condition.column])
+        # One look-up per sample instead of one comparison per sample and category: categories may be as many as samples.
+        for column, of_value in places.items():
+            for row, value in enumerate(columns[column].tolist()):
+                for place in of_value.get(value, ()):
+                    result[row, place] = 1
         return result
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
