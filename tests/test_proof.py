@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import accel_oct
 from accel_oct.config import Config, SubtreeBoundConfig
-from accel_oct.proof import PROOF_TOLERANCE, BoundRounding
+from accel_oct.proof import PROOF_TOLERANCE, BoundRounding, solver_scale
 
 prices = st.one_of(
     st.sampled_from([0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 7.25, 1e-3]), st.floats(0, 20).map(lambda price: round(price, 6))
@@ -91,6 +91,16 @@ def test_a_noisy_bound_never_drops_below_a_real_value(total: float, share: float
     for error in (-0.99, -0.5, 0.0):
         valid = rounding.valid((value + error * rounding.noise) * rounding.scale)
         assert value - 1e-12 * total <= valid <= value + (1.01 + error) * rounding.noise
+
+
+@pytest.mark.parametrize("weight", [1, 10**6, 10**10])
+def test_a_bound_within_the_noise_proves_whatever_the_unit(weight: int) -> None:
+    """Twelve samples of huge integer weight: a solver that is right up to its noise proves, one sample off does not."""
+    total = 12.0 * weight
+    rounding = BoundRounding(total, 0.5 * weight, 4, integral=True, scale=solver_scale(total, 12, integral=True))
+    value = (9 - 2 * 0.5) * weight
+    assert _proves(rounding, value * rounding.scale, value)
+    assert not _proves(rounding, (value + weight) * rounding.scale, value)
 
 
 def test_real_weights_keep_the_noise() -> None:
