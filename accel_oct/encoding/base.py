@@ -121,7 +121,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 places.setdefault(condition.column, {}).setdefault(condition.value, []).append(place)
             else:
                 result[:, place] = condition.holds(columns[condition.column])
-        # One look-up per sample instead of one comparison per sample and category: categories may be as many as samples.
+        # One look-up per sample, not one comparison per sample and category: there may be as many of these as of those.
         for column, of_value in places.items():
             for row, value in enumerate(columns[column].tolist()):
                 for place in of_value.get(value, ()):
