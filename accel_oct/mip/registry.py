@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
@@ -128,5 +129,7 @@ def _capabilities(name: str) -> Capabilities:
         return Capabilities()
 
 
+@lru_cache(maxsize=1)
 def _registered() -> dict[str, EntryPoint]:
+    # Kept: looking through every installed distribution took half of the time of a tiny solve.
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
