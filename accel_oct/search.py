@@ -20,7 +20,16 @@ from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.polish import polish
 from accel_oct.heuristics.polishing import Polishing
 from accel_oct.interrupts import run_interruptibly
-from accel_oct.mip import AUTO, Backend, LicenceError, MipResult, SolveOptions, Termination, candidate_backends
+from accel_oct.mip import (
+    AUTO,
+    Backend,
+    InvalidCutError,
+    LicenceError,
+    MipResult,
+    SolveOptions,
+    Termination,
+    candidate_backends,
+)
 from accel_oct.proof import PROOF_TOLERANCE, BoundRounding
 from accel_oct.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
@@ -258,6 +267,8 @@ class TreeSearch:
 
     def _take(self, solved: MipResult, master: Master, handler: TreeHandler) -> None:
         """Bring home what the solver found, exact and in our own terms."""
+        if solved.termination is Termination.INFEASIBLE:
+            raise InvalidCutError("the solver found no tree at all, but a single leaf is one: some cut is invalid")
         if solved.x is not None:
             self.incumbent.offer(master.decode(solved.x))
         self._tighten(solved.bound)

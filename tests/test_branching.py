@@ -124,3 +124,39 @@ def test_a_time_limit_holds_on_a_large_master() -> None:
     X, y = rng.integers(0, 2, (1500, 150)), rng.integers(0, 2, 1500)
     result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.001, preset="baseline", time_limit=2.0)
     assert result.status == "time_limit" and result.seconds < 20.0 and result.bound >= result.objective
+
+
+@pytest.mark.parametrize(
+    ("objective", "rows", "upper", "optimum"),
+    [
+        ([1e7, 3.0], [[2e6, 1.0]], [1.0], 3.0),  # 5e-7 of the first column is worth more than the second
+        ([-1.0, 1.0], [[-1e7, 1.0]], [0.0], 4.0),  # 5e-7 of the first column lets the second be 5
+        ([-100.0, 1.0], [[-1e7, 1.0]], [0.0], 0.0),
+    ],
+)
+def test_noise_within_the_integrality_tolerance_decides_nothing(
+    objective: list[float], rows: list[list[float]], upper: list[float], optimum: float
+) -> None:
+    """An optimum of the LP that is integral but for noise neither closes its node nor becomes the incumbent by rounding
+    where rounding costs value or a row."""
+    model = MipModel(maximise=True)
+    first = model.add_block("first", 1, integer=True, objective=objective[:1])
+    second = model.add_block(
+        "second", 1, upper=1.0 if optimum == 3.0 else 5.0, integer=optimum == 3.0, objective=objective[1:]
+    )
+    model.add_rows(Rows.single(np.concatenate([first.index, second.index]), rows[0], upper=upper[0]))
+    backend = create_backend("highs")
+    backend.load(model)
+    handler = FunctionHandler(lambda point: None, Needs([Event.CANDIDATE], [Validity.REQUIRED]))
+    result = backend.solve(handler=handler)
+    assert result.termination is Termination.OPTIMAL
+    assert result.objective == pytest.approx(optimum) and result.bound == pytest.approx(optimum)
+
+
+def test_a_limit_of_the_solvers_own_is_not_called_a_time_limit() -> None:
+    """An LP that its own iteration limit ends stops the solve, with a valid bound."""
+    model, handler, optimum = hidden_knapsack()
+    backend = create_backend("highs")
+    backend.load(model)
+    result = backend.solve(SolveOptions(native={"simplex_iteration_limit": 0}), handler)
+    assert result.termination is Termination.STOPPED and result.bound >= optimum

@@ -17,6 +17,7 @@ from accel_oct.mip import (
     Event,
     FunctionHandler,
     IntegerRequest,
+    InvalidCutError,
     MipModel,
     ModelArrays,
     Needs,
@@ -250,3 +251,20 @@ def test_a_known_row_rejects_what_the_handler_does_not_mention_again() -> None:
     session = SolveSession(arrays, SolveOptions(), handler)
     result = session.result(*CutLoop(session, Twice([], arrays)).run())
     assert result.termination is Termination.OPTIMAL and result.objective == result.bound == 0.0
+
+
+def test_an_emptied_linear_model_is_an_invalid_cut() -> None:
+    """With no integer column, too: OPTIMALITY cuts that leave nothing once a start was accepted prove nothing."""
+    model = MipModel(maximise=True)
+    model.add_block("x", 1, objective=1.0)
+    rows = Rows.from_entries([0, 1], [0, 0], 1.0, n_rows=2, lower=[0.9, -np.inf], upper=[np.inf, 0.1])
+    cut = Cuts(rows, Validity.OPTIMALITY, keeps="nothing")
+    backend = create_backend("highs")
+    backend.load(model)
+    backend.set_start([0.5])
+    handler = FunctionHandler(
+        lambda point: Reply(cuts=(cut, Cuts(Rows.single([0], 1.0, upper=0.7), Validity.REQUIRED))),
+        Needs([Event.CANDIDATE], [Validity.OPTIMALITY, Validity.REQUIRED], keeps="nothing"),
+    )
+    with pytest.raises(InvalidCutError, match="no point satisfies all cuts"):
+        backend.solve(handler=handler)

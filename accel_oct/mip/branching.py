@@ -84,7 +84,7 @@ class BranchAndCut:
         """What the LP has at the moment."""
         self._costs = PseudoCosts(self._columns.size)
         priorities = session.options.branch_priorities
-        self._priorities = np.zeros(self._columns.size) if priorities is None else priorities[self._columns]
+        self._priorities = np.zeros(self._columns.size) if priorities is None else np.asarray(priorities)[self._columns]
         self._open: list[_Node] = []
         self._created = 0
 
@@ -112,7 +112,7 @@ class BranchAndCut:
             node = outcome
 
     def _exhausted(self) -> Termination:
-        """Every node was better than nothing, or worse than the incumbent."""
+        """Every node is closed: what we hold is the best, or there is nothing."""
         if self.session.incumbent is None:
             return Termination.INFEASIBLE
         self.session.tighten(self.session.incumbent)
@@ -158,7 +158,7 @@ class BranchAndCut:
             if run.status is RunStatus.INFEASIBLE:
                 return session.nothing_left() if node.fixing is None else None
             if run.status is not RunStatus.OPTIMAL or run.x is None:
-                return Termination.UNBOUNDED if run.status is RunStatus.UNBOUNDED else Termination.TIME_LIMIT
+                return self._ended(run.status)
             if rounds == 0:
                 self._learn(node, sign * run.bound)
             if node.fixing is None:
@@ -168,16 +168,17 @@ class BranchAndCut:
             drop, rounds = rounds < _ROUNDS_WITH_DROPS, rounds + 1
             if self._relaxation.exchange(run.x, drop=drop):
                 continue
-            integral = session.model.is_integral(run.x)
-            if integral and not self._is_rejected(run.x):
-                return None  # the best of the node is a feasible point
-            if not integral and session.wants(Event.RELAXATION) and not shown:
+            if session.model.is_integral(run.x):
+                if not self._is_rejected(run.x) and self._is_settled_by(run.x):
+                    return None
+            elif session.wants(Event.RELAXATION) and not shown:
                 self._pool.add(session.consult(Event.RELAXATION, run.x).cuts)
                 shown = True
             if session.is_proven:
                 return Termination.OPTIMAL
-            if not self._relaxation.exchange(run.x, drop=drop) and not session.stop_requested:
-                return self._branch(node, sign * run.bound, run.x)
+            if not self._relaxation.exchange(run.x, drop=drop, count=False) and not session.stop_requested:
+                # Rows that were dropped may have left the LP weaker than the parent's.
+                return self._branch(node, min(sign * run.bound, -node.loss), run.x)
 
     def _learn(self, node: _Node, gain: float) -> None:
         """What the branching that led to a node has cost."""
@@ -197,11 +198,31 @@ class BranchAndCut:
             self._engine.set_relaxation_bounds(self._columns[changed], bounds[0, changed], bounds[1, changed])
             self._set_bounds = bounds
 
+    def _ended(self, status: RunStatus) -> Termination:
+        """An LP run that came to no optimum: one of the solver's own limits if neither time nor a stop explains it."""
+        if status is RunStatus.UNBOUNDED:
+            return Termination.UNBOUNDED
+        return Termination.TIME_LIMIT if self.session.out_of_time else Termination.STOPPED
+
     def _is_rejected(self, x: FloatArray) -> bool:
-        rounded = self.session.model.rounded(x)
-        verdict = self.session.consult(Event.CANDIDATE, x, cut_off=self._pool.rejects(rounded))
+        verdict = self.session.consult(Event.CANDIDATE, x, cut_off=self._pool.rules_out(self.session.model, x))
         self._pool.add(verdict.cuts)
         return verdict.rejected
+
+    def _is_settled_by(self, x: FloatArray) -> bool:
+        """Whether an accepted optimum of the LP is the best of its node.
+
+        It was accepted rounded; where that cost value, a better point may be left, unless no column is free any more.
+        """
+        model = self.session.model
+        value = model.value(x)
+        lost = model.sign * (value - model.value(model.rounded(x)))
+        return lost <= PROOF_TOLERANCE * max(1.0, abs(value)) or not self._free.size
+
+    @property
+    def _free(self) -> IntArray:
+        """Places of the integer columns that the node does not fix."""
+        return np.flatnonzero(self._set_bounds[0] < self._set_bounds[1])
 
     # ---------------------------------------------------------------- branching
 
@@ -226,11 +247,13 @@ class BranchAndCut:
     def _branching_place(self, x: FloatArray) -> int:
         values = x[self._columns]
         fraction = values - np.floor(values)
-        places = np.flatnonzero(np.minimum(fraction, 1.0 - fraction) > FEASIBILITY_TOLERANCE)
-        if not places.size:  # rejected by a row that holds before rounding: decide the columns one by one
-            places = np.flatnonzero(self._set_bounds[0] < self._set_bounds[1])
+        distance = np.minimum(fraction, 1.0 - fraction)
+        places = np.flatnonzero(distance > FEASIBILITY_TOLERANCE)
+        if not places.size:  # integral but for noise, and the noise decides
+            places = self._free
             if not places.size:
                 raise SolverError(NO_PROGRESS)
+            return int(places[np.argmax(distance[places])])
         priorities = self._priorities[places]
         places = places[priorities == priorities.max()]
         return int(places[np.argmax(self._costs.scores(places, fraction[places]))])

@@ -78,6 +78,8 @@ class CutLoop:
                 return limit
             run = self.engine.solve_relaxation(self.session.seconds_left)
             self.session.statistics.rounds += 1
+            if run.status is RunStatus.INFEASIBLE:
+                return self.session.nothing_left()
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return _ended(run.status)
             self.session.tighten(run.bound)
@@ -109,7 +111,7 @@ class CutLoop:
             verdict = session.consult(
                 Event.CANDIDATE if candidate else Event.RELAXATION,
                 run.x,
-                cut_off=candidate and self.pool.rejects(session.model.rounded(run.x)),
+                cut_off=candidate and self.pool.rules_out(session.model, run.x),
             )
             if session.is_proven:
                 return Termination.OPTIMAL, relaxation.present

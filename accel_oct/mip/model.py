@@ -19,6 +19,10 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 #: Two reals closer than this are the same to a MIP solver; row, bound and integrality checks use it.
 FEASIBILITY_TOLERANCE = 1e-6
 
+#: A candidate is rejected when it violates a cut by more than this. Looser than the solvers' own tolerance, because
+#: rounding the integer columns moves a point that the solver holds for feasible.
+REJECTION_TOLERANCE = 1e-5
+
 
 @dataclass(frozen=True)
 class ColumnBlock:
@@ -187,6 +191,16 @@ class ModelArrays:
     def is_integral(self, x: FloatArray) -> bool:
         part = x[self.integer]
         return bool(np.all(np.abs(part - np.round(part)) <= FEASIBILITY_TOLERANCE))
+
+    def keeps_rows(self, x: FloatArray) -> bool:
+        """Whether x keeps the rows up to what rounding may cost: relative to a row's sides, as solvers have it."""
+        return bool(np.all(self.rows.violation(x) <= self._row_tolerance))
+
+    @cached_property
+    def _row_tolerance(self) -> FloatArray:
+        sides = [np.abs(np.where(np.isfinite(side), side, 0.0)) for side in (self.rows.lower, self.rows.upper)]
+        tolerance: FloatArray = REJECTION_TOLERANCE * np.maximum(1.0, np.maximum(*sides))
+        return tolerance
 
     def is_feasible(self, x: FloatArray) -> bool:
         """Whether x keeps every bound, row and integrality of the model itself (cuts aside)."""

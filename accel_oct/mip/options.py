@@ -55,6 +55,8 @@ class SolveOptions:
         if not (self.gap >= 0 and math.isfinite(self.gap)):
             raise ModelError(f"`gap` must be finite and >= 0, got {self.gap!r}")
         object.__setattr__(self, "threads", usable_threads(self.threads))
+        if self.seed < 0:
+            raise ModelError(f"`seed` must be >= 0, got {self.seed!r}")
         if self.node_limit is not None and self.node_limit < 0:
             raise ModelError(f"`node_limit` must be >= 0 or None, got {self.node_limit!r}")
 

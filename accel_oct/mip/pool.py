@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_oct.mip.exchange import Cuts, Validity
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
 from accel_oct.mip.rows import FloatArray, IntArray, Rows
-from accel_oct.mip.session import REJECTION_TOLERANCE
 
 
 class CutPool:
@@ -81,6 +80,14 @@ class CutPool:
     def rejects(self, x: FloatArray) -> bool:
         """Whether a known REQUIRED or IMPLIED row makes x infeasible."""
         return len(self) > 0 and bool(np.any(self.rows.violation(x)[self._rejecting] > REJECTION_TOLERANCE))
+
+    def rules_out(self, model: ModelArrays, x: FloatArray) -> bool:
+        """Whether x, rounded, breaks a row of the model or is rejected by a known cut.
+
+        An optimum that is integral but for noise may keep a row with large coefficients only before it is rounded.
+        """
+        rounded = model.rounded(x)
+        return self.rejects(rounded) or not model.keeps_rows(rounded)
 
     def _hash(self, rows: Rows) -> npt.NDArray[np.uint64]:
         # Multilinear: a sum of (mixed coefficient) x (random odd key of its column), modulo 2**64.

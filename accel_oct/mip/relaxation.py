@@ -36,15 +36,16 @@ class CutRelaxation:
         self._session.statistics.rounds += 1
         return self._engine.solve_relaxation(self._session.seconds_left)
 
-    def exchange(self, x: FloatArray, *, drop: bool = True) -> bool:
+    def exchange(self, x: FloatArray, *, drop: bool = True, count: bool = True) -> bool:
         """Take in every known row that the LP's optimum x violates, and let go of stale ones; whether any came in.
 
         With ``drop=False`` nothing goes, so that repeated exchanges come to an end: optima of equal value could
-        otherwise throw out and bring back the same rows for ever.
+        otherwise throw out and bring back the same rows for ever. ``count=False``: the same x was here before.
         """
         pool = self._pool
-        slack = ~pool.tight(x)[self.present]
-        self._slack_rounds = np.where(slack, self._slack_rounds + 1, 0)
+        if count:
+            slack = ~pool.tight(x)[self.present]
+            self._slack_rounds = np.where(slack, self._slack_rounds + 1, 0)
         absent = np.ones(len(pool), dtype=bool)
         absent[self.present] = False
         new = pool.violated(x, among=absent)

@@ -19,7 +19,7 @@ import numpy as np
 
 from accel_oct.mip.errors import HandlerError, InvalidCutError
 from accel_oct.mip.exchange import Cuts, Event, Handler, Needs, Point, Reply, Validity
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import HandlerStatistics, HistoryRow, MipResult, SolutionStatus, Termination
 from accel_oct.mip.rows import FloatArray, Rows
@@ -28,10 +28,6 @@ logger = logging.getLogger(__name__)
 
 #: Bound and objective closer than this, relative to max(1, |objective|), are equal: solvers compute in floating point.
 PROOF_TOLERANCE = 1e-9
-
-#: A candidate is rejected when it violates a cut by more than this. Looser than the solvers' own tolerance, because
-#: rounding the integer columns moves a point that the solver holds for feasible.
-REJECTION_TOLERANCE = 1e-5
 
 #: A cut that an accepted solution violates by more than this contradicts the acceptance: far beyond any rounding.
 CONTRADICTION_TOLERANCE = 1e-3
@@ -59,6 +55,8 @@ class SolveSession:
         self.bound = model.sign * math.inf
         self.pending: deque[FloatArray] = deque()
         """Vetted injections that the solver has not been given yet."""
+        self._early: list[Cuts] = []
+        """Cuts that came while the start was vetted."""
         self._optimality_rows: list[Rows] = []
         self._history: list[HistoryRow] = []
         self._stop = threading.Event()
@@ -148,11 +146,12 @@ class SolveSession:
         if bound is not None:
             self.tighten(bound)
         point = self.model.rounded(x) if event is Event.CANDIDATE else np.array(x, dtype=np.float64)
+        cuts, self._early = self._early, []
+        cut_off = cut_off or (event is Event.CANDIDATE and any(_rejects(batch, point) for batch in cuts))
         if not self.wants(event):
             if event is Event.CANDIDATE and not cut_off:
                 self.accept(point)
-            return Verdict(rejected=cut_off)
-        cuts: list[Cuts] = []
+            return Verdict(tuple(cuts), rejected=cut_off)
         offers: deque[FloatArray] = deque()
         rejected = self._ask(event, point, cuts, offers, cut_off)
         self._vet_all(offers, cuts)
@@ -161,14 +160,13 @@ class SolveSession:
     def offer_start(self, x: FloatArray) -> None:
         """Vet a start, and what the handler proposes when it sees it; the best that is feasible is the first incumbent.
 
-        The cuts of these replies are not kept: whoever needs them separates them again.
+        The cuts of these replies come out with the first verdict.
         """
-        cuts: list[Cuts] = []
         offers: deque[FloatArray] = deque()
-        accepted = self._vet(np.array(x), cuts, offers)
+        accepted = self._vet(np.array(x), self._early, offers)
         if not accepted and self._error is None:
             logger.warning("the start is not feasible and is ignored")
-        self._vet_all(offers, cuts)
+        self._vet_all(offers, self._early)
 
     def _vet_all(self, offers: deque[FloatArray], cuts: list[Cuts]) -> None:
         """Vet proposals, and those that come while vetting them; each that improves becomes the incumbent."""
@@ -229,7 +227,8 @@ class SolveSession:
             self.accept(x)
         else:
             further: deque[FloatArray] = deque()
-            if self._ask(Event.CANDIDATE, np.array(x), cuts, further):
+            known = any(_rejects(batch, x) for batch in cuts)  # also what the same reply has just said
+            if self._ask(Event.CANDIDATE, np.array(x), cuts, further, cut_off=known):
                 self.statistics.injections_rejected += 1
                 return False
             offers.extend(further)  # only after an improvement: a handler that repeats itself must not loop for ever

@@ -22,6 +22,7 @@ from accel_oct.mip import (
     Termination,
     Validity,
 )
+from accel_oct.mip.pool import CutPool
 
 _NO_LICENCE = 10009
 _MODEL_TOO_LARGE = 10010
@@ -87,6 +88,7 @@ class _NativeModel:
         self._session = session
         self._model: Any = gurobipy.Model(env=environment)
         self._columns: Any = None
+        self._pool = CutPool(session.model.n_columns, session.options.seed)
         self._took_unchecked = False
         """Whether Gurobi may hold a solution that the handler has not seen."""
         self._build(session.model)
@@ -225,9 +227,14 @@ class _NativeModel:
         codes = self._codes.Callback
         x = model.cbGetSolution(self._columns)
         self._tighten(model.cbGet(codes.MIPSOL_OBJBND))
-        verdict = self._session.consult(Event.CANDIDATE, x)
+        rounded = self._session.model.rounded(x)
+        known = self._pool.rejects(rounded)
+        verdict = self._session.consult(Event.CANDIDATE, x, cut_off=known)
         for cuts in verdict.cuts:
             self._add_lazy(model, cuts.rows)
+        if known:  # found before Gurobi took the row in, by a heuristic for instance
+            self._add_lazy(model, self._pool.rows.take(self._pool.violated(rounded)))
+        self._pool.add(verdict.cuts)
         if verdict.rejected and self._session.failed:
             self._forbid(model)
 
@@ -240,6 +247,7 @@ class _NativeModel:
             verdict = self._session.consult(Event.RELAXATION, model.cbGetNodeRel(self._columns))
             for cuts in verdict.cuts:
                 self._add_at_node(model, cuts)
+            self._pool.add(verdict.cuts)
         while self._session.pending:
             model.cbSetSolution(self._columns, self._session.pending.popleft())
             model.cbUseSolution()

@@ -7,6 +7,7 @@ and the MIP live in two objects: a MIP run would destroy the basis that makes th
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,8 @@ from accel_oct.mip import (
     Termination,
 )
 from accel_oct.mip.rows import FloatArray, IntArray
+
+logger = logging.getLogger(__name__)
 
 _Status = highspy.HighsModelStatus
 _RUN_STATUS = {
@@ -73,6 +76,8 @@ class HighsBackend(Backend):
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         # Somebody who sets options of HiGHS's own branch and bound wants it to run.
         wants_mip = any(name.startswith("mip_") for name in session.options.native)
+        if wants_mip and session.options.branch_priorities is not None:
+            logger.info("HiGHS's own branch and bound, which the options ask for, takes no branch priorities")
         return CutLoop(session, _HighsEngine(session) if wants_mip else _BranchingEngine(session)).run()
 
 
@@ -190,8 +195,10 @@ class _HighsEngine:
         lp = highs.getLp()
         lp.col_cost_ = np.zeros(self._model.n_columns)
         probe.passModel(lp)
+        _set_time_limit(probe, self._session.seconds_left)
         _run(probe)
-        return RunStatus.INFEASIBLE if _status(probe) is RunStatus.INFEASIBLE else RunStatus.UNBOUNDED
+        status = _status(probe)
+        return RunStatus.UNBOUNDED if status is RunStatus.OPTIMAL else status
 
     def _kept(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """A callback whose exceptions stop the solve instead of crossing the C++ boundary."""

@@ -17,7 +17,6 @@ from pyscipopt.scip import Expr, ExprCons, Term
 from accel_oct.mip import Event, ModelArrays, Rows, SolveSession
 from accel_oct.mip.pool import CutPool
 from accel_oct.mip.rows import FloatArray
-from accel_oct.mip.session import REJECTION_TOLERANCE
 
 #: After integrality and every constraint of the model itself, which all have larger priorities.
 _LAST = -9_000_000
@@ -103,10 +102,6 @@ class Separation:
         self.columns = columns
         self._pool = CutPool(session.model.n_columns, session.options.seed)
         self._rejected: dict[bytes, bool] = {}
-        rows = session.model.rows
-        finite = np.where(np.isfinite(rows.lower), np.abs(rows.lower), 0.0)
-        finite = np.maximum(finite, np.where(np.isfinite(rows.upper), np.abs(rows.upper), 0.0))
-        self._row_tolerance = REJECTION_TOLERANCE * np.maximum(finite, 1.0)
         if session.incumbent_x is not None:
             self.remember(session.incumbent_x, rejected=False)
 
@@ -131,7 +126,7 @@ class Separation:
     def _is_candidate(self, x: FloatArray) -> bool:
         """SCIP may ask about points that other constraints have refused already."""
         model = self.session.model
-        return model.is_integral(x) and bool(np.all(model.rows.violation(x) <= self._row_tolerance))
+        return model.is_integral(x) and model.keeps_rows(x)
 
     def _consult(self, event: Event, x: FloatArray) -> bool:
         verdict = self.session.consult(event, x)

@@ -7,6 +7,7 @@ import numpy as np
 from accel_oct.mip.conformance.suite import (
     KNAPSACK_OPTIMUM,
     BackendFactory,
+    at_most,
     cardinality,
     cardinality_handler,
     cardinality_optimum,
@@ -16,7 +17,7 @@ from accel_oct.mip.conformance.suite import (
     hard_knapsack,
     knapsack,
 )
-from accel_oct.mip.exchange import Event, FunctionHandler, Needs, Point, Reply
+from accel_oct.mip.exchange import Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import Termination
 from accel_oct.mip.rows import FloatArray, Rows
@@ -149,6 +150,32 @@ def solutions_proposed_for_the_start_are_used(factory: BackendFactory) -> None:
     assert result.statistics.injections_accepted == 1 and result.termination is Termination.OPTIMAL
     values = [row.objective for row in result.history if row.objective is not None]
     assert close(values[0], 0.0) and close(values[1], float(model.objective @ best))
+
+
+@check
+def cuts_that_reject_a_start_or_an_injection_hold(factory: BackendFactory) -> None:
+    """Also when the handler says them only once: while a start is vetted, or in the reply that brings the injection."""
+    model, limit = cardinality(), 3
+    everything = np.ones(model.n_columns)
+    for as_start in (True, False):
+        backend = factory()
+        able = backend.capabilities
+        if not (able.lazy_rows and able.injection and able.start):
+            return
+        backend.load(model)
+        said: list[bool] = []
+
+        def separate(point: Point, said: list[bool] = said, inject: bool = not as_start) -> Reply | None:
+            if said or point.x.sum() <= limit:
+                return None
+            said.append(True)
+            return Reply((at_most(model, limit),), (everything,) if inject else ())
+
+        if as_start:
+            backend.set_start(everything)
+        needs = Needs([Event.CANDIDATE], [Validity.REQUIRED], injects=True)
+        result = backend.solve(handler=FunctionHandler(separate, needs))
+        assert close(result.objective, cardinality_optimum(model, limit)), f"objective {result.objective}"
 
 
 @check
