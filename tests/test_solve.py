@@ -241,16 +241,20 @@ def test_a_solve_that_nothing_stopped_ends_with_a_proof(backend: str, config: Co
             assert result.objective == pytest.approx(accel_oct.solve(X, y, **arguments).objective, abs=1e-12)
 
 
-def test_branch_variables_that_are_almost_zero_add_no_score() -> None:
+@pytest.mark.parametrize(
+    ("backend", "y", "weights", "depth", "penalty", "optimum"),
+    [
+        ("gurobi", [0, 1, 2, 3], [9, 5, 6, 3], 1, 0.5, 9 / 23 - 0.5),
+        ("pyomo:gurobi", [1, 1, 0, 1, 1, 1, 2, 2], [4, 1, 4, 3, 5, 3, 2, 5], 2, 5 / 27, 16 / 27 - 5 / 27),
+    ],
+)
+def test_branch_variables_that_are_almost_zero_add_no_score(
+    backend: str, y: list[int], weights: list[int], depth: int, penalty: float, optimum: float
+) -> None:
     """At Gurobi's default integrality tolerance this ended in an InvalidCutError."""
-    skip_unless_available("gurobi")
+    skip_unless_available(backend)
+    X = [[1, 0, 1] if backend != "gurobi" else [1, 0, 0]] * len(y)
     result = accel_oct.solve(
-        [[1, 0, 0]] * 4,
-        [0, 1, 2, 3],
-        sample_weight=[9, 5, 6, 3],
-        max_depth=1,
-        leaf_penalty=0.5,
-        backend="gurobi",
-        preset="baseline",
+        X, y, sample_weight=weights, max_depth=depth, leaf_penalty=penalty, backend=backend, preset="baseline"
     )
-    assert result.status == "optimal" and result.objective == pytest.approx(9 / 23 - 0.5)
+    assert result.status == "optimal" and result.objective == pytest.approx(optimum)

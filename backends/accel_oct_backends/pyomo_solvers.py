@@ -45,7 +45,15 @@ PROFILES = {
         fixed={"mip_feasibility_tolerance": 1e-7},
         wide={"mip_feasibility_tolerance": 1e-6},
     ),
-    "gurobi": Profile("gurobi_persistent", True, "pip install gurobipy", seed="Seed", nodes="NodeLimit"),
+    "gurobi": Profile(
+        "gurobi_persistent",
+        True,
+        "pip install gurobipy",
+        seed="Seed",
+        nodes="NodeLimit",
+        # As in the native backend: branch variables that are almost zero may not add up to a score that no tree has.
+        fixed={"IntFeasTol": 1e-9},
+    ),
     "scip": Profile(
         "scip_persistent",
         True,
