@@ -5,12 +5,14 @@ from __future__ import annotations
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from mip_support import skip_unless_available
 
 import accel_oct
+from accel_oct.config import Config
 from accel_oct.mip import (
     BackendUnavailableError,
     Cuts,
@@ -358,3 +360,15 @@ def test_a_missing_licence_is_not_a_missing_solver(monkeypatch: pytest.MonkeyPat
         create_backend("pyomo:gurobi")
     found = backend_availability("pyomo:gurobi")
     assert found.installed and not found.licensed and "licence" in found.reason
+
+
+def test_cbc_keeps_optima_that_are_better_by_little() -> None:
+    """At its default tolerance its presolve lost the optimum, which came out as an InvalidCutError."""
+    skip_unless_available("pyomo:cbc")
+    X = [[1, 0], [0, 1], [1, 0], [1, 1], [0, 1], [0, 0]]
+    y, weights = [2, 1, 3, 2, 0, 3], [2.0, 6.0, 1.0, 4.0, 4.0, 4.0]
+    config = Config.from_mapping({"preset": "default", "subtree_bounds": {"tables": False}})
+    arguments: dict[str, Any] = dict(max_depth=3, leaf_penalty=0.2857145714285714, sample_weight=weights)
+    result = accel_oct.solve(X, y, backend="pyomo:cbc", config=config, **arguments)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(accel_oct.solve(X, y, **arguments).objective, abs=1e-9)
