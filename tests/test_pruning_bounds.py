@@ -212,7 +212,8 @@ def test_a_root_with_one_side_unfinished_stays_open() -> None:
         assert np.all(table.scores[1:9] <= exact) and np.all(table.upper_bounds[1:9] >= exact), steps
 
 
-def test_ceilings_of_pairs(way: str) -> None:
+@needs_numba
+def test_ceilings_of_pairs() -> None:
     """The equivalent-point bound of every side and of both sides of every pair, from its definition."""
     for instance in chain_instances((3,), seed=9):
         dataset = instance.dataset
