@@ -39,5 +39,8 @@ def interrupted_solve(name: str) -> dict[str, Any]:
     """Solve a model that takes minutes, with SIGINT after a moment; returns what the solve returned."""
     run = subprocess.run([sys.executable, "-c", _SCRIPT, name], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    outcome: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    # A solver may have words of its own for the interrupt, which come out when the process ends.
+    lines = [line for line in run.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == 1, run.stdout
+    outcome: dict[str, Any] = json.loads(lines[0])
     return outcome
