@@ -34,8 +34,9 @@ class SolveOptions:
     branch_priorities : int array, one per column, optional
         Larger is branched on earlier. Refused by backends that cannot use them.
     check_cuts : bool
-        Compare every REQUIRED and IMPLIED cut with the best solution known to be feasible, and raise
-        `InvalidCutError` when it is cut off. For people who write cuts.
+        Every REQUIRED and IMPLIED cut is compared with the best solution known to be feasible, and one that clearly
+        cuts it off raises `InvalidCutError`; with this option, one that does so by more than 1e-5. For people who
+        write cuts.
     native : mapping
         Passed through to the solver under the solver's own names.
     """
