@@ -1,12 +1,12 @@
 """Provably optimal classification trees by integer programming, on the solver of your choice."""
 
 from accel_oct._version import __version__
-from accel_oct.config import Config
-from accel_oct.estimator import OptimalTreeClassifier
-from accel_oct.estimator_cv import OptimalTreeClassifierCV
-from accel_oct.frontier import Frontier, FrontierPoint, frontier, solve_path
-from accel_oct.result import Result
-from accel_oct.solve import solve
+from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+from accel_oct.solving.config import Config
+from accel_oct.solving.frontier import Frontier, FrontierPoint, frontier, solve_path
+from accel_oct.solving.result import Result
+from accel_oct.solving.solve import solve
 
 __all__ = [
     "Config",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.datasets import load_iris
 
 from accel_oct.encoding import QuantileThresholdEncoder
-from accel_oct.solve import solve
+from accel_oct.solving.solve import solve
 
 
 def main() -> None:

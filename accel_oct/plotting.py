@@ -11,7 +11,7 @@ import numpy as np
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.export.palette import class_colour
 from accel_oct.export.view import TreeView, view
-from accel_oct.result import HistoryRow
+from accel_oct.solving.result import HistoryRow
 
 __all__ = ["plot_convergence", "plot_path", "plot_tree"]
 

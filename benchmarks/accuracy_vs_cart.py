@@ -26,10 +26,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from accel_oct import OptimalTreeClassifierCV
 from accel_oct.bench.instances import data_folder
+from accel_oct.cli.tables import read_csv, read_training_csv
 from accel_oct.encoding import Table
 from accel_oct.encoding.columns import as_categories, as_numbers, infer_kind
-from accel_oct.estimator_cv import DEFAULT_PENALTIES
-from accel_oct.tablefile import read_csv, read_training_csv
+from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES
 
 FOLDS = 5
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from accel_oct import solve
 from accel_oct.bench.instances import EncodedData, data_folder, encoded_data
-from accel_oct.config import Config
 from accel_oct.mip import LicenceError
-from accel_oct.result import Result
+from accel_oct.solving.config import Config
+from accel_oct.solving.result import Result
 
 DATA = [
     *("monk1", "monk3", "hayes-roth", "house-votes-84", "iris_QB_5", "iris_QT_5", "wine_QB_5", "wine_QT_5"),

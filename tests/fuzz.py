@@ -25,7 +25,6 @@ from oracles.exact import exact_profile, exact_value, tree_value
 from oracles.instances import Instance
 
 import accel_oct
-from accel_oct.config import Config
 from accel_oct.mip import (
     BackendUnavailableError,
     LicenceError,
@@ -34,6 +33,7 @@ from accel_oct.mip import (
     create_backend,
     registered_names,
 )
+from accel_oct.solving.config import Config
 
 #: Of the objective. What solvers add to it is in `tolerance`.
 EXACT = 1e-9
@@ -192,7 +192,7 @@ def reproduction(way: Way, instance: Instance) -> str:
     weights = None if instance.sample_weight is None else instance.sample_weight.tolist()
     lines = ["import numpy as np", "import accel_oct"]
     if way.preset == "default without tables":
-        lines.append("from accel_oct.config import Config")
+        lines.append("from accel_oct.solving.config import Config")
     lines += [
         f"X = np.array({instance.X.astype(int).tolist()})",
         f"y = np.array({instance.y.tolist()})",

@@ -9,7 +9,7 @@ from oracles.dynamic_programme import optimal_value
 from oracles.instances import Instance, random_instance
 
 import accel_oct
-from accel_oct.config import BendersConfig, Config
+from accel_oct.solving.config import BendersConfig, Config
 
 #: Each technique of the Benders master, switched away from the plain baseline.
 VARIANTS: dict[str, Config] = {

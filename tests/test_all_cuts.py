@@ -22,12 +22,12 @@ from oracles.optimal_trees import n_leaves, optimal_trees
 from test_path_bound import all_paths, cache_for
 
 import accel_oct
-from accel_oct.config import BendersConfig, Config, EquivalentPointConfig, PathBoundConfig
 from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
 from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master
 from accel_oct.mip import ModelArrays, Rows
+from accel_oct.solving.config import BendersConfig, Config, EquivalentPointConfig, PathBoundConfig
 from accel_oct.subtree import DepthTwoSolver, Subtree, SubtreeCache
 
 #: Optimal trees that are looked at before a data set is given up as undecided.

@@ -12,8 +12,8 @@ from random_suite import check, draw
 
 import accel_oct
 from accel_oct.bench.instances import DATA_VARIABLE, encoded_data
-from accel_oct.config import PRESETS, Config
 from accel_oct.mip import LicenceError, UnsupportedError, backend_class, backend_names
+from accel_oct.solving.config import PRESETS, Config
 
 SIZES = {2: (14, 3), 3: (8, 2)}
 

@@ -13,10 +13,10 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
+from accel_oct.cli.tables import read_csv
 from accel_oct.encoding import AllThresholdsEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import backend_availability, backend_names
-from accel_oct.tablefile import read_csv
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_our_own_bugs_are_not_called_bad_input(
     def broken(*arguments: object, **keywords: object) -> None:
         raise error("a bug of ours")
 
-    monkeypatch.setattr("accel_oct.estimator.solve", broken)
+    monkeypatch.setattr("accel_oct.estimators.classifier.solve", broken)
     monkeypatch.setattr(OptimalTreeClassifier, "predict", broken)
     for arguments in (["fit", str(data), "--target", "class", "--quiet"], ["predict", str(model), str(data)]):
         with pytest.raises(error, match="a bug of ours"):
@@ -201,7 +201,7 @@ def test_our_own_bugs_are_not_called_bad_input(
 def test_a_bug_of_ours_shows_a_traceback_and_code_one() -> None:
     """As run by a user."""
     script = (
-        "import sys, accel_oct.cli as cli\n"
+        "import sys, accel_oct.cli.commands as cli\n"
         "def broken(*_): raise ValueError('a bug of ours')\n"
         "cli.list_backends = broken\n"
         "sys.exit(cli.main(['backends']))"

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import accel_oct.estimator
-import accel_oct.estimator_cv
-import accel_oct.search
+import accel_oct.estimators.classifier
+import accel_oct.estimators.cross_validated
+import accel_oct.solving.search
 from accel_oct import OptimalTreeClassifierCV
-from accel_oct.config import Config
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
-from accel_oct.result import HistoryRow
+from accel_oct.solving.config import Config
+from accel_oct.solving.result import HistoryRow
 
 PENALTIES = [0.1, 0.01]
 
@@ -42,8 +42,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
 
         return call
 
-    monkeypatch.setattr(accel_oct.estimator, "solve", recording("solve", accel_oct.solve))
-    monkeypatch.setattr(accel_oct.estimator_cv, "solve_path", recording("solve_path", accel_oct.solve_path))
+    monkeypatch.setattr(accel_oct.estimators.classifier, "solve", recording("solve", accel_oct.solve))
+    monkeypatch.setattr(
+        accel_oct.estimators.cross_validated, "solve_path", recording("solve_path", accel_oct.solve_path)
+    )
     return seen
 
 
@@ -126,7 +128,7 @@ def test_progress_tells_of_every_fold(n_jobs: int | None) -> None:
 def interrupting(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
     """The table number `at` is told to stop before it begins; returns the calls that were made."""
     made: list[int] = []
-    frontier = sys.modules["accel_oct.frontier"]  # the name in the package is the function
+    frontier = accel_oct.solving.frontier
     really = frontier.run_interruptibly
 
     def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
@@ -168,13 +170,13 @@ def test_an_interrupted_fit_leaves_an_earlier_one_as_it_was(monkeypatch: pytest.
 def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the fit on all data keeps the best tree, says so, and its bound is above it."""
     X, y = data(300, 40)
-    really = accel_oct.search.run_interruptibly
+    really = accel_oct.solving.search.run_interruptibly
 
     def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
         on_interrupt()
         really(work, on_interrupt)
 
-    monkeypatch.setattr(accel_oct.search, "run_interruptibly", run)
+    monkeypatch.setattr(accel_oct.solving.search, "run_interruptibly", run)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = OptimalTreeClassifierCV(3, [0.001], cv=2).fit(X, y)
     assert model.status_ == model.result_.status == "interrupted"
@@ -184,7 +186,7 @@ def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.Monke
 _SCRIPT = """
 import json, os, signal, sys, threading
 import numpy as np
-import accel_oct.estimator_cv as cv
+import accel_oct.estimators.cross_validated as cv
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored when started from a shell's background job
 really, folds = cv.solve_path, []

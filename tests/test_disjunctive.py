@@ -14,10 +14,10 @@ from oracles.instances import Instance, chain_instances, instances
 from random_suite import check, draw
 
 import accel_oct
-from accel_oct.config import Config, SubtreeBoundConfig
 from accel_oct.cuts.disjunctive import DisjunctivePathBounds
 from accel_oct.formulation import Master, TreePoint
 from accel_oct.mip import Event, Point, Rows
+from accel_oct.solving.config import Config, SubtreeBoundConfig
 from accel_oct.subtree import SubtreeBounds
 
 ROWS_ONLY = replace(Config.preset("default"), subtree_bounds=SubtreeBoundConfig(enabled=True, tables=False))

@@ -14,13 +14,13 @@ from oracles.instances import Instance, random_instance
 from scipy.optimize import linprog
 
 import accel_oct
-from accel_oct.config import Config
 from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
 from accel_oct.data import BinaryDataset
 from accel_oct.data.equivalent_points import equivalent_point_sets
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.mip import ModelArrays, Rows
+from accel_oct.solving.config import Config
 from accel_oct.tree import DecisionTree
 
 VARIANTS = [

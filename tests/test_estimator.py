@@ -16,10 +16,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 import accel_oct
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
-from accel_oct.config import Config
 from accel_oct.encoding import AllThresholdsEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
+from accel_oct.solving.config import Config
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +250,7 @@ def test_pickle_and_parameters(iris: tuple[pd.DataFrame, np.ndarray], fitted: Op
 
 def test_progress_is_reported(iris: tuple[pd.DataFrame, np.ndarray]) -> None:
     """Rows of (seconds, objective, bound), the last one proven."""
-    rows: list[accel_oct.result.HistoryRow] = []
+    rows: list[accel_oct.solving.result.HistoryRow] = []
     OptimalTreeClassifier(max_depth=2, progress=rows.append).fit(*iris)
     assert rows[-1].objective == pytest.approx(rows[-1].bound)
 

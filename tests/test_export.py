@@ -15,10 +15,10 @@ import pytest
 from estimator_support import mixed_frame
 
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
-from accel_oct.config import Config
 from accel_oct.encoding import QuantileBucketEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import SCHEMA_VERSION, from_json, to_dot, to_html, to_json, to_python, to_sql, to_text
+from accel_oct.solving.config import Config
 
 
 @pytest.fixture(scope="module")

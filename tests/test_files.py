@@ -12,11 +12,11 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
-from accel_oct.config import Config
+from accel_oct.cli.tables import read_csv, read_training_csv
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.files import read_text, replacing
-from accel_oct.tablefile import read_csv, read_training_csv
+from accel_oct.solving.config import Config
+from accel_oct.support.files import read_text, replacing
 
 
 def a_model() -> OptimalTreeClassifier:

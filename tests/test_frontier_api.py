@@ -14,10 +14,10 @@ from oracles.instances import Instance, instances
 from random_suite import check, draw
 
 import accel_oct
-from accel_oct.config import Config, SubtreeBoundConfig
 from accel_oct.errors import InvalidInputError
-from accel_oct.proof import PROOF_TOLERANCE
-from accel_oct.result import HistoryRow
+from accel_oct.solving.config import Config, SubtreeBoundConfig
+from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.result import HistoryRow
 
 
 @settings(max_examples=60, deadline=None)

@@ -15,6 +15,7 @@ from oracles.dynamic_programme import optimal_score, optimal_value
 from oracles.exact import exact_profile, exact_value, tree_value
 
 import accel_oct
+from accel_oct.solving.result import HistoryRow
 
 DEFAULT = fuzz.Way("default", "highs")
 
@@ -68,7 +69,10 @@ def test_bounds_are_tight_on_chains() -> None:
         (lambda result: {"bound": result.bound + 1e-6}, "bound"),
         (lambda result: {"status": "gap_limit"}, "status 'gap_limit'"),
         (lambda result: {"tree": SimpleNamespace(feature=np.array([-1]), label=np.array([0]))}, "tree is worth"),
-        (lambda result: {"history": (accel_oct.result.HistoryRow(0.0, 0.0, result.objective - 1e-6),)}, "history says"),
+        (
+            lambda result: {"history": (HistoryRow(0.0, 0.0, result.objective - 1e-6),)},
+            "history says",
+        ),
     ],
 )
 def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch, change: Any, message: str) -> None:

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct.config import Config
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import from_json
-from accel_oct.result import STATUSES
+from accel_oct.solving.config import Config
+from accel_oct.solving.result import STATUSES
 
 X, Y = mixed_frame(60)
 X = X.iloc[:, :9]  # every kind of column; few conditions, so that changes hit everything else too

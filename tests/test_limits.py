@@ -45,7 +45,7 @@ def test_without_time_nothing_is_computed(monkeypatch: pytest.MonkeyPatch, prese
         raise AssertionError("there is no time for this")
 
     for name in ("cart", "best_tree", "Master"):
-        monkeypatch.setattr(f"accel_oct.search.{name}", refuse)
+        monkeypatch.setattr(f"accel_oct.solving.search.{name}", refuse)
     monkeypatch.setattr(DepthTwoSolver, "solve", refuse)
     X, y = _noise()
     result = solve(X, y, max_depth=3, leaf_penalty=0.01, time_limit=0.0, preset=preset)
@@ -58,11 +58,13 @@ def test_without_time_nothing_is_computed(monkeypatch: pytest.MonkeyPatch, prese
 def test_cart_is_skipped_when_it_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """scikit-learn cannot be interrupted, so it is not begun when its estimate is above the time that is left."""
     asked: list[int] = []
-    monkeypatch.setattr("accel_oct.search.cart", lambda dataset, *rest: asked.append(1) or DecisionTree.leaf(0, 2))
+    monkeypatch.setattr(
+        "accel_oct.solving.search.cart", lambda dataset, *rest: asked.append(1) or DecisionTree.leaf(0, 2)
+    )
     X, y = _noise()
     for estimate, expected in ((30.0, 0), (0.0, 1)):
         asked.clear()
-        monkeypatch.setattr("accel_oct.search.cart_seconds", lambda *given, estimate=estimate: estimate)
+        monkeypatch.setattr("accel_oct.solving.search.cart_seconds", lambda *given, estimate=estimate: estimate)
         assert solve(X, y, max_depth=2, leaf_penalty=0.01, time_limit=20.0).status == "optimal"
         assert len(asked) == expected
 
@@ -159,7 +161,8 @@ def press():
 """
 
 _WARM_START = """
-from accel_oct import search, solve
+from accel_oct import solve
+from accel_oct.solving import search
 from accel_oct.heuristics.cart import cart
 
 def slow(*arguments):
@@ -174,7 +177,7 @@ print(json.dumps({"status": result.status, "objective": result.objective, "bound
 """
 
 _PRESSED_TWICE = """
-from accel_oct import interrupts
+from accel_oct.support import interrupts
 
 interrupts._PATIENCE = float(sys.argv[1])
 told, ended = threading.Event(), threading.Event()

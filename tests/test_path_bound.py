@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from oracles.instances import Instance, random_instance
 
-from accel_oct.config import Config, PathBoundConfig
 from accel_oct.cuts.path_bound import Path, PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master, TreePoint
 from accel_oct.mip import Event, Point, Rows, SolveOptions, Validity, create_backend
-from accel_oct.solve import TreeSearch
+from accel_oct.solving.config import Config, PathBoundConfig
+from accel_oct.solving.solve import TreeSearch
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.tree import DecisionTree
 

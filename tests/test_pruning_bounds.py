@@ -13,10 +13,10 @@ import pytest
 from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, chain_instances, fork_instances
 
-from accel_oct.config import Config
 from accel_oct.data import BinaryDataset
 from accel_oct.mip import SolveOptions
-from accel_oct.search import TreeSearch
+from accel_oct.solving.config import Config
+from accel_oct.solving.search import TreeSearch
 from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.pair_search import _ceilings

@@ -12,7 +12,6 @@ import pytest
 from mip_support import skip_unless_available
 
 import accel_oct
-from accel_oct.config import Config
 from accel_oct.mip import (
     BackendUnavailableError,
     Cuts,
@@ -33,6 +32,7 @@ from accel_oct.mip import (
     create_backend,
 )
 from accel_oct.mip.conformance.suite import KNAPSACK_OPTIMUM, cardinality, cardinality_handler, knapsack
+from accel_oct.solving.config import Config
 
 pyo = pytest.importorskip("pyomo.environ", reason="the extra accel-oct[pyomo] is not installed")
 

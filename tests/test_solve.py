@@ -11,9 +11,9 @@ from mip_support import skip_unless_available
 from random_suite import QUICK_SIZES, VARIANTS, check, draw
 
 import accel_oct
-from accel_oct.config import Config, EquivalentPointConfig
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import SolverError, UnknownBackendError
+from accel_oct.solving.config import Config, EquivalentPointConfig
 
 BACKENDS = sorted(QUICK_SIZES)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from accel_oct.bench.instances import EncodedData
-from accel_oct.config import Config
 from accel_oct.errors import AccelOctError
-from accel_oct.frontier import frontier, solve_path
-from accel_oct.result import Result
-from accel_oct.solve import solve
+from accel_oct.solving.config import Config
+from accel_oct.solving.frontier import frontier, solve_path
+from accel_oct.solving.result import Result
+from accel_oct.solving.solve import solve
 
 Record = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.cuts import Distinct, quantile_positions
+from accel_oct.encoding.positions import Distinct, quantile_positions
 
 __all__ = ["QuantileBucketEncoder", "QuantileThresholdEncoder"]
 

@@ -13,7 +13,7 @@ from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
 from accel_oct.encoding.categorical import OneHotCategoryEncoder, check_categories
 from accel_oct.encoding.columns import Kind, Table, infer_kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.cuts import Distinct
+from accel_oct.encoding.positions import Distinct
 from accel_oct.encoding.quantile import QuantileThresholdEncoder
 from accel_oct.errors import InvalidInputError, shown
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.cuts import Distinct
+from accel_oct.encoding.positions import Distinct
 from accel_oct.errors import InvalidInputError, as_invalid_input
 
 __all__ = ["AllThresholdsEncoder", "TreeGuidedThresholdEncoder"]

@@ -12,18 +12,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct._version import __version__
-from accel_oct.arguments import checked_depth
-from accel_oct.config import Config
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.estimators.fitted_tree import FittedTree
 from accel_oct.export.encoders import encoder_from_dict, encoder_to_dict
 from accel_oct.export.reading import Reader, parsed
-from accel_oct.files import read_text, replacing
-from accel_oct.result import STATUSES, HistoryRow, Result
+from accel_oct.solving.config import Config
+from accel_oct.solving.result import STATUSES, HistoryRow, Result
+from accel_oct.support.arguments import checked_depth
+from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
-from accel_oct.tree_arrays import TreeArrays
 
 __all__ = ["MAX_BYTES", "SCHEMA_VERSION", "from_json", "to_json"]
 
@@ -106,7 +106,7 @@ def from_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
     InvalidInputError
         Saying what is wrong: not JSON, cut off, of a newer schema, too large, or inconsistent in itself.
     """
-    from accel_oct.estimator import OptimalTreeClassifier
+    from accel_oct.estimators.classifier import OptimalTreeClassifier
 
     top = Reader(parsed(_text(source, max_bytes)), "the JSON document")
     if top.string("format") != FORMAT:
@@ -304,7 +304,7 @@ def _read_tree(model: Any, top: Reader) -> None:
         raise InvalidInputError(f"nodes must describe {n_nodes} nodes and {n_classes} classes")
     if (samples < 0).any() or (weights < 0).any():
         raise InvalidInputError("nodes must not hold negative counts")
-    model.tree_ = TreeArrays(tree, weights, samples, n_features)
+    model.tree_ = FittedTree(tree, weights, samples, n_features)
     _read_result(model, top.table("result"), tree)
 
 

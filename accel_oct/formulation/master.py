@@ -15,10 +15,20 @@ import numpy.typing as npt
 from accel_oct.data import BinaryDataset
 from accel_oct.mip import MipModel, Rows
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.proof import solver_scale
 from accel_oct.tree import DecisionTree, Topology
 
 Lift = Callable[[DecisionTree, FloatArray], None]
+
+#: Above this total weight a solver's objective is scaled to a mean weight of one: its tolerances are absolute.
+_LARGE_TOTAL = 1e7
+
+
+def solver_scale(total_weight: float, n_samples: int, integral: bool) -> float:
+    """What the values of trees are multiplied by in a solver's objective.
+
+    One for integral weights of a usual size, so that the lattice below is as coarse as it can be.
+    """
+    return 1.0 if integral and total_weight <= _LARGE_TOTAL else n_samples / total_weight
 
 
 class Master:
@@ -47,7 +57,7 @@ class Master:
     theta : ColumnBlock (n_samples,)
         Score of sample i.
     scale : float
-        The model's objective is the value of the tree times this, see `accel_oct.proof.solver_scale`.
+        The model's objective is the value of the tree times this, see `solver_scale`.
     """
 
     def __init__(

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from accel_oct.interrupts import run_interruptibly
 from accel_oct.mip.errors import BackendUnavailableError, HandlerError, MipError, ModelError, UnsupportedError
 from accel_oct.mip.exchange import Event, Handler, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
@@ -20,6 +19,7 @@ from accel_oct.mip.reconciliation import reconcile
 from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 from accel_oct.mip.session import SolveSession
+from accel_oct.support.interrupts import run_interruptibly
 
 
 class Support(Enum):

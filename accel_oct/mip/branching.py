@@ -24,7 +24,7 @@ from accel_oct.mip.pool import CutPool
 from accel_oct.mip.relaxation import CutRelaxation
 from accel_oct.mip.result import Termination
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.mip.session import PROOF_TOLERANCE, SolveSession
+from accel_oct.mip.session import CONVERGENCE_TOLERANCE, SolveSession
 
 NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
 
@@ -141,7 +141,7 @@ class BranchAndCut:
         incumbent = self.session.incumbent
         if incumbent is None:
             return False
-        return gain <= self.session.model.sign * incumbent + PROOF_TOLERANCE * max(1.0, abs(incumbent))
+        return gain <= self.session.model.sign * incumbent + CONVERGENCE_TOLERANCE * max(1.0, abs(incumbent))
 
     # ---------------------------------------------------------------- one node
 
@@ -217,7 +217,7 @@ class BranchAndCut:
         model = self.session.model
         value = model.value(x)
         lost = model.sign * (value - model.value(model.rounded(x)))
-        return lost <= PROOF_TOLERANCE * max(1.0, abs(value)) or not self._free.size
+        return lost <= CONVERGENCE_TOLERANCE * max(1.0, abs(value)) or not self._free.size
 
     @property
     def _free(self) -> IntArray:

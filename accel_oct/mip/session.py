@@ -27,7 +27,7 @@ from accel_oct.mip.rows import FloatArray, Rows
 logger = logging.getLogger(__name__)
 
 #: Bound and objective closer than this, relative to max(1, |objective|), are equal: solvers compute in floating point.
-PROOF_TOLERANCE = 1e-9
+CONVERGENCE_TOLERANCE = 1e-9
 
 #: A cut that an accepted solution violates by more than this contradicts the acceptance: far beyond any rounding.
 CONTRADICTION_TOLERANCE = 1e-3
@@ -124,7 +124,7 @@ class SolveSession:
         """Whether incumbent and bound are as close as was asked for."""
         if self.incumbent is None:
             return False
-        allowed = max(self.options.gap * abs(self.incumbent), PROOF_TOLERANCE * max(1.0, abs(self.incumbent)))
+        allowed = max(self.options.gap * abs(self.incumbent), CONVERGENCE_TOLERANCE * max(1.0, abs(self.incumbent)))
         return self.model.sign * (self.bound - self.incumbent) <= allowed
 
     def _record(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from accel_oct._version import __version__
 from accel_oct.bench import command as bench
+from accel_oct.cli.tables import read_csv, read_training_csv, write_csv
 from accel_oct.encoding import (
     AllThresholdsEncoder,
     QuantileBucketEncoder,
@@ -23,14 +24,13 @@ from accel_oct.encoding import (
 )
 from accel_oct.encoding.table import DEFAULT_QUANTILES
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct.estimator import OptimalTreeClassifier
-from accel_oct.estimator_cv import DEFAULT_PENALTIES, OptimalTreeClassifierCV
+from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES, OptimalTreeClassifierCV
 from accel_oct.export import from_json, to_dot, to_html, to_python, to_sql, to_text
-from accel_oct.files import replacing
-from accel_oct.frontier import solve_path
 from accel_oct.mip import list_backends
-from accel_oct.result import HistoryRow
-from accel_oct.tablefile import read_csv, read_training_csv, write_csv
+from accel_oct.solving.frontier import solve_path
+from accel_oct.solving.result import HistoryRow
+from accel_oct.support.files import replacing
 
 __all__ = ["main"]
 
@@ -309,7 +309,3 @@ class _Progress:
         """Leave the line."""
         if self._drawn and self._on_terminal:
             self._stream.write("\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

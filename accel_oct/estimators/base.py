@@ -26,8 +26,8 @@ from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.table import TableEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input
-from accel_oct.result import Result
-from accel_oct.tree_arrays import TreeArrays
+from accel_oct.estimators.fitted_tree import FittedTree
+from accel_oct.solving.result import Result
 
 __all__ = ["TrainingData", "TreeClassifier"]
 
@@ -168,7 +168,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             feature_names=tuple(str(name) for name in self._binary_names()),
             class_names=tuple(str(label) for label in self.classes_),
         )
-        arrays = TreeArrays.from_training(tree, data.X, data.codes, dataset.weights, len(self.classes_))
+        arrays = FittedTree.from_training(tree, data.X, data.codes, dataset.weights, len(self.classes_))
         self.tree_ = replace(arrays, class_weights=arrays.class_weights * data.unit, n_features=data.n_features)
         self.objective_ = result.objective
         self.bound_ = result.bound

@@ -9,7 +9,6 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from accel_oct.config import Config
 from accel_oct.cuts.benders import BendersCuts
 from accel_oct.cuts.disjunctive import DisjunctivePathBounds
 from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
@@ -19,7 +18,6 @@ from accel_oct.formulation import Component, Incumbent, Master, TreeHandler
 from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.polish import polish
 from accel_oct.heuristics.polishing import Polishing
-from accel_oct.interrupts import run_interruptibly
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -30,12 +28,14 @@ from accel_oct.mip import (
     Termination,
     candidate_backends,
 )
-from accel_oct.proof import PROOF_TOLERANCE, BoundRounding
-from accel_oct.result import HistoryRow, Progress, Result, Status
+from accel_oct.solving.config import Config
+from accel_oct.solving.proof import PROOF_TOLERANCE, BoundRounding
+from accel_oct.solving.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.subtree.search import BestTree, best_tree
 from accel_oct.subtree.stopping import Stopper
+from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
 
 logger = logging.getLogger(__name__)

@@ -14,17 +14,17 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
-from accel_oct.arguments import checked_depth
-from accel_oct.config import Config
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
-from accel_oct.estimator import OptimalTreeClassifier, n_threads
-from accel_oct.frontier import solve_path
-from accel_oct.interrupts import remembered_interrupts
+from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.classifier import OptimalTreeClassifier, n_threads
 from accel_oct.mip import SolveOptions, candidate_backends
-from accel_oct.result import HistoryRow, Progress, Result
-from accel_oct.tree_classifier import TreeClassifier
+from accel_oct.solving.config import Config
+from accel_oct.solving.frontier import solve_path
+from accel_oct.solving.result import HistoryRow, Progress, Result
+from accel_oct.support.arguments import checked_depth
+from accel_oct.support.interrupts import remembered_interrupts
 
 __all__ = ["OptimalTreeClassifierCV"]
 

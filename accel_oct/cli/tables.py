@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.files import as_path
+from accel_oct.support.files import as_path
 
 __all__ = ["read_csv", "read_training_csv", "write_csv"]
 

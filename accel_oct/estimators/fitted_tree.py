@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from accel_oct.tree import DecisionTree
 
-__all__ = ["TREE_LEAF", "TREE_UNDEFINED", "TreeArrays"]
+__all__ = ["TREE_LEAF", "TREE_UNDEFINED", "FittedTree"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -22,7 +22,7 @@ TREE_LEAF, TREE_UNDEFINED = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
-class TreeArrays:
+class FittedTree:
     """The attributes of ``sklearn.tree._tree.Tree`` that tools read, over the *binary* features.
 
     A sample goes left when ``x[feature] <= threshold``, and every threshold is 0.5.
@@ -46,7 +46,7 @@ class TreeArrays:
     @classmethod
     def from_training(
         cls, tree: DecisionTree, X: NDArray[np.bool_], y: IntArray, weights: FloatArray, n_classes: int
-    ) -> TreeArrays:
+    ) -> FittedTree:
         """Count the training data at every node."""
         order = _depth_first(tree)
         visits = tree.route(X)[:, order - 1]

@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from accel_oct.arguments import time_left
-from accel_oct.config import Config
 from accel_oct.errors import InvalidInputError, as_invalid_input
-from accel_oct.result import Progress, Result
-from accel_oct.solve import solve
-from accel_oct.tree_classifier import TrainingData, TreeClassifier
+from accel_oct.estimators.base import TrainingData, TreeClassifier
+from accel_oct.solving.config import Config
+from accel_oct.solving.result import Progress, Result
+from accel_oct.solving.solve import solve
+from accel_oct.support.arguments import time_left
 
 __all__ = ["OptimalTreeClassifier", "n_threads", "solver_seed"]
 
@@ -66,7 +66,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Columns of X.
     encoder_ : transformer
         Fitted.
-    tree_ : TreeArrays
+    tree_ : FittedTree
         scikit-learn's arrays (children_left, feature, value, ...) over the binary features.
     objective_, bound_, gap_, status_
         What was reached and what is proven.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.files import read_text
+from accel_oct.support.files import read_text
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from accel_oct.arguments import checked_depth, checked_solver_options
-from accel_oct.config import Config
 from accel_oct.data import BinaryDataset
 from accel_oct.mip import SolveOptions
-from accel_oct.result import Progress, Result
-from accel_oct.search import TreeSearch
+from accel_oct.solving.config import Config
+from accel_oct.solving.result import Progress, Result
+from accel_oct.solving.search import TreeSearch
+from accel_oct.support.arguments import checked_depth, checked_solver_options
 
 
 def solve(

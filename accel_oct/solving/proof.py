@@ -17,17 +17,6 @@ SOLVER_NOISE_RELATIVE = 1e-9
 #: values are equal for the leaf penalty as written differ by less in binary arithmetic.
 PROOF_TOLERANCE = 1e-9
 
-#: Above this total weight a solver's objective is scaled to a mean weight of one: its tolerances are absolute.
-_LARGE_TOTAL = 1e7
-
-
-def solver_scale(total_weight: float, n_samples: int, integral: bool) -> float:
-    """What the values of trees are multiplied by in a solver's objective.
-
-    One for integral weights of a usual size, so that the lattice below is as coarse as it can be.
-    """
-    return 1.0 if integral and total_weight <= _LARGE_TOTAL else n_samples / total_weight
-
 
 class BoundRounding:
     """Turns a solver's bound into a valid one on the lattice of values that trees can have.

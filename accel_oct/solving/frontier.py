@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.arguments import checked_depth
-from accel_oct.config import SubtreeBoundConfig
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.interrupts import run_interruptibly
 from accel_oct.mip.options import usable_threads
-from accel_oct.proof import PROOF_TOLERANCE
-from accel_oct.result import HistoryRow, Result, Status
+from accel_oct.solving.config import SubtreeBoundConfig
+from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.result import HistoryRow, Result, Status
 from accel_oct.subtree.frontier import FrontierTable
 from accel_oct.subtree.frontier import frontier as compute_table
+from accel_oct.support.arguments import checked_depth
+from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
 
 

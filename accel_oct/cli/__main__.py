@@ -1,0 +1,7 @@
+"""``python -m accel_oct.cli``."""
+
+import sys
+
+from accel_oct.cli.commands import main
+
+sys.exit(main())

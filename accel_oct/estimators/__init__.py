@@ -1,0 +1,1 @@
+"""Optimal trees as scikit-learn classifiers."""
