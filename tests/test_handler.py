@@ -33,7 +33,9 @@ class Recorder:
 
 def handler(*components: Recorder, proven_below: float = -np.inf) -> TreeHandler:
     master = Master(DATASET, 1, PRICE)
-    return TreeHandler(master, components, Incumbent(DATASET, PRICE, LEAF), lambda bound: bound < proven_below)
+    incumbent = Incumbent(DATASET, PRICE)
+    assert incumbent.offer(LEAF)
+    return TreeHandler(master, components, incumbent, lambda bound: bound < proven_below)
 
 
 def shown(asked: TreeHandler, tree: DecisionTree, event: Event = Event.CANDIDATE, bound: float = 9.0) -> Point:

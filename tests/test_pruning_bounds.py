@@ -14,9 +14,8 @@ from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, chain_instances, fork_instances
 
 from accel_oct.data import BinaryDataset
-from accel_oct.mip import SolveOptions
-from accel_oct.solving.config import Config
-from accel_oct.solving.search import TreeSearch
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.search import Problem
 from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.pair_search import _ceilings
@@ -292,14 +291,6 @@ def test_the_lattice_of_a_solve_has_every_optimum(depth: int) -> None:
     for price in (0.3, 0.4, 0.45):
         dataset = BinaryDataset.from_arrays(X, X.sum(axis=1) % 2, None)
         optimum = optimal_value(dataset, depth, price)
-        search = TreeSearch(
-            dataset,
-            max_depth=depth,
-            leaf_penalty=price / dataset.total_weight,
-            config=Config.preset("default"),
-            backend="highs",
-            options=SolveOptions(),
-            progress=None,
-            began=0.0,
-        )
-        assert search._rounding(1.0).valid(optimum) == pytest.approx(optimum)
+        problem = Problem(dataset, dataset, depth, price / dataset.total_weight, price)
+        rounding = BoundRounding(dataset.total_weight, price, problem.most_leaves, integral=True)
+        assert rounding.valid(optimum) == pytest.approx(optimum)

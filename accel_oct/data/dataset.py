@@ -92,6 +92,7 @@ class BinaryDataset:
         *,
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
+        name: str = "X",
     ) -> BinaryDataset:
         """Check raw arrays (or data frames) and build a data set that owns copies of them.
 
@@ -106,17 +107,19 @@ class BinaryDataset:
         feature_names, class_names : sequence of str, optional
             By default the column names of a data frame (else ``x0, x1, ...``) and the labels themselves,
             in sorted order.
+        name : str
+            What errors call X.
 
         Raises
         ------
         InvalidInputError
             Naming the argument that cannot be used.
         """
-        matrix = np.array(as_binary_matrix(X), order="C")
+        matrix = np.array(as_binary_matrix(X, name=name), order="C")
         n_samples, n_features = matrix.shape
         if n_samples == 0 or n_features == 0:
             raise InvalidInputError(
-                f"X is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
+                f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
         classes, codes = encode_labels(y, n_samples)
         weights, grid_bits = _on_grid(as_weights(sample_weight, n_samples))
@@ -131,6 +134,16 @@ class BinaryDataset:
             class_names=as_names(class_names, [str(label) for label in classes], "class_names"),
             grid_bits=grid_bits,
         )
+
+    @classmethod
+    def of(cls, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryDataset:
+        """What a user passed as X, y and weights; a data set in the place of X is taken as it is."""
+        if not isinstance(X, BinaryDataset):
+            return cls.from_arrays(X, y, sample_weight)
+        for argument, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise InvalidInputError(f"{argument} must be None when X is a BinaryDataset, which holds it already")
+        return X
 
     @property
     def n_samples(self) -> int:

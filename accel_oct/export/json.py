@@ -322,7 +322,7 @@ def _read_result(model: Any, entries: Reader, tree: DecisionTree) -> None:
     if len(history) and np.any(history[:, 1] > history[:, 2]):
         raise InvalidInputError("result.history has an objective above its bound")
     model.result_ = Result(
-        tree=tree,
+        found=tree,
         objective=objective,
         bound=bound,
         status=entries.string("status"),  # type: ignore[arg-type]  # checked above

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from accel_oct.formulation.component import Component, Incumbent, TreePoint
+from accel_oct.formulation.component import Component, TreePoint
+from accel_oct.formulation.incumbent import Incumbent
 from accel_oct.formulation.master import Master
 from accel_oct.mip import Cuts, Event, Needs, Point, Reply
 from accel_oct.mip.rows import FloatArray
@@ -61,8 +62,8 @@ class TreeHandler:
 
     def __call__(self, point: Point) -> Reply:
         seen = TreePoint(self.master, point)
-        if seen.is_candidate:
-            self.incumbent.offer(seen.tree)
+        if seen.is_candidate and not self.incumbent.offer(seen.tree) and self.incumbent.rules:
+            self.incumbent.offer(seen.as_predicted)  # majority labels may break a rule that the solver's keep
         cuts: list[Cuts] = []
         for component in self.components:
             if point.event in component.needs.events:
@@ -85,7 +86,7 @@ class TreeHandler:
 
     def _solutions(self) -> tuple[FloatArray, ...]:
         """The incumbent, once, when the solver does not have it yet."""
-        if self.incumbent.value <= self._injected_value:
+        if self.incumbent.tree is None or self.incumbent.value <= self._injected_value:
             return ()
         began = time.perf_counter()
         self._injected_value = self.incumbent.value

@@ -108,7 +108,7 @@ class Frontier:
         objective = tree.score(dataset) / total - float(leaf_penalty) * tree.n_leaves
         limit = objective if proven else max(bound / total, objective)
         return Result(
-            tree=tree,
+            found=tree,
             objective=objective,
             bound=limit,
             status="optimal" if proven else self.status,
@@ -124,7 +124,7 @@ class Frontier:
 
 def frontier(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     max_depth: int,
     sample_weight: Any = None,
@@ -155,7 +155,7 @@ def frontier(
     Frontier
     """
     began = time.perf_counter()
-    dataset = BinaryDataset.from_arrays(X, y, sample_weight)
+    dataset = BinaryDataset.of(X, y, sample_weight)
     depth = checked_depth(max_depth)
     return _computed(dataset, depth, time_limit, threads, memory_limit, progress, began)
 
@@ -206,7 +206,7 @@ def _computed(
 
 def solve_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     max_depth: int,
     leaf_penalties: Iterable[float],
@@ -226,7 +226,7 @@ def solve_path(
     """
     penalties = [float(penalty) for penalty in _checked_iterable(leaf_penalties)]
     began = time.perf_counter()
-    dataset = BinaryDataset.from_arrays(X, y, sample_weight)
+    dataset = BinaryDataset.of(X, y, sample_weight)
     depth = checked_depth(max_depth)
     for penalty in penalties:
         dataset.leaf_price(penalty)  # refuses bad ones before any work is done

@@ -83,11 +83,12 @@ class FrontierTable:
             self._trees[fewest] = resized(self._tree(fewest), self.max_depth)
         return self._trees[fewest]
 
-    def best(self, leaf_price: float) -> tuple[float, float, int]:
+    def best(self, leaf_price: float, max_leaves: int | None = None) -> tuple[float, float, int]:
         """Value, upper bound and number of leaves of the best tree for a leaf price (fewest leaves on ties)."""
-        leaves = np.arange(1, self.scores.size)
-        values = self.scores[1:] - leaf_price * leaves
-        bounds = self.upper_bounds[1:] - leaf_price * leaves
+        stop = self.scores.size if max_leaves is None else min(self.scores.size, max_leaves + 1)
+        leaves = np.arange(1, stop)
+        values = self.scores[1:stop] - leaf_price * leaves
+        bounds = self.upper_bounds[1:stop] - leaf_price * leaves
         best = int(np.argmax(values))
         return float(values[best]), float(bounds.max()), best + 1
 
