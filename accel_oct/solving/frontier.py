@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow, Result, Status
+from accel_oct.solving.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree.frontier import FrontierTable
 from accel_oct.subtree.frontier import frontier as compute_table
 from accel_oct.support.arguments import checked_depth
@@ -131,7 +131,7 @@ def frontier(
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = SubtreeBoundConfig().memory_limit,
-    progress: Callable[[float, float, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Frontier:
     """The best tree for every number of leaves, each with its proof, in one pass.
 
@@ -147,8 +147,8 @@ def frontier(
         At most as many as there are cores.
     memory_limit : int
         Bytes that the tables may take.
-    progress : callable (seconds, accuracy, bound), optional
-        Called during deep searches, with the values for the largest number of leaves.
+    progress : callable (HistoryRow), optional
+        Called during deep searches and at the end, with accuracy and bound for the largest number of leaves.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def _computed(
     time_limit: float | None,
     threads: int,
     memory_limit: int,
-    progress: Callable[[float, float, float], None] | None,
+    progress: Progress | None,
     began: float,
 ) -> Frontier:
     if time_limit is not None and not time_limit >= 0:
@@ -179,7 +179,8 @@ def _computed(
 
     def report(seconds: float, scores: Any, bounds: Any) -> None:
         if progress is not None:
-            progress(seconds, float(np.max(scores[1:])) / total, float(np.max(bounds[1:])) / total)
+            used = time.perf_counter() - began
+            progress(HistoryRow(used, float(np.max(scores[1:])) / total, float(np.max(bounds[1:])) / total))
 
     def work() -> None:
         used = time.perf_counter() - began
@@ -200,6 +201,7 @@ def _computed(
         )
 
     run_interruptibly(work, interrupted.set)
+    report(0.0, tables[0].scores, tables[0].upper_bounds)
     status: Status = "interrupted" if interrupted.is_set() else "time_limit"
     return Frontier(dataset, tables[0], status, time.perf_counter() - began)
 
@@ -214,6 +216,7 @@ def solve_path(
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = SubtreeBoundConfig().memory_limit,
+    progress: Progress | None = None,
 ) -> list[Result]:
     """The optimum of every leaf penalty, read off one `frontier`.
 
@@ -230,7 +233,7 @@ def solve_path(
     depth = checked_depth(max_depth)
     for penalty in penalties:
         dataset.leaf_price(penalty)  # refuses bad ones before any work is done
-    table = _computed(dataset, depth, time_limit, threads, memory_limit, None, began)
+    table = _computed(dataset, depth, time_limit, threads, memory_limit, progress, began)
     return [table.best(penalty) for penalty in penalties]
 
 
