@@ -52,7 +52,7 @@ def test_every_number_of_leaves_is_optimal(engine, seed):
         assert table.scores.size == 2**depth + 1
         for leaves in range(1, 2**depth + 1):
             assert table.scores[leaves] == optimal_score(data, depth, leaves)
-            tree = DecisionTree(*table.tree(leaves))
+            tree = table.tree(leaves)
             assert tree.max_depth == depth
             assert tree.n_leaves <= leaves
             assert tree.score(data) == table.scores[leaves]
@@ -81,7 +81,7 @@ def test_best_tree_is_optimal(engine, seed):
             )
             assert found.exact
             assert found.value == found.bound == optimum
-            assert DecisionTree(*found.tree).value(data, price) == optimum
+            assert found.tree.value(data, price) == optimum
             assert all(value <= optimum <= bound for _, value, bound in history)
             assert history[-1][1:] == (optimum, optimum)
 
@@ -98,12 +98,12 @@ def test_stopping_anywhere_leaves_valid_bounds(engine, seed):
         calls = iter([False] * steps)
         found = best_tree(*arrays(data), depth, price, should_stop=lambda calls=calls: next(calls, True))
         assert found.value <= optimum <= found.bound
-        assert DecisionTree(*found.tree).value(data, price) == found.value
+        assert found.tree.value(data, price) == found.value
         calls = iter([False] * steps)
         table = frontier(*arrays(data), depth, should_stop=lambda calls=calls: next(calls, True))
         value, bound, leaves = table.best(price)
         assert value <= optimum <= bound
-        assert DecisionTree(*table.tree(leaves)).score(data) >= table.scores[leaves]
+        assert table.tree(leaves).score(data) >= table.scores[leaves]
         for h in (2, 3, 2**depth):
             assert table.scores[h] <= optimal_score(data, depth, h) <= table.upper_bounds[h]
 
@@ -139,7 +139,7 @@ def test_kernels_agree_across_number_types(n_classes, kind):
     np.testing.assert_array_equal(shrunk.scores[1:] * 2.0**20, expected.scores[1:])
     data = BinaryDataset.from_arrays(X, y, weights)
     for leaves in (1, 2, 5, 11, 16):
-        assert DecisionTree(*expected.tree(leaves)).score(data) == expected.scores[leaves]
+        assert expected.tree(leaves).score(data) == expected.scores[leaves]
     for price in (0.0, 0.25, 2.0, 16.0, 64.0):
         price *= weights.mean().round()
         found = best_tree(X, y, weights, n_classes, 4, price)
@@ -168,7 +168,7 @@ def test_incumbent_is_kept_when_it_is_best():
     again = best_tree(X, y, weights, 2, 4, 2.0, incumbent=optimum.tree)
     assert again.exact
     assert again.value == optimum.value
-    poor = (np.array([-1]), np.array([1]))
+    poor = DecisionTree.leaf(1)
     assert best_tree(X, y, weights, 2, 4, 2.0, incumbent=poor).value == optimum.value
 
 

@@ -23,7 +23,6 @@ from accel_oct.subtree.pair_search import _ceilings
 from accel_oct.subtree.prepare import reduce_data
 from accel_oct.subtree.profiles import PairLevel
 from accel_oct.subtree.search import PriceSearch
-from accel_oct.tree import DecisionTree
 
 needs_numba = pytest.mark.skipif(not numba_available(), reason="no numba")
 WAYS = [pytest.param("tables", marks=needs_numba), pytest.param("roots", marks=needs_numba), "numpy"]
@@ -66,7 +65,7 @@ def _check_best_tree(instance: Instance, depth: int, memory: int) -> None:
         on_improvement=lambda seconds, value, bound: reported.append((value, bound)),
     )
     assert found.exact and found.value == optimum, (depth, instance)
-    assert DecisionTree(*found.tree).value(data, price) == optimum
+    assert found.tree.value(data, price) == optimum
     assert all(value <= optimum <= bound for value, bound in reported), (depth, reported, instance)
     for steps in STEPS:
         found = best_tree(*_arrays(data), depth, price, memory_limit=memory, should_stop=_stop_after(steps))
@@ -123,7 +122,7 @@ def test_parity(way: str, depth: int) -> None:
         _check_best_tree(instance, depth, _memory(way))
         table = frontier(*_arrays(instance.dataset), depth, memory_limit=_memory(way))
         assert table.exact and table.scores[-1] == instance.dataset.total_weight > table.scores[-2]
-        assert DecisionTree(*table.tree(2**depth)).score(instance.dataset) == table.scores[-1]
+        assert table.tree(2**depth).score(instance.dataset) == table.scores[-1]
 
 
 @pytest.mark.parametrize("length", [3, 4, 5])
@@ -163,7 +162,7 @@ def test_frontier(way: str, length: int) -> None:
             assert np.all(scores[shown] <= exact) and np.all(bounds[shown] >= exact), instance
         np.testing.assert_array_equal(table.scores[shown], exact)
         for leaves in range(1, exact.size + 1):
-            assert DecisionTree(*table.tree(leaves)).score(data) == exact[leaves - 1]
+            assert table.tree(leaves).score(data) == exact[leaves - 1]
         for steps in STEPS:
             table = frontier(*_arrays(data), length, memory_limit=_memory(way), should_stop=_stop_after(steps))
             assert np.all(table.scores[shown] <= exact) and np.all(table.upper_bounds[shown] >= exact), (

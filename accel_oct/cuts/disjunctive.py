@@ -32,7 +32,7 @@ from accel_oct.formulation import Master, Response, TreePoint
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.subtree import SubtreeBounds, best_tree
-from accel_oct.tree import DecisionTree, Topology
+from accel_oct.tree import DecisionTree
 
 _USED = 1e-6
 _INTEGRAL = 1.0 - 1e-6
@@ -103,11 +103,11 @@ class DisjunctivePathBounds:
     def _tree_below(self, feature: int, price: float) -> DecisionTree:
         """The best tree that branches on a feature at the root."""
         data, depth = self.master.dataset, self.master.topology.depth
-        tree = _stump(feature, depth)
-        for node, side in ((2, ~data.X[:, feature]), (3, data.X[:, feature])):
-            found = best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price)
-            tree = tree.with_subtree(node, DecisionTree(*found.tree))
-        return tree
+        zero, one = (
+            best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price).tree
+            for side in (~data.X[:, feature], data.X[:, feature])
+        )
+        return DecisionTree.branch(feature, zero, one)
 
     def _paths(self, point: TreePoint) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The empty path, and every path of integral branches that ends at an internal node."""
@@ -212,10 +212,3 @@ class DisjunctivePathBounds:
             columns += [master.p.index[[node - 1]], others]
             values += [np.full(1 + others.size, -weights.sum())]
         return Rows.single(np.concatenate(columns), np.concatenate(values) * master.scale, upper=0.0)
-
-
-def _stump(feature: int, max_depth: int) -> DecisionTree:
-    """A branch with two leaves, in arrays for `max_depth`."""
-    features, labels = (np.full(Topology(max_depth).n_nodes, -1) for _ in range(2))
-    features[0], labels[1:3] = feature, 0
-    return DecisionTree(features, labels)

@@ -94,7 +94,7 @@ class Frontier:
 
     def tree(self, max_leaves: int) -> DecisionTree:
         """The best tree known with at most that many leaves."""
-        return DecisionTree(*self._table.tree(max_leaves))
+        return self._table.tree(max_leaves)
 
     def best(self, leaf_penalty: float) -> Result:
         """The optimum of a leaf penalty."""

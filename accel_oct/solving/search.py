@@ -171,7 +171,7 @@ class TreeSearch:
                     data.n_classes,
                     self.max_depth,
                     self.leaf_price,
-                    incumbent=(self.incumbent.tree.feature, self.incumbent.tree.label),
+                    incumbent=self.incumbent.tree,
                     deadline=deadline,
                     should_stop=interrupted.is_set,
                     threads=self.options.threads,
@@ -182,7 +182,7 @@ class TreeSearch:
 
         run_interruptibly(work, interrupted.set)
         outcome = found[0]
-        self.incumbent.offer(DecisionTree(*outcome.tree))
+        self.incumbent.offer(outcome.tree)
         self.bound = min(self.bound, outcome.bound)
         self._record()
         self.stats["subtree_bounds"] = {"seconds": outcome.seconds, **outcome.stats}

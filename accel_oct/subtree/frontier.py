@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.heap import TreeArrays, leaf_arrays, resized, split_on
 from accel_oct.subtree.prepare import Reduced, reduce_data
 from accel_oct.subtree.profiles import PairLevel, Units, convolve, with_leaf
 from accel_oct.subtree.stopping import Stopper
+from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
 Report = Callable[[Floats, Floats], None]
@@ -33,7 +33,7 @@ class Profile:
 
     lower: Floats
     upper: Floats
-    tree: Callable[[int], TreeArrays]
+    tree: Callable[[int], DecisionTree]
 
     @property
     def exact(self) -> bool:
@@ -63,16 +63,16 @@ class FrontierTable:
     max_depth: int
     total_weight: float
     seconds: float
-    _tree: Callable[[int], TreeArrays]
-    _trees: dict[int, TreeArrays] = field(default_factory=dict)
+    _tree: Callable[[int], DecisionTree]
+    _trees: dict[int, DecisionTree] = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:
         """Whether every entry is proven optimal."""
         return bool(np.array_equal(self.scores, self.upper_bounds))
 
-    def tree(self, max_leaves: int) -> TreeArrays:
-        """Heap-order arrays (feature, label) of a tree with ``scores[max_leaves]`` and at most that many leaves.
+    def tree(self, max_leaves: int) -> DecisionTree:
+        """A tree with ``scores[max_leaves]`` and at most that many leaves, in arrays for `max_depth`.
 
         Trees are rebuilt on demand, with as few leaves as reach the score, and kept.
         """
@@ -80,7 +80,7 @@ class FrontierTable:
             raise ValueError(f"max_leaves must be between 1 and {self.scores.size - 1}, got {max_leaves}")
         fewest = int(np.searchsorted(self.scores, self.scores[max_leaves]))
         if fewest not in self._trees:
-            self._trees[fewest] = resized(self._tree(fewest), self.max_depth)
+            self._trees[fewest] = self._tree(fewest).with_max_depth(self.max_depth)
         return self._trees[fewest]
 
     def best(self, leaf_price: float) -> tuple[float, float, int]:
@@ -141,7 +141,7 @@ class ProfileSolver:
         counts = data.class_weights
         number = Units(data.signed).from_score(counts.max(), counts.sum())
         values = np.full(2**depth, float(number))
-        return Profile(values, values, lambda leaves: leaf_arrays(int(np.argmax(counts))))
+        return Profile(values, values, lambda leaves: DecisionTree.leaf(int(np.argmax(counts))))
 
     def _shallow(self, pairs: PairLevel, depth: int) -> Profile:
         return Profile(pairs.profile[: 2**depth], pairs.upper_profile[: 2**depth], pairs.tree)
@@ -174,7 +174,7 @@ class ProfileSolver:
 
     def _rebuild(
         self, pairs: PairLevel, sides: Floats, values: Floats, leaves: int, below: Floats | None = None
-    ) -> TreeArrays:
+    ) -> DecisionTree:
         """Find the split that gives ``values[leaves - 1]`` and rebuild its sides."""
         data = pairs.data
         exactly = ProfileSolver(None, self.threads, self.memory_limit)  # also when this one was stopped meanwhile
@@ -196,10 +196,8 @@ class ProfileSolver:
                 exactly.solve(data.restricted((data.X[:, column] == side) & (data.X[:, second[0]] == value)), 2)
                 for value in (0, 1)
             ]
-            children.append(
-                split_on(data, second[0], grandchildren[0].tree(second[1]), grandchildren[1].tree(second[2]))
-            )
-        return split_on(data, column, children[0], children[1])
+            children.append(data.branch(second[0], grandchildren[0].tree(second[1]), grandchildren[1].tree(second[2])))
+        return data.branch(column, children[0], children[1])
 
     def _stopped(self, pairs: PairLevel, depth: int, known: Floats, proven: Floats) -> Profile:
         """What is certain after an early stop: a profile of lower depth, its bounds, the equivalent-point bound."""
@@ -215,7 +213,7 @@ class ProfileSolver:
         """Equivalent-point bound in table units."""
         return float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
 
-    def _tree_three(self, pairs: PairLevel) -> Callable[[int], TreeArrays]:
+    def _tree_three(self, pairs: PairLevel) -> Callable[[int], DecisionTree]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)
 
 
@@ -223,7 +221,7 @@ def better_of(found: Profile, fallback: Profile) -> Profile:
     """The better known tree for each number of leaves, with the fallback's bounds."""
     lower = np.maximum(found.lower, fallback.lower)
 
-    def tree(leaves: int) -> TreeArrays:
+    def tree(leaves: int) -> DecisionTree:
         source = found if found.lower[leaves - 1] >= fallback.lower[leaves - 1] else fallback
         return source.tree(leaves)
 

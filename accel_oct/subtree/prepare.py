@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.tree import DecisionTree
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -88,6 +90,12 @@ class Reduced:
             self.feature,
             self.flipped,
         )
+
+    def branch(self, column: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
+        """Tree that branches on a column, in terms of the original features: undoes the column's flip."""
+        if self.flipped[column]:
+            zero, one = one, zero
+        return DecisionTree.branch(int(self.feature[column]), zero, one)
 
 
 def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) -> Reduced:

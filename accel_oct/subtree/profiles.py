@@ -22,6 +22,7 @@ from accel_oct.subtree.pair_counts import CompiledCounts, NumpyCounts, PairCount
 from accel_oct.subtree.prepare import Reduced, both_sides
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.subtree.workspace import Workspace
+from accel_oct.tree import DecisionTree
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -157,8 +158,8 @@ class PairLevel:
     def _leaf(self, counts: Array) -> Array:
         return np.asarray(np.abs(counts[0]) if self.data.signed else counts.max(axis=0))
 
-    def tree(self, max_leaves: int) -> tuple[Ints, Ints]:
-        """Heap arrays (length 7, original features, classes) of a best tree with at most `max_leaves` leaves."""
+    def tree(self, max_leaves: int) -> DecisionTree:
+        """A best tree with at most `max_leaves` leaves, in the original features and in arrays for depth two."""
         feature = np.full(7, -1, dtype=np.int64)
         label = np.full(7, -1, dtype=np.int64)
         limit = min(max_leaves, 4)
@@ -166,7 +167,7 @@ class PairLevel:
         totals = self.totals.astype(np.float64)
         if goal == self.leaf:
             label[0] = self._label(totals)
-            return feature, label
+            return DecisionTree(feature, label)
         splits = [(1, 1), (1, 2), (2, 1), (2, 2)]
         for zero, one in splits:
             sums = self.side_profiles[:, 0, zero - 1] + self.side_profiles[:, 1, one - 1]
@@ -180,7 +181,7 @@ class PairLevel:
             node = 1 + (side ^ flip)
             here = at_c if side else totals - at_c
             self._grow(here, c, side, leaves, node, feature, label)
-        return feature, label
+        return DecisionTree(feature, label)
 
     def _grow(self, here: Floats, c: int, side: int, leaves: int, node: int, feature: Ints, label: Ints) -> None:
         if leaves == 1:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.heap import split_on
 from accel_oct.subtree.prepare import as_factor, both_sides
 from accel_oct.subtree.profiles import PairLevel
 
@@ -91,7 +90,7 @@ class RootSearch:
         zero, one = sides
         assert zero is not None and one is not None
         value = zero.value + one.value
-        return Outcome(value, value, lambda: split_on(data, f, zero.tree(), one.tree()))
+        return Outcome(value, value, lambda: data.branch(f, zero.tree(), one.tree()))
 
     def _tighten(self, f: int, side: int) -> None:
         data, units = self._pairs.data, self._pairs.units

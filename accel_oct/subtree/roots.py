@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.heap import TreeArrays, split_on
 from accel_oct.subtree.prepare import as_factor, both_sides
 from accel_oct.subtree.profiles import PairLevel, convolve
+from accel_oct.tree import DecisionTree
 
 if TYPE_CHECKING:
     from accel_oct.subtree.frontier import Profile, ProfileSolver, Report
@@ -95,7 +95,7 @@ class RootFrontier:
         upper[0] = self.lower[0]
         return np.asarray(np.maximum.accumulate(upper))
 
-    def _tree(self, leaves: int) -> TreeArrays:
+    def _tree(self, leaves: int) -> DecisionTree:
         from accel_oct.subtree.frontier import find_split
 
         goal = self.lower[leaves - 1]
@@ -105,4 +105,4 @@ class RootFrontier:
         f, zero, one = self._choice[fewest]
         found = find_split(zero.lower[None], one.lower[None], self.lower, fewest + 1)
         assert found is not None
-        return split_on(self._pairs.data, f, zero.tree(found[1]), one.tree(found[2]))
+        return self._pairs.data.branch(f, zero.tree(found[1]), one.tree(found[2]))

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT
-from accel_oct.subtree.heap import TreeArrays, leaf_arrays, leaves_of, resized, score_of, split_on
 from accel_oct.subtree.pair_search import PairSearch
 from accel_oct.subtree.prepare import Reduced, reduce_data
 from accel_oct.subtree.profiles import PairLevel, Units
 from accel_oct.subtree.stopping import Stopper
+from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class Outcome:
 
     value: float
     upper: float
-    tree: Callable[[], TreeArrays]
+    tree: Callable[[], DecisionTree]
 
 
 @dataclass
@@ -44,8 +44,8 @@ class BestTree:
     ----------
     value, bound : float
         Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
-    tree : (feature, label)
-        Heap-order arrays for the depth limit.
+    tree : DecisionTree
+        In arrays for the depth limit.
     exact : bool
     seconds : float
     stats : dict
@@ -54,7 +54,7 @@ class BestTree:
 
     value: float
     bound: float
-    tree: TreeArrays
+    tree: DecisionTree
     seconds: float
     stats: dict[str, int] = field(default_factory=dict)
 
@@ -124,7 +124,7 @@ class PriceSearch:
     def _leaf(self, data: Reduced) -> Outcome:
         counts = data.class_weights
         value = float(self.units.from_score(counts.max(), counts.sum())) - self.price
-        return Outcome(value, value, lambda: leaf_arrays(int(np.argmax(counts))))
+        return Outcome(value, value, lambda: DecisionTree.leaf(int(np.argmax(counts))))
 
     def _from_profile(self, pairs: PairLevel, max_leaves: int) -> Outcome:
         prices = self.price * np.arange(1, max_leaves + 1)
@@ -133,7 +133,7 @@ class PriceSearch:
         upper = float((pairs.upper_profile[:max_leaves] - prices).max())
         return Outcome(float(values[leaves - 1]), upper, lambda: pairs.tree(leaves))
 
-    def _tree_of_two(self, data: Reduced) -> TreeArrays:
+    def _tree_of_two(self, data: Reduced) -> DecisionTree:
         """Best tree of depth two, for rebuilding what is known already: not stopped by anything."""
         return self._leaf(data).tree() if data.n_features == 0 else self._from_profile(PairLevel(data), 4).tree()
 
@@ -149,9 +149,9 @@ class PriceSearch:
         if sums[column] <= best.value:
             return best
 
-        def tree() -> TreeArrays:
+        def tree() -> DecisionTree:
             sides = [self._tree_of_two(self._side(pairs.data, column, side)) for side in (0, 1)]
-            return split_on(pairs.data, column, sides[0], sides[1])
+            return pairs.data.branch(column, sides[0], sides[1])
 
         return Outcome(float(sums[column]), float(sums[column]), tree)
 
@@ -160,7 +160,7 @@ class PriceSearch:
         inner = PairSearch(deep, self.price, self.stopper)
         while True:
             if inner.value > best.value:
-                best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner, inner.choice))
+                best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner.choice))
             best.upper = max(best.value, min(best.upper, inner.upper))
             self._publish(best, top)
             if self.stopper() or not inner.step(max(best.value, target)):
@@ -168,12 +168,12 @@ class PriceSearch:
         self.stats["pairs"] += inner.n_pairs
         return best
 
-    def _pair_tree(self, pairs: PairLevel, inner: PairSearch, choice: tuple[int, int, int]) -> Callable[[], TreeArrays]:
+    def _pair_tree(self, pairs: PairLevel, choice: tuple[int, int, int]) -> Callable[[], DecisionTree]:
         """Builder for a root and, per side, the second feature (negative: at most depth two below)."""
         data = pairs.data
         column = choice[0]
 
-        def tree() -> TreeArrays:
+        def tree() -> DecisionTree:
             sides = []
             for side in (0, 1):
                 second = choice[1 + side]
@@ -183,8 +183,8 @@ class PriceSearch:
                     continue
                 rows = data.X[:, column] == side
                 parts = [self._tree_of_two(data.restricted(rows & (data.X[:, second] == value))) for value in (0, 1)]
-                sides.append(split_on(data, second, parts[0], parts[1]))
-            return split_on(data, column, sides[0], sides[1])
+                sides.append(data.branch(second, parts[0], parts[1]))
+            return data.branch(column, sides[0], sides[1])
 
         return tree
 
@@ -217,7 +217,7 @@ def best_tree(
     max_depth: int,
     leaf_price: float,
     *,
-    incumbent: TreeArrays | None = None,
+    incumbent: DecisionTree | None = None,
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
     threads: int = 1,
@@ -232,8 +232,8 @@ def best_tree(
         Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
     leaf_price : float
         Price of a leaf in the units of the weights, on the same grid.
-    incumbent : (feature, label), optional
-        A known tree in heap order; the result is at least as good.
+    incumbent : DecisionTree, optional
+        A known tree; the result is at least as good.
     deadline, should_stop
         When to stop early: a reading of `time.monotonic`, a function asked now and then.
     on_improvement : callable, optional
@@ -243,8 +243,9 @@ def best_tree(
     features = np.asarray(X, dtype=bool)
     classes, sample_weights = np.asarray(y, np.int64), np.asarray(weights, np.float64)
 
-    def value_of(tree: TreeArrays) -> float:
-        return score_of(tree, features, classes, sample_weights) - leaf_price * leaves_of(tree)
+    def value_of(tree: DecisionTree) -> float:
+        score = float(sample_weights[tree.predict(features) == classes].sum())
+        return score - leaf_price * tree.n_leaves
 
     data = reduce_data(features, classes, sample_weights, int(n_classes))
     search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
@@ -253,10 +254,10 @@ def best_tree(
     if on_improvement is not None:
         search.report = _reporter(on_improvement, start, lambda number: units.to_score(number, weight), known)
     outcome = search.search(data, max_depth, float(units.from_score(known, weight)), top=True)
-    tree = resized(outcome.tree(), max_depth)
+    tree = outcome.tree().with_max_depth(max_depth)
     value = value_of(tree)
     if incumbent is not None and known > value:
-        tree, value = resized(incumbent, max_depth), known
+        tree, value = incumbent.with_max_depth(max_depth), known
     bound = max(value, float(units.to_score(outcome.upper, weight)))
     if on_improvement is not None:
         on_improvement(time.monotonic() - start, value, bound)
