@@ -11,10 +11,10 @@ import pytest
 from oracles.dynamic_programme import optimal_score, optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier, pair_counts
+from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier_table, pair_counts
 from accel_oct.subtree.engine import numba_available
-from accel_oct.subtree.prepare import column_keys, reduce_data
-from accel_oct.subtree.profiles import PairLevel
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.reduction import column_keys, reduce_data
 from accel_oct.subtree.stopping import Stopper
 
 ENGINES = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
@@ -103,7 +103,7 @@ def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_ste
             assert found.value <= optimum <= found.bound
             assert found.tree.value(dataset, 0.5) == found.value
             stop = _stop_after(asked)
-            table = frontier(*_arrays(dataset), depth, should_stop=stop)
+            table = frontier_table(*_arrays(dataset), depth, should_stop=stop)
             assert np.all(table.scores[1:] <= scores) and np.all(scores <= table.upper_bounds[1:])
             for leaves in range(1, 2**depth + 1):
                 assert table.tree(leaves).score(dataset) >= table.scores[leaves]
@@ -189,6 +189,6 @@ def test_a_reported_tree_is_returned_when_stopped_later(depth: int) -> None:
             on_improvement=lambda seconds, value, bound, reported=reported: reported.append(value),
         )
         assert found.value >= max(reported)
-        table = frontier(*_arrays(dataset), depth, should_stop=_stop_after(asked))
+        table = frontier_table(*_arrays(dataset), depth, should_stop=_stop_after(asked))
         for leaves in range(1, 2**depth + 1):
             assert table.tree(leaves).score(dataset) >= table.scores[leaves]

@@ -31,9 +31,8 @@ from accel_oct.mip import (
 from accel_oct.solving.config import Config
 from accel_oct.solving.proof import PROOF_TOLERANCE, BoundRounding
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
-from accel_oct.subtree import DepthTwoSolver, SubtreeBounds, SubtreeCache
+from accel_oct.subtree import BestTree, DepthTwoSolver, SubtreeBounds, SubtreeCache, best_tree
 from accel_oct.subtree.engine import Engine, numba_available
-from accel_oct.subtree.search import BestTree, best_tree
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree

@@ -222,7 +222,8 @@ class DepthTwoSolver:
         return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
 
     def _compiled(self) -> _EngineProtocol:
-        from accel_oct.subtree.d2s_compiled import CompiledEngine
+        # Loads numba: optional, and half a second that only users of compiled code should wait.
+        from accel_oct.subtree.kernels.d2s_compiled import CompiledEngine
 
         return CompiledEngine(self._X, self._y, self._weights, self._n_classes)
 

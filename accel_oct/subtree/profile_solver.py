@@ -1,95 +1,25 @@
-"""The whole frontier: the best score for every number of leaves, with trees and proofs, in one pass.
+"""Profiles of any depth, with the trees behind them.
 
 Up to depth four this is one run of the compiled levels; deeper trees go through the root features one by one, each with
-two frontiers one level lower, in the order of what they may still improve (see `roots`).
+two profiles one level lower, in the order of what they may still improve (see `profile_roots`).
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.prepare import Reduced, reduce_data
-from accel_oct.subtree.profiles import PairLevel, Units, convolve, with_leaf
-from accel_oct.subtree.stopping import Stopper
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.profile_roots import ProfileRoots, Report
+from accel_oct.subtree.profiles import Profile, Units, better_of, convolve, extended, find_split, with_leaf
+from accel_oct.subtree.reduction import Reduced
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
-Report = Callable[[Floats, Floats], None]
-DEFAULT_MEMORY_LIMIT = 4 * 2**30
-
-
-@dataclass
-class Profile:
-    """Profile of one set and depth in table units, with what is needed to rebuild its trees.
-
-    `lower` are scores of known trees, `upper` proven bounds; they agree everywhere when `exact`.
-    """
-
-    lower: Floats
-    upper: Floats
-    tree: Callable[[int], DecisionTree]
-
-    @property
-    def exact(self) -> bool:
-        """Whether every number of leaves is proven."""
-        return bool(np.array_equal(self.lower, self.upper))
-
-
-@dataclass
-class FrontierTable:
-    """Best scores by number of leaves.
-
-    Attributes
-    ----------
-    scores : float array of length 2**max_depth + 1
-        Entry h: best known score of a tree with at most h leaves (entry 0: minus infinity).
-    upper_bounds : float array, same shape
-        Proven bounds; equal to `scores` when `exact`.
-    max_depth : int
-    total_weight : float
-    exact : bool
-    seconds : float
-        Time taken.
-    """
-
-    scores: Floats
-    upper_bounds: Floats
-    max_depth: int
-    total_weight: float
-    seconds: float
-    _tree: Callable[[int], DecisionTree]
-    _trees: dict[int, DecisionTree] = field(default_factory=dict)
-
-    @property
-    def exact(self) -> bool:
-        """Whether every entry is proven optimal."""
-        return bool(np.array_equal(self.scores, self.upper_bounds))
-
-    def tree(self, max_leaves: int) -> DecisionTree:
-        """A tree with ``scores[max_leaves]`` and at most that many leaves, in arrays for `max_depth`.
-
-        Trees are rebuilt on demand, with as few leaves as reach the score, and kept.
-        """
-        if not 1 <= max_leaves < self.scores.size:
-            raise ValueError(f"max_leaves must be between 1 and {self.scores.size - 1}, got {max_leaves}")
-        fewest = int(np.searchsorted(self.scores, self.scores[max_leaves]))
-        if fewest not in self._trees:
-            self._trees[fewest] = self._tree(fewest).with_max_depth(self.max_depth)
-        return self._trees[fewest]
-
-    def best(self, leaf_price: float) -> tuple[float, float, int]:
-        """Value, upper bound and number of leaves of the best tree for a leaf price (fewest leaves on ties)."""
-        leaves = np.arange(1, self.scores.size)
-        values = self.scores[1:] - leaf_price * leaves
-        bounds = self.upper_bounds[1:] - leaf_price * leaves
-        best = int(np.argmax(values))
-        return float(values[best]), float(bounds.max()), best + 1
 
 
 class ProfileSolver:
@@ -133,9 +63,7 @@ class ProfileSolver:
             return self._three(pairs)
         if depth == 4 and compiled and DeepLevels.fits(pairs, self.memory_limit):
             return self._four(pairs)
-        from accel_oct.subtree.roots import RootFrontier
-
-        return RootFrontier(self, pairs, depth).run(report)
+        return ProfileRoots(self, pairs, depth).run(report)
 
     def _leaf(self, data: Reduced, depth: int) -> Profile:
         counts = data.class_weights
@@ -217,22 +145,6 @@ class ProfileSolver:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)
 
 
-def better_of(found: Profile, fallback: Profile) -> Profile:
-    """The better known tree for each number of leaves, with the fallback's bounds."""
-    lower = np.maximum(found.lower, fallback.lower)
-
-    def tree(leaves: int) -> DecisionTree:
-        source = found if found.lower[leaves - 1] >= fallback.lower[leaves - 1] else fallback
-        return source.tree(leaves)
-
-    return Profile(lower, np.maximum(lower, fallback.upper), tree)
-
-
-def extended(profile: Floats, depth: int) -> Floats:
-    """A profile of lower depth as (lower bounds of) one of this depth."""
-    return np.concatenate([profile, np.full(2**depth - profile.size, profile[-1])])
-
-
 def sides_from_pairs(pairs: PairLevel, below: Floats) -> Floats:
     """Depth-three profiles (F, 2, 8) of the sides of every feature from the depth-two profiles of all pairs."""
     result = np.full((pairs.n_features, 2, 8), -np.inf)
@@ -241,77 +153,3 @@ def sides_from_pairs(pairs: PairLevel, below: Floats) -> Floats:
         split[:, column] = -np.inf
         result[column] = split.max(axis=1)
     return with_leaf(result, pairs.side_profiles[:, :, 0])
-
-
-def find_split(zero: Floats, one: Floats, values: Floats, leaves: int) -> tuple[int, int, int] | None:
-    """Column and leaf counts of both sides that reach ``values[leaves - 1]``; None when a leaf does."""
-    goal = values[leaves - 1]
-    if values[0] == goal:
-        return None
-    size = zero.shape[1]
-    for total in range(2, leaves + 1):
-        if values[total - 1] != goal:
-            continue
-        for left in range(max(1, total - size), min(size, total - 1) + 1):
-            sums = zero[:, left - 1] + one[:, total - left - 1]
-            column = int(np.argmax(sums))
-            if sums[column] == goal:
-                return column, left, total - left
-    raise AssertionError("a profile entry has no split that reaches it")
-
-
-def frontier(
-    X: ArrayLike,
-    y: ArrayLike,
-    weights: ArrayLike,
-    n_classes: int,
-    max_depth: int,
-    *,
-    threads: int = 1,
-    memory_limit: int = DEFAULT_MEMORY_LIMIT,
-    deadline: float | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, Floats, Floats], None] | None = None,
-) -> FrontierTable:
-    """Best score for every number of leaves of trees of depth at most `max_depth`.
-
-    Parameters
-    ----------
-    X, y, weights, n_classes
-        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
-    max_depth : int
-        Depth limit; the table has 2**max_depth entries.
-    threads : int
-        Threads of the compiled kernels.
-    memory_limit : int
-        Bytes the tables may take.
-    deadline : float, optional
-        Reading of `time.monotonic` at which to stop with what is proven by then.
-    should_stop : callable, optional
-        Asked now and then; true stops like the deadline.
-    progress : callable, optional
-        Called with (seconds, scores, upper bounds), arrays as in the result, after every root feature that is searched
-        on its own (from depth five, or where the tables do not fit).
-    """
-    start = time.monotonic()
-    data = reduce_data(
-        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes)
-    )
-    units, weight = Units(data.signed), data.total_weight
-
-    def public(profile: Floats) -> Floats:
-        return np.concatenate([[-np.inf], units.to_score(profile, weight)])
-
-    def report(lower: Floats, upper: Floats) -> None:
-        if progress is not None:
-            progress(time.monotonic() - start, public(lower), public(upper))
-
-    profile = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit).solve(data, max_depth, report)
-    return FrontierTable(
-        scores=public(profile.lower),
-        upper_bounds=public(profile.upper),
-        max_depth=max_depth,
-        total_weight=weight,
-        seconds=time.monotonic() - start,
-        _tree=profile.tree,
-    )
