@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.data.merging import equal_rows
 from accel_oct.tree import DecisionTree
 
 Ints = NDArray[np.int64]
@@ -101,27 +102,15 @@ def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) 
     keep = weights > 0
     if not keep.all():
         X, y, weights = X[keep], y[keep], weights[keep]
-    n_samples, n_features = X.shape
-    words = -(-n_features // 64)
-    packed = np.zeros((n_samples, 8 * words), dtype=np.uint8)
-    if n_features:
-        packed[:, : -(-n_features // 8)] = np.packbits(X, axis=1)
-    keys = packed.view(np.uint64).T
-    order = np.lexsort((y, *keys)) if n_samples else np.zeros(0, dtype=np.int64)
-    new_point = np.ones(n_samples, dtype=bool)
-    new_row = np.ones(n_samples, dtype=bool)
-    if n_samples:
-        sorted_keys = keys[:, order]
-        new_point[1:] = (sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)
-        new_row[1:] = new_point[1:] | (y[order[1:]] != y[order[:-1]])
-    starts = np.flatnonzero(new_row)
-    merged = np.add.reduceat(weights[order], starts) if n_samples else weights
-    first = np.flatnonzero(new_point[starts])
-    ceiling = np.zeros(starts.size)
-    if n_samples:
+    n_features = X.shape[1]
+    groups = equal_rows(X, y)
+    merged = groups.sums(weights)
+    ceiling = np.zeros(merged.size)
+    if merged.size:
         # Rows of one point differ in the class, so the majority weight is the largest merged weight.
+        first = np.flatnonzero(groups.new_point)
         ceiling[first] = np.maximum.reduceat(merged, first)
-    rows = order[starts]
+    rows = groups.first
     return _reduce_columns(
         X[rows].view(np.uint8), y[rows], merged, ceiling, n_classes, np.arange(n_features), np.zeros(n_features, bool)
     )
