@@ -31,7 +31,7 @@ from accel_oct.formulation import Master, Path, Response, Site, TreePoint, integ
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.subtree import SubtreeBounds, best_tree
-from accel_oct.tree import DecisionTree, Topology
+from accel_oct.tree import DecisionTree
 
 _USED = 1e-6
 #: Violations below this share of the total weight are noise of the solver.
@@ -137,11 +137,11 @@ class DisjunctivePathBounds:
     def _tree_below(self, feature: int, price: float) -> DecisionTree:
         """The best tree that branches on a feature at the root."""
         data, depth = self.master.dataset, self.master.topology.depth
-        tree = _stump(feature, depth)
-        for node, side in ((2, ~data.X[:, feature]), (3, data.X[:, feature])):
-            found = best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price)
-            tree = tree.with_subtree(node, DecisionTree(*found.tree))
-        return tree
+        zero, one = (
+            best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price).tree
+            for side in (~data.X[:, feature], data.X[:, feature])
+        )
+        return DecisionTree.branch(feature, zero, one)
 
     def _row(self, path: Path) -> _PathRow:
         if path not in self._rows:
@@ -228,10 +228,3 @@ class DisjunctivePathBounds:
             columns.append(part)
             values.append(np.full(part.size, -weights.sum()))
         return Rows.single(np.concatenate(columns), np.concatenate(values) * master.scale, upper=0.0)
-
-
-def _stump(feature: int, max_depth: int) -> DecisionTree:
-    """A branch with two leaves, in arrays for `max_depth`."""
-    features, labels = (np.full(Topology(max_depth).n_nodes, -1) for _ in range(2))
-    features[0], labels[1:3] = feature, 0
-    return DecisionTree(features, labels)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
 from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.data.merging import equal_rows
 from accel_oct.errors import InvalidInputError
 
 __all__ = ["BinaryDataset", "MergedDataset", "weighted_bincount"]
@@ -204,19 +205,13 @@ class BinaryDataset:
         No tree changes its score. Rows are sorted lexicographically by features (feature 0 first), then by
         class, so the result does not depend on the order of the samples. Rows of weight zero disappear.
         """
-        words = pack_rows(self.X)
-        order = np.lexsort((self.y, *words.T[::-1]))
-        words, codes = words[order], self.y[order]
-        starts_group = np.empty(self.n_samples, dtype=bool)
-        starts_group[0] = True
-        starts_group[1:] = (words[1:] != words[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
-        starts = np.flatnonzero(starts_group)
-        weights = np.add.reduceat(self.weights[order], starts)
+        groups = equal_rows(self.X, self.y)
+        weights = groups.sums(self.weights)
         kept = weights > 0
         position = np.where(kept, np.cumsum(kept) - 1, -1)
         inverse = np.empty(self.n_samples, dtype=np.int64)
-        inverse[order] = position[np.cumsum(starts_group) - 1]
-        first = order[starts[kept]]
+        inverse[groups.order] = np.repeat(position, np.diff(groups.starts, append=self.n_samples))
+        first = groups.first[kept]
         return MergedDataset(
             X=self.X[first],
             y=self.y[first],

@@ -63,7 +63,7 @@ def polish(
             continue
         best = subtree_for(frozenset(tree.path(root)), samples, max_depth=min(2, tail.max_depth))
         if best.value > earned[samples].sum() - leaf_price * tail.n_leaves:
-            tree = tree.with_subtree(root, DecisionTree(best.feature, best.label))
+            tree = tree.with_subtree(root, best.tree)
     return tree
 
 

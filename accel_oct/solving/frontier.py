@@ -16,8 +16,7 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
-from accel_oct.subtree.frontier import FrontierTable
-from accel_oct.subtree.frontier import frontier as compute_table
+from accel_oct.subtree import FrontierTable, frontier_table
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
@@ -94,7 +93,7 @@ class Frontier:
 
     def tree(self, max_leaves: int) -> DecisionTree:
         """The best tree known with at most that many leaves."""
-        return DecisionTree(*self._table.tree(max_leaves))
+        return self._table.tree(max_leaves)
 
     def best(self, leaf_penalty: float) -> Result:
         """The optimum of a leaf penalty."""
@@ -186,7 +185,7 @@ def _computed(
         used = time.perf_counter() - began
         deadline = None if time_limit is None else time.monotonic() + max(time_limit - used, 0.0)
         tables.append(
-            compute_table(
+            frontier_table(
                 merged.X,
                 merged.y,
                 merged.weights,

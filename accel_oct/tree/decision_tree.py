@@ -61,6 +61,18 @@ class DecisionTree:
         return cls(feature, labels)
 
     @classmethod
+    def branch(cls, feature: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
+        """The tree that branches on `feature` at the root, with these subtrees for the values 0 and 1."""
+        room = max(zero.max_depth, one.max_depth)
+        n_nodes = Topology(room + 1).n_nodes
+        features, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        features[0] = feature
+        for node, subtree in ((2, zero), (3, one)):
+            inside = _nodes_below(node, subtree.max_depth) - 1
+            features[inside], labels[inside] = subtree.feature, subtree.label
+        return cls(features, labels)
+
+    @classmethod
     def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
         """Inverse of `to_dict`."""
         try:

@@ -15,9 +15,8 @@ from typing import TypeVar
 
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree import BestTree, FrontierTable, best_tree, frontier
+from accel_oct.subtree import BestTree, FrontierTable, best_tree, frontier_table
 from accel_oct.support.interrupts import run_interruptibly
-from accel_oct.tree import DecisionTree
 
 Found = TypeVar("Found")
 
@@ -75,7 +74,6 @@ def _best_of_all(search: Search) -> Status | None:
             search.record()
 
     def work(deadline: float | None, should_stop: Callable[[], bool]) -> BestTree:
-        known = incumbent.tree
         return best_tree(
             data.X,
             data.y,
@@ -83,7 +81,7 @@ def _best_of_all(search: Search) -> Status | None:
             data.n_classes,
             problem.max_depth,
             problem.leaf_price,
-            incumbent=None if known is None else (known.feature, known.label),
+            incumbent=incumbent.tree,
             deadline=deadline,
             should_stop=should_stop,
             threads=search.options.threads,
@@ -92,7 +90,7 @@ def _best_of_all(search: Search) -> Status | None:
         )
 
     outcome, stopped = _stoppable(search, work)
-    incumbent.offer(DecisionTree(*outcome.tree))
+    incumbent.offer(outcome.tree)
     search.tighten(outcome.bound)
     search.statistics["subtree_bounds"] = TableStatistics(outcome.seconds, **outcome.stats)
     return stopped
@@ -104,7 +102,7 @@ def _leaf_limited(search: Search) -> Status | None:
     data = problem.dataset
 
     def work(deadline: float | None, should_stop: Callable[[], bool]) -> FrontierTable:
-        return frontier(
+        return frontier_table(
             data.X,
             data.y,
             data.weights,
@@ -118,7 +116,7 @@ def _leaf_limited(search: Search) -> Status | None:
 
     table, stopped = _stoppable(search, work)
     _, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
-    search.incumbent.offer(DecisionTree(*table.tree(leaves)))
+    search.incumbent.offer(table.tree(leaves))
     search.tighten(bound)
     search.statistics["subtree_bounds"] = TableStatistics(table.seconds)
     return stopped
