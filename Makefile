@@ -8,7 +8,7 @@ JOBS ?= 0
 
 FLOORS := .venv-floors
 
-.PHONY: demo test test-long test-floors mutants fuzz lint clean
+.PHONY: demo test test-long test-floors coverage mutants fuzz lint clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -52,6 +52,14 @@ test-floors: $(FLOORS)/.made
 	$(FLOORS)/bin/python tests/floors.py --check
 	NUMBA_CACHE_DIR=$(abspath $(FLOORS))/numba $(FLOORS)/bin/python -m pytest -q -n $(JOBS)
 
+$(VENV)/.coverage: $(VENV)/.test
+	$(PIP) install --editable ".[coverage]"
+	@touch $@
+
+# Which lines and branches the tests run. Tracing is slow, so each test gets three times its time.
+coverage: $(VENV)/.coverage
+	$(BIN)/python -m pytest -q -n $(JOBS) -o timeout=900 -o faulthandler_timeout=960 --cov --cov-report=term
+
 # make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
 ONLY ?=
 mutants: $(VENV)/.test
@@ -64,4 +72,4 @@ fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
 
 clean:
-	rm -rf $(VENV) $(FLOORS) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(FLOORS) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache
