@@ -6,7 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # make test JOBS=2: as many tests at a time.
 JOBS ?= 0
 
-.PHONY: demo test test-long mutants fuzz lint clean
+FLOORS := .venv-floors
+
+.PHONY: demo test test-long test-floors coverage mutants fuzz lint clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -19,7 +21,7 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(PIP) install --editable ".[test]"
+	$(PIP) install --editable ".[test,lint]"
 	@touch $@
 
 demo: $(VENV)/.core
@@ -36,6 +38,28 @@ test: lint
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
 
+# All tests on the oldest versions that pyproject.toml claims. Compiled code is kept apart, for numba keeps that of one
+# version only.
+$(FLOORS)/.made: pyproject.toml tests/floors.py
+	$(PYTHON) -m venv --clear $(FLOORS)
+	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip packaging tomli
+	$(FLOORS)/bin/python tests/floors.py >$(FLOORS)/constraints.txt
+	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--constraint $(FLOORS)/constraints.txt --editable ".[test]"
+	@touch $@
+
+test-floors: $(FLOORS)/.made
+	$(FLOORS)/bin/python tests/floors.py --check
+	NUMBA_CACHE_DIR=$(abspath $(FLOORS))/numba $(FLOORS)/bin/python -m pytest -q -n $(JOBS)
+
+$(VENV)/.coverage: $(VENV)/.test
+	$(PIP) install --editable ".[coverage]"
+	@touch $@
+
+# Which lines and branches the tests run. Tracing is slow, so each test gets three times its time.
+coverage: $(VENV)/.coverage
+	$(BIN)/python -m pytest -q -n $(JOBS) -o timeout=900 -o faulthandler_timeout=960 --cov --cov-report=term
+
 # make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
 ONLY ?=
 mutants: $(VENV)/.test
@@ -48,4 +72,4 @@ fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(FLOORS) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache

@@ -63,7 +63,7 @@ class Share:
 
     def violation(self, tree: DecisionTree) -> float:
         assert self.dataset is not None
-        return self.least - float(np.mean(tree.predictions(self.dataset) == 0))
+        return self.least - float(np.mean(tree.predictions(self.dataset.X) == 0))
 
     def add_to(self, master: Master) -> None:
         pass

@@ -17,7 +17,7 @@ from estimator_support import mixed_frame
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
 from accel_oct.encoding import QuantileBucketEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
-from accel_oct.export import SCHEMA_VERSION, from_json, to_dot, to_html, to_json, to_python, to_sql, to_text
+from accel_oct.export import SCHEMA_VERSION, to_dot, to_html, to_json, to_python, to_sql, to_text
 from accel_oct.solving.config import Config
 
 
@@ -218,7 +218,7 @@ def test_tampered_json_is_refused(
 ) -> None:
     """With an error that says what is wrong; newer schemas and wrong node indices among them."""
     with pytest.raises(InvalidInputError, match=message):
-        from_json(changed(fitted.to_json(), *path, to=value))
+        OptimalTreeClassifier.from_json(changed(fitted.to_json(), *path, to=value))
 
 
 def test_indices_one_too_large_are_refused(fitted: OptimalTreeClassifier) -> None:
@@ -234,7 +234,7 @@ def test_indices_one_too_large_are_refused(fitted: OptimalTreeClassifier) -> Non
         (("classes", "values"), [classes[0]] * len(classes), "distinct"),
     ):
         with pytest.raises(InvalidInputError, match=message):
-            from_json(changed(text, *path, to=value))
+            OptimalTreeClassifier.from_json(changed(text, *path, to=value))
 
 
 def test_damaged_files_are_refused(fitted: OptimalTreeClassifier, tmp_path: Path) -> None:
@@ -242,22 +242,22 @@ def test_damaged_files_are_refused(fitted: OptimalTreeClassifier, tmp_path: Path
     text = fitted.to_json()
     for cut in (1, len(text) // 3, len(text) - 2):
         with pytest.raises(InvalidInputError, match="cut off"):
-            from_json(text[:cut])
+            OptimalTreeClassifier.from_json(text[:cut])
     for key in json.loads(text):
         document = json.loads(text)
         del document[key]
         if key != "library":
             with pytest.raises(InvalidInputError, match=key):
-                from_json(json.dumps(document))
+                OptimalTreeClassifier.from_json(json.dumps(document))
     for broken, message in (("[" * 200_000, "deep|cut off"), ("[]", "object"), ('{"format": NaN}', "NaN")):
         with pytest.raises(InvalidInputError, match=message):
-            from_json(broken)
+            OptimalTreeClassifier.from_json(broken)
     binary = tmp_path / "model.pkl"
     binary.write_bytes(b"\x80\x04\x95\xff\xfe")
     with pytest.raises(InvalidInputError, match="not a text file"):
-        from_json(binary)
+        OptimalTreeClassifier.from_json(binary)
     with pytest.raises(InvalidInputError, match="cannot read"):
-        from_json(tmp_path / "absent.json")
+        OptimalTreeClassifier.from_json(tmp_path / "absent.json")
 
 
 def test_a_huge_file_is_refused_unread(fitted: OptimalTreeClassifier, tmp_path: Path) -> None:
@@ -266,6 +266,6 @@ def test_a_huge_file_is_refused_unread(fitted: OptimalTreeClassifier, tmp_path: 
     with huge.open("wb") as file:
         file.truncate(10 << 30)
     with pytest.raises(InvalidInputError, match="bytes, more than"):
-        from_json(huge)
+        OptimalTreeClassifier.from_json(huge)
     with pytest.raises(InvalidInputError, match="bytes, more than"):
-        from_json(fitted.to_json(), max_bytes=100)
+        OptimalTreeClassifier.from_json(fitted.to_json(), max_bytes=100)

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from accel_oct import OptimalTreeClassifier
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
-from accel_oct.export import from_json
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES
 
@@ -102,12 +101,12 @@ def mutated(draw: st.DrawFn) -> str:
 def use(text: str) -> None:
     """Read; what comes out must predict, print, and be written and read again the same."""
     try:
-        model = from_json(text)
+        model = OptimalTreeClassifier.from_json(text)
     except InvalidInputError as error:
         assert 0 < len(str(error)) < 1000
         return
     again = model.to_json()
-    assert from_json(again).to_json() == again
+    assert OptimalTreeClassifier.from_json(again).to_json() == again
     assert model.bound_ >= model.objective_
     assert model.status_ in STATUSES
     assert model.to_text()
@@ -185,7 +184,7 @@ def entry(*path: Any, to: Any) -> str:
 def test_known_attacks(path: tuple[Any, ...], value: Any, message: str) -> None:
     """Each of these once came out as another library's error, or as a model that could not be."""
     with pytest.raises(InvalidInputError, match=message) as caught:
-        from_json(entry(*path, to=value))
+        OptimalTreeClassifier.from_json(entry(*path, to=value))
     assert len(str(caught.value)) < 1000
 
 
@@ -203,7 +202,7 @@ def test_text_that_is_not_strict_json(old: str, new: str, message: str) -> None:
     """Numbers that overflow or go on, and keys that come twice."""
     assert old in DOCUMENTS[0]
     with pytest.raises(InvalidInputError, match=message):
-        from_json(DOCUMENTS[0].replace(old, new, 1))
+        OptimalTreeClassifier.from_json(DOCUMENTS[0].replace(old, new, 1))
 
 
 def test_infinite_classes_are_refused() -> None:
@@ -211,7 +210,7 @@ def test_infinite_classes_are_refused() -> None:
     model = OptimalTreeClassifier(max_depth=1).fit(np.arange(20.0)[:, None], np.array([1.0, 2.0] * 10))
     text = model.to_json()
     with pytest.raises(InvalidInputError, match="too large"):
-        from_json(text.replace("2.0", "1e999", 1))
+        OptimalTreeClassifier.from_json(text.replace("2.0", "1e999", 1))
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -219,7 +218,7 @@ def test_every_status_can_be_read_again(status: Any) -> None:
     """One definition of the statuses: none can be written that cannot be read."""
     model = OptimalTreeClassifier(max_depth=1).fit(np.arange(20.0)[:, None], [0, 1] * 10)
     model.result_ = replace(model.result_, status=status)
-    again = from_json(model.to_json())
+    again = OptimalTreeClassifier.from_json(model.to_json())
     assert again.status_ == again.result_.status == status
 
 
@@ -228,7 +227,7 @@ def test_whole_labels_round_trip_to_the_limits_of_their_type(dtype: Any) -> None
     """The smallest and the largest label, those of uint64 included."""
     y = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max] * 10, dtype=dtype)
     model = OptimalTreeClassifier(max_depth=1).fit(np.tile([0.0, 1.0], 10)[:, None], y)
-    again = from_json(model.to_json())
+    again = OptimalTreeClassifier.from_json(model.to_json())
     assert again.classes_.tolist() == [np.iinfo(dtype).min, np.iinfo(dtype).max]
     assert again.predict([[0.0], [1.0]]).tolist() == model.predict([[0.0], [1.0]]).tolist()
 

@@ -26,7 +26,7 @@ from accel_oct.encoding.table import DEFAULT_QUANTILES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES, OptimalTreeClassifierCV
-from accel_oct.export import from_json, to_dot, to_html, to_python, to_sql, to_text
+from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 from accel_oct.mip import list_backends
 from accel_oct.solving.frontier import solve_path
 from accel_oct.solving.result import HistoryRow
@@ -100,7 +100,7 @@ def _fit(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace) -> None:
-    model = from_json(Path(options.model))
+    model = OptimalTreeClassifier.from_json(Path(options.model))
     X = read_csv(options.data, separator=options.separator, header=not options.no_header)
     if hasattr(model, "feature_names_in_"):
         X = X.select(list(model.feature_names_in_))  # the order in the file, and further columns, do not matter
@@ -114,7 +114,7 @@ def _predict(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    model = from_json(Path(options.model))
+    model = OptimalTreeClassifier.from_json(Path(options.model))
     if options.format == "png":
         if not options.output:
             raise InvalidInputError("--format png needs --output")

@@ -26,8 +26,9 @@ from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.table import TableEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input
-from accel_oct.estimators.fitted_tree import FittedTree
+from accel_oct.export import to_html, to_json, to_text
 from accel_oct.solving.result import Result
+from accel_oct.tree.fitted_tree import FittedTree
 
 __all__ = ["TrainingData", "TreeClassifier"]
 
@@ -108,14 +109,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def to_text(self) -> str:
         """The tree as indented rules; see `accel_oct.export` for other forms."""
-        from accel_oct.export import to_text
-
         return to_text(self)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The fitted classifier as JSON text, written to a file when `path` is given."""
-        from accel_oct.export import to_json
-
         return to_json(self, path)
 
     # ---------------------------------------------------------------- fitting
@@ -211,8 +208,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def _tree_html(self) -> str:
-        from accel_oct.export import to_html
-
         return to_html(self) if hasattr(self, "tree_") else ""
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from accel_oct.constraints import Constraint
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.estimators.base import TrainingData, TreeClassifier
+from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
@@ -172,13 +173,24 @@ class OptimalTreeClassifier(TreeClassifier):
         )
 
     @classmethod
-    def from_json(cls, source: str | Path) -> OptimalTreeClassifier:
-        """Read what `to_json` wrote: a path, or the text itself. Nothing in it is executed."""
-        from accel_oct.export import from_json
+    def from_json(cls, source: str | Path, *, max_bytes: int = MAX_BYTES) -> OptimalTreeClassifier:
+        """Read what `to_json` wrote. Nothing in it is executed.
 
-        model = from_json(source)
-        if not isinstance(model, cls):
-            raise InvalidInputError(f"the JSON holds no {cls.__name__}")
+        Parameters
+        ----------
+        source : path, or the JSON text itself
+        max_bytes : int
+            Larger input is refused unread.
+
+        Raises
+        ------
+        InvalidInputError
+            Saying what is wrong: not JSON, cut off, of a newer schema, too large, or inconsistent in itself.
+        """
+        stored = read_json(source, max_bytes=max_bytes)
+        model = cls(**stored.parameters)
+        for name, value in stored.attributes.items():
+            setattr(model, name, value)
         return model
 
 

@@ -1,4 +1,4 @@
-"""A fitted classifier as JSON, and back; reading checks everything and executes nothing."""
+"""A fitted classifier as JSON; `accel_oct.export.stored_model` reads it back."""
 
 from __future__ import annotations
 
@@ -13,30 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from accel_oct._version import __version__
 from accel_oct.encoding.base import BinaryEncoder
-from accel_oct.encoding.conditions import Condition
-from accel_oct.errors import InvalidInputError, shown
-from accel_oct.estimators.fitted_tree import FittedTree
-from accel_oct.export.encoders import encoder_from_dict, encoder_to_dict
-from accel_oct.export.reading import Reader, parsed
-from accel_oct.solving.config import Config
-from accel_oct.solving.result import STATUSES, HistoryRow, Result
-from accel_oct.support.arguments import checked_depth
-from accel_oct.support.files import read_text, replacing
-from accel_oct.tree import DecisionTree
-from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
+from accel_oct.errors import InvalidInputError
+from accel_oct.export.encoders import encoder_to_dict
+from accel_oct.export.stored_model import FORMAT, PLAIN_PARAMETERS, SCHEMA_VERSION, read_json
+from accel_oct.solving.result import Result
+from accel_oct.support.files import replacing
 
-__all__ = ["MAX_BYTES", "SCHEMA_VERSION", "from_json", "to_json"]
-
-FORMAT = "accel_oct.OptimalTreeClassifier"
-#: Grows when a reader of the version before could not read the file.
-SCHEMA_VERSION = 1
-MAX_BYTES = 64 << 20
-
-_PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
-_LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
-_MOST_JOBS = 1 << 20
-#: Characters of all class labels together, each as long as the longest: so much room NumPy takes for them.
-_MOST_LABEL_TEXT = 1 << 24
+__all__ = ["to_json"]
 
 
 def to_json(model: Any, path: str | Path | None = None) -> str:
@@ -57,7 +40,7 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     Raises
     ------
     InvalidInputError
-        When `from_json` could not read the result.
+        When `read_json` could not read the result.
     """
     check_is_fitted(model, "tree_")
     if not isinstance(model.encoder_, BinaryEncoder):
@@ -83,7 +66,7 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     }
     text = json.dumps(document, allow_nan=False, indent=1)
     try:
-        from_json(text)
+        read_json(text)
     except InvalidInputError as error:
         raise InvalidInputError(f"to_json cannot store this model so that it could be read again: {error}") from None
     if path is not None:
@@ -92,44 +75,8 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     return text
 
 
-def from_json(source: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
-    """Rebuild a classifier from `to_json`.
-
-    Parameters
-    ----------
-    source : path, or the JSON text itself
-    max_bytes : int
-        Larger input is refused unread.
-
-    Raises
-    ------
-    InvalidInputError
-        Saying what is wrong: not JSON, cut off, of a newer schema, too large, or inconsistent in itself.
-    """
-    from accel_oct.estimators.classifier import OptimalTreeClassifier
-
-    top = Reader(parsed(_text(source, max_bytes)), "the JSON document")
-    if top.string("format") != FORMAT:
-        raise InvalidInputError(f"the JSON document is no {FORMAT}: its format is {shown(top.string('format'))}")
-    schema = top.whole("schema", least=1)
-    if schema > SCHEMA_VERSION:
-        writer = shown(top.string("library"))
-        raise InvalidInputError(
-            f"the JSON document has schema {schema}, written by accel_oct {writer}, but this version "
-            f"({__version__}) reads up to {SCHEMA_VERSION}; upgrade accel_oct"
-        )
-    model = OptimalTreeClassifier(**_read_parameters(top.table("parameters")))
-    model.classes_ = _read_classes(top.table("classes"))
-    _read_columns(model, top)
-    _read_tree(model, top)
-    return model
-
-
-# ---------------------------------------------------------------- writing
-
-
 def _parameters(model: Any) -> dict[str, Any]:
-    parameters = {name: _plain(getattr(model, name)) for name in _PLAIN_PARAMETERS}
+    parameters = {name: _plain(getattr(model, name)) for name in PLAIN_PARAMETERS}
     seed = model.random_state
     parameters["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
     parameters["config"] = None if model.config is None else asdict(model.config)
@@ -157,7 +104,8 @@ def _result(result: Result) -> dict[str, Any]:
         "seconds": result.seconds,
         "nodes": int(result.nodes),
         "backend": result.backend,
-        "history": [[float(part) for part in row] for row in result.history],
+        # JSON has no infinity: the moments before there was a tree are left out.
+        "history": [[float(part) for part in row] for row in result.history if math.isfinite(row.objective)],
         "stats": _plain(dict(result.stats)),
     }
 
@@ -173,166 +121,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int | bool) else None
-
-
-# ---------------------------------------------------------------- reading
-
-
-def _text(source: Any, max_bytes: int) -> str:
-    if not isinstance(source, str) or source.lstrip()[:1] not in ("{", "["):
-        return read_text(source, max_bytes, "the JSON document")
-    if len(source) > max_bytes:
-        raise InvalidInputError(
-            f"the JSON document has {len(source)} bytes, more than the {max_bytes} that are allowed"
-        )
-    return source
-
-
-def _read_parameters(entries: Reader) -> dict[str, Any]:
-    checked_depth(entries.get("max_depth"))
-    for name in ("backend", "preset", "missing"):
-        entries.string(name)
-    for name in ("leaf_penalty", "gap"):
-        entries.number(name, least=0.0)
-    if entries.get("time_limit") is not None:
-        entries.number("time_limit", least=0.0)
-    if entries.get("n_jobs") is not None and entries.whole("n_jobs", least=-_MOST_JOBS) == 0:
-        raise InvalidInputError("parameters.n_jobs must not be 0")
-    if entries.get("random_state") is not None:
-        entries.whole("random_state")
-    parameters = {name: entries.get(name) for name in (*_PLAIN_PARAMETERS, "random_state")}
-    config = entries.get("config")
-    parameters["config"] = None if config is None else Config.from_mapping(Reader(config, "config").values)
-    parameters["class_weight"] = _read_class_weight(entries)
-    encoder = entries.get("encoder")
-    if encoder not in (None, "auto"):
-        encoder = encoder_from_dict(Reader(encoder, "parameters.encoder"))
-    parameters["encoder"] = encoder
-    return parameters
-
-
-def _read_class_weight(entries: Reader) -> Any:
-    weight = entries.get("class_weight")
-    if isinstance(weight, list):
-        pairs = dict(entries.pairs("class_weight"))
-        if len(pairs) < len(weight):
-            raise InvalidInputError("class_weight names a class twice")
-        return pairs
-    if weight not in (None, "balanced"):
-        raise InvalidInputError(f"class_weight must be 'balanced', pairs or null, got {shown(weight)}")
-    return weight
-
-
-def _read_classes(entries: Reader) -> Any:
-    kind = entries.string("type")
-    values = entries.sequence("values")
-    if kind not in _LABEL_TYPES:
-        raise InvalidInputError(f"classes.type must be one of {', '.join(_LABEL_TYPES)}, got {shown(kind)}")
-    wanted: Any = _LABEL_TYPES[kind]
-    if not values or any(not isinstance(v, wanted) or (isinstance(v, bool) and kind != "bool") for v in values):
-        raise InvalidInputError(f"classes.values must hold one or more values of type {kind}")
-    if kind == "str" and len(values) * max(map(len, values)) > _MOST_LABEL_TEXT:
-        raise InvalidInputError("classes.values holds too many labels that are too long")
-    dtype = _whole_type(values) if kind == "int" else {"str": np.str_, "bool": np.bool_, "float": np.float64}[kind]
-    classes: Any = np.array(values, dtype=dtype)
-    if classes.tolist() != values:
-        raise InvalidInputError("classes.values holds a label that NumPy cannot keep as it is")
-    if np.any(classes[1:] <= classes[:-1]):
-        raise InvalidInputError("classes.values must be distinct and increasing")
-    return classes
-
-
-def _whole_type(values: list[int]) -> Any:
-    for kind in (np.int64, np.uint64):
-        if np.iinfo(kind).min <= min(values) and max(values) <= np.iinfo(kind).max:
-            return kind
-    raise InvalidInputError("classes.values must hold whole numbers of 64 bits")
-
-
-def _read_columns(model: Any, top: Reader) -> None:
-    columns = top.table("columns")
-    kinds = columns.sequence("kinds")
-    if not kinds or any(kind not in ("numeric", "categorical", "boolean") for kind in kinds):
-        raise InvalidInputError("columns.kinds must hold 'numeric', 'categorical' or 'boolean' for each column")
-    names = None if columns.get("names") is None else _read_names(columns, len(kinds))
-    encoder = encoder_from_dict(top.table("encoder"), fitted=True)
-    encoder.kinds_ = tuple(kinds)
-    for column in getattr(encoder, "categories_", {}):
-        if column >= len(kinds) or kinds[column] != "categorical":
-            raise InvalidInputError(f"encoder.categories names column {column}, which is none of categories")
-    for condition in encoder.conditions_:
-        if condition.column >= len(kinds):
-            raise InvalidInputError(f"a condition asks for column {condition.column}, but there are {len(kinds)}")
-        _check_kind(condition, kinds[condition.column])
-    for owner in (model, encoder):
-        owner.n_features_in_ = len(kinds)
-        if names is not None:
-            owner.feature_names_in_ = names
-    model.encoder_ = encoder
-
-
-def _read_names(columns: Reader, n_columns: int) -> Any:
-    names = columns.sequence("names")
-    if len(names) != n_columns or not all(isinstance(name, str) for name in names):
-        raise InvalidInputError("columns.names must hold one string per column")
-    if len(set(names)) < n_columns:
-        raise InvalidInputError("columns.names must be distinct")
-    return np.array(names, dtype=object)
-
-
-def _check_kind(condition: Condition, kind: str) -> None:
-    numeric = condition.test in ("at_least", "between", "is_true")
-    if (numeric and kind == "categorical") or (isinstance(condition.value, str) and kind != "categorical"):
-        raise InvalidInputError(f"a condition {condition.test!r} does not fit a column of kind {kind!r}")
-
-
-def _read_tree(model: Any, top: Reader) -> None:
-    entries = top.table("tree")
-    tree = DecisionTree(entries.whole_array("feature"), entries.whole_array("label"))
-    if tree.max_depth > MAX_SUPPORTED_DEPTH:
-        raise InvalidInputError(f"tree has room for depth {tree.max_depth}, more than {MAX_SUPPORTED_DEPTH}")
-    n_features, n_classes = len(model.encoder_.conditions_), len(model.classes_)
-    if tree.feature.max() >= n_features:
-        raise InvalidInputError(f"tree.feature asks for feature {tree.feature.max()}, but there are {n_features}")
-    if tree.label.max() >= n_classes:
-        raise InvalidInputError(f"tree.label names class {tree.label.max()}, but there are {n_classes}")
-    nodes = top.table("nodes")
-    n_nodes = tree.n_leaves + len(tree.branch_nodes)
-    samples = nodes.whole_array("samples")
-    weights = nodes.float_array("class_weights")
-    if samples.shape != (n_nodes,) or weights.shape != (n_nodes, n_classes):
-        raise InvalidInputError(f"nodes must describe {n_nodes} nodes and {n_classes} classes")
-    if (samples < 0).any() or (weights < 0).any():
-        raise InvalidInputError("nodes must not hold negative counts")
-    model.tree_ = FittedTree(tree, weights, samples, n_features)
-    _read_result(model, top.table("result"), tree)
-
-
-def _read_result(model: Any, entries: Reader, tree: DecisionTree) -> None:
-    if entries.string("status") not in STATUSES:
-        raise InvalidInputError(f"result.status must be one of {', '.join(STATUSES)}")
-    objective, bound = entries.number("objective"), entries.number("bound")
-    if objective > bound or (entries.string("status") == "optimal" and objective < bound):
-        raise InvalidInputError(
-            f"result.objective {objective} and result.bound {bound} contradict each other or the status"
-        )
-    history = entries.float_array("history")
-    if len(history) and history.shape[1:] != (3,):
-        raise InvalidInputError("result.history must hold rows of three numbers")
-    if len(history) and np.any(history[:, 1] > history[:, 2]):
-        raise InvalidInputError("result.history has an objective above its bound")
-    model.result_ = Result(
-        found=tree,
-        objective=objective,
-        bound=bound,
-        status=entries.string("status"),  # type: ignore[arg-type]  # checked above
-        seconds=entries.number("seconds", least=0.0),
-        nodes=entries.whole("nodes"),
-        backend=entries.string("backend"),
-        stats=entries.table("stats").values,
-        history=tuple(HistoryRow(*row) for row in history.tolist()),
-        feature_names=tuple(str(name) for name in model._binary_names()),
-        class_names=tuple(str(label) for label in model.classes_),
-    )
-    for name in ("objective", "bound", "gap", "status"):
-        setattr(model, f"{name}_", getattr(model.result_, name))

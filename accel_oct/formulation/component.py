@@ -49,7 +49,7 @@ class TreePoint:
     @cached_property
     def leaf_of(self) -> IntArray:
         """The leaf that each sample reaches in a candidate's tree."""
-        return self.tree.leaf_of(self.master.dataset)
+        return self.tree.leaf_of(self.master.dataset.X)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Master:
         leaves = tree.leaves - 1
         self.p.view(x)[leaves] = 1.0
         self.w.view(x)[leaves, tree.label[leaves]] = 1.0
-        self.theta.view(x)[:] = tree.predictions(self.dataset) == self.dataset.y
+        self.theta.view(x)[:] = tree.predictions(self.dataset.X) == self.dataset.y
         for fill in self._lifts:
             fill(tree, x)
         return x

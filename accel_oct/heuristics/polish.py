@@ -54,7 +54,7 @@ def polish(
     -------
     DecisionTree
     """
-    leaf_of = tree.leaf_of(dataset)
+    leaf_of = tree.leaf_of(dataset.X)
     earned = np.where(tree.label[leaf_of - 1] == dataset.y, dataset.weights, 0.0)
     for root in polish_roots(tree):
         tail = tree.subtree(root)

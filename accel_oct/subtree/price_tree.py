@@ -80,7 +80,7 @@ def best_tree(
     classes, sample_weights = np.asarray(y, np.int64), np.asarray(weights, np.float64)
 
     def value_of(tree: DecisionTree) -> float:
-        score = float(sample_weights[tree.predict(features) == classes].sum())
+        score = float(sample_weights[tree.predictions(features) == classes].sum())
         return score - leaf_price * tree.n_leaves
 
     data = reduce_data(features, classes, sample_weights, int(n_classes))

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
+
+#: 2**21 nodes: far beyond anything that can be solved, small enough never to exhaust memory by a typing error.
+MAX_SUPPORTED_DEPTH = 20
 
 
 def checked_depth(max_depth: Any) -> int:

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH
 
 __all__ = ["MAX_SUPPORTED_DEPTH", "Topology"]
 
 IntArray = NDArray[np.int64]
-
-# 2**21 nodes: far beyond anything that can be solved, small enough never to exhaust memory by a typing error.
-MAX_SUPPORTED_DEPTH = 20
 
 
 class Topology:

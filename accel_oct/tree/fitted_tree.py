@@ -47,7 +47,7 @@ class FittedTree:
     @classmethod
     def from_training(cls, tree: DecisionTree, dataset: BinaryDataset) -> FittedTree:
         """Count the training data at every node."""
-        visits = tree.visits(dataset)[:, _depth_first(tree) - 1]
+        visits = tree.visits(dataset.X)[:, _depth_first(tree) - 1]
         one_hot = np.zeros((dataset.n_samples, dataset.n_classes))
         one_hot[np.arange(dataset.n_samples), dataset.y] = dataset.weights
         counts = visits.sum(axis=0).astype(np.int64)
