@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from accel_oct.mip import (
     Availability,
     Backend,
     Capabilities,
+    CutPool,
     Cuts,
     Event,
     LicenceError,
@@ -22,7 +24,6 @@ from accel_oct.mip import (
     Termination,
     Validity,
 )
-from accel_oct.mip.pool import CutPool
 
 _NO_LICENCE = 10009
 _MODEL_TOO_LARGE = 10010
@@ -40,6 +41,8 @@ class GurobiBackend(Backend):
     name = "gurobi"
     package = "gurobipy"
     extra = "gurobi"
+    auto_rank = 10
+    plain_options: ClassVar[Mapping[str, Any]] = {"Presolve": 0, "Cuts": 0, "Heuristics": 0.0}
     capabilities = Capabilities(
         lazy_rows=Support.NATIVE,
         user_cuts=Support.NATIVE,
@@ -59,12 +62,6 @@ class GurobiBackend(Backend):
         except LicenceError as error:
             return Availability(True, False, str(error))
         return found
-
-    def _load(self, arrays: ModelArrays) -> None:
-        pass  # the native model lives as long as one solve: see the class's description
-
-    def _add_rows(self, rows: Rows) -> None:
-        pass
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:

@@ -2,7 +2,8 @@
 
 HiGHS has no callback for lazy constraints, so cuts go through the shared cut loop, which branches on the LP by itself.
 Models with no cuts, and solves with options of HiGHS's own branch and bound (``mip_...``), go to its MIP solver. The LP
-and the MIP live in two objects: a MIP run would destroy the basis that makes the LP's re-solves cheap.
+and the MIP live in two objects: a MIP run would destroy the basis that makes the LP's re-solves cheap. Both are built
+per solve: a cut of one solve must not stay for the next.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from accel_oct.mip import (
     Backend,
     Capabilities,
     CutLoop,
+    FloatArray,
+    IntArray,
     IntegerRequest,
     ModelArrays,
     Rows,
@@ -29,7 +32,6 @@ from accel_oct.mip import (
     Support,
     Termination,
 )
-from accel_oct.mip.rows import FloatArray, IntArray
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class HighsBackend(Backend):
 
     name = "highs"
     package = "highspy"
+    auto_rank = 30
     capabilities = Capabilities(
         lazy_rows=Support.EMULATED,
         user_cuts=Support.EMULATED,
@@ -66,12 +69,6 @@ class HighsBackend(Backend):
         start=Support.NATIVE,
         branch_priorities=Support.EMULATED,
     )
-
-    def _load(self, arrays: ModelArrays) -> None:
-        pass  # native objects are built per solve: a cut of one solve must not stay for the next
-
-    def _add_rows(self, rows: Rows) -> None:
-        pass
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         # Somebody who sets options of HiGHS's own branch and bound wants it to run.

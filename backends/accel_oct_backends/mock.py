@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 
 from accel_oct.mip import (
+    FEASIBILITY_TOLERANCE,
     Backend,
+    BoolArray,
     Capabilities,
     CutLoop,
     Event,
+    FloatArray,
     FunctionHandler,
     Handler,
+    IntArray,
     IntegerRequest,
+    MipModel,
     MipResult,
-    ModelArrays,
     Point,
     Reply,
     Rows,
@@ -33,8 +37,6 @@ from accel_oct.mip import (
     Termination,
     UnsupportedError,
 )
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
-from accel_oct.mip.rows import FloatArray, IntArray
 
 MAX_COLUMNS = 20
 
@@ -89,20 +91,11 @@ class MockBackend(Backend):
         self.capabilities = replace(_NATIVE if script is None else _SCRIPTED, **switches)
         self.points: list[Point] = []
         self.replies: list[Reply | None] = []
-        self.added_rows: list[Rows] = []
 
-    def _load(self, arrays: ModelArrays) -> None:
-        if self.script is not None:
-            return
-        if arrays.n_columns > MAX_COLUMNS:
-            raise UnsupportedError(
-                f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {arrays.n_columns}"
-            )
-        if np.any(arrays.lower < 0) or np.any(arrays.upper > 1):
-            raise UnsupportedError("backend 'mock' enumerates pure-binary models: bounds must lie within 0 and 1")
-
-    def _add_rows(self, rows: Rows) -> None:
-        self.added_rows.append(rows)
+    def load(self, model: MipModel) -> None:
+        if self.script is None:
+            _check_enumerable(model)
+        super().load(model)
 
     def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
         self.points, self.replies = [], []
@@ -131,6 +124,15 @@ class MockBackend(Backend):
                 return Termination.STOPPED, 0
             session.consult(step.event, np.asarray(step.x, dtype=np.float64))
         return Termination.NODE_LIMIT, 0  # a script proves nothing
+
+
+def _check_enumerable(model: MipModel) -> None:
+    if model.n_columns > MAX_COLUMNS:
+        raise UnsupportedError(
+            f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {model.n_columns}"
+        )
+    if np.any(model.lower < 0) or np.any(model.upper > 1):
+        raise UnsupportedError("backend 'mock' enumerates pure-binary models: bounds must lie within 0 and 1")
 
 
 class _Enumeration:

@@ -1,6 +1,7 @@
 """Whatever solver Pyomo reaches, as ``pyomo:NAME``: the shared cut loop over Pyomo models.
 
 HiGHS, Gurobi and SCIP keep the model between the loop's runs; CBC, GLPK and others read it from a file every time.
+Pyomo models are built per solve: a cut of one solve must not stay for the next.
 `to_pyomo` hands a model to a user of Pyomo.
 """
 
@@ -21,6 +22,8 @@ from accel_oct.mip import (
     BackendUnavailableError,
     Capabilities,
     CutLoop,
+    FloatArray,
+    IntArray,
     IntegerRequest,
     LicenceError,
     ModelArrays,
@@ -32,7 +35,6 @@ from accel_oct.mip import (
     Termination,
     UnsupportedError,
 )
-from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct_backends.pyomo_export import objective, row_expressions, set_domains, to_pyomo
 from accel_oct_backends.pyomo_solvers import (
     PROFILES,
@@ -110,12 +112,6 @@ class PyomoBackend(Backend):
         except (BackendUnavailableError, UnsupportedError) as error:
             return Availability(False, False, str(error))
         return found
-
-    def _load(self, arrays: ModelArrays) -> None:
-        pass  # Pyomo models are built per solve: a cut of one solve must not stay for the next
-
-    def _add_rows(self, rows: Rows) -> None:
-        pass
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:

@@ -14,9 +14,7 @@ import numpy.typing as npt
 from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, SCIP_STAGE, Conshdlr, Eventhdlr, Heur
 from pyscipopt.scip import Expr, ExprCons, Term
 
-from accel_oct.mip import Event, ModelArrays, Rows, SolveSession
-from accel_oct.mip.pool import CutPool
-from accel_oct.mip.rows import FloatArray
+from accel_oct.mip import CutPool, Event, FloatArray, ModelArrays, Rows, SolveSession
 
 #: After integrality and every constraint of the model itself, which all have larger priorities.
 _LAST = -9_000_000
