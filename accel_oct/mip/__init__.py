@@ -14,7 +14,18 @@ from accel_oct.mip.errors import (
     UnknownBackendError,
     UnsupportedError,
 )
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Handler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import (
+    BoundListener,
+    BoundReport,
+    Cuts,
+    Event,
+    FunctionHandler,
+    Handler,
+    Needs,
+    Point,
+    Reply,
+    Validity,
+)
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray, ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.pool import CutPool
@@ -31,7 +42,6 @@ from accel_oct.mip.registry import (
 )
 from accel_oct.mip.result import (
     HandlerStatistics,
-    HistoryRow,
     MipResult,
     SolutionStatus,
     Termination,
@@ -48,6 +58,8 @@ __all__ = [
     "BackendInfo",
     "BackendUnavailableError",
     "BoolArray",
+    "BoundListener",
+    "BoundReport",
     "BranchingEngine",
     "Capabilities",
     "ColumnBlock",
@@ -60,7 +72,6 @@ __all__ = [
     "Handler",
     "HandlerError",
     "HandlerStatistics",
-    "HistoryRow",
     "IntArray",
     "IntegerRequest",
     "InvalidCutError",

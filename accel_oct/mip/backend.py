@@ -171,16 +171,17 @@ class Backend(ABC):
         if handler is not None:
             self._check_needs(handler)
         session = SolveSession(self._loaded, options, handler)
-        outcome: list[tuple[Termination, int]] = []
+        outcome: list[MipResult] = []
 
         def work() -> None:
             if self._start is not None:
                 session.offer_start(self._start)
-            outcome.append(self._solve(session))
+            termination, nodes = self._solve(session)
             reconcile(session)
+            outcome.append(session.result(termination, nodes))
 
         run_interruptibly(work, lambda: session.request_stop(Termination.INTERRUPTED))
-        return session.result(*outcome[0])
+        return outcome[0]
 
     @property
     def _loaded(self) -> ModelArrays:
@@ -206,6 +207,8 @@ class Backend(ABC):
                 f"OPTIMALITY cuts that choose by different rules ({', '.join(sorted(needs.keeps))}) may together "
                 "remove every optimum, so they cannot be used in one solve"
             )
+        if needs.bounds and not callable(getattr(handler, "on_bound", None)):
+            raise HandlerError("the handler's needs declare `bounds`, but it has no method `on_bound`")
         missing = []
         if Event.RELAXATION in needs.events and not able.relaxation_points:
             missing.append("relaxation points")

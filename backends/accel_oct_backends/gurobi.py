@@ -215,7 +215,9 @@ class _NativeModel:
             elif where == codes.MIPNODE:
                 self._on_node(model)
             elif where == codes.MIP:
-                self._tighten(model.cbGet(codes.MIP_OBJBND))
+                self._report(model.cbGet(codes.MIP_OBJBND), int(model.cbGet(codes.MIP_NODCNT)))
+                if session.stop_requested:
+                    model.terminate()
         except BaseException as error:
             session.fail(error)
             model.terminate()
@@ -268,6 +270,9 @@ class _NativeModel:
     def _tighten(self, bound: float) -> None:
         if abs(bound) < self._codes.INFINITY:
             self._session.tighten(bound)
+
+    def _report(self, bound: float, nodes: int) -> None:
+        self._session.report(bound if abs(bound) < self._codes.INFINITY else None, nodes)
 
     def _parts(self, rows: Rows) -> list[tuple[Any, Any, Any]]:
         """Rows as Gurobi takes them: equalities, upper and lower bounds apart, as sparse matrices."""

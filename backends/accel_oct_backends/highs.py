@@ -146,11 +146,11 @@ class _HighsEngine:
         sign = self._model.sign
 
         def on_solution(event: Any) -> None:
-            bound = event.data_out.mip_dual_bound
-            request.on_solution(
-                np.array(event.data_out.mip_solution),
-                bound if math.isfinite(bound) and abs(bound) < _HIGHS_INFINITY else None,
-            )
+            bound = self._bound(event.data_out.mip_dual_bound)
+            request.on_solution(np.array(event.data_out.mip_solution), bound if math.isfinite(bound) else None)
+
+        def on_bound(event: Any) -> None:
+            request.on_bound(self._bound(event.data_out.mip_dual_bound), max(int(event.data_out.mip_node_count), 0))
 
         def on_user_solution(event: Any) -> None:
             x = request.next_injection()
@@ -158,6 +158,7 @@ class _HighsEngine:
                 event.data_in.setSolution(x)
 
         mip.cbMipSolution.subscribe(self._kept(on_solution))
+        mip.cbMipInterrupt.subscribe(self._kept(on_bound))
         mip.cbMipInterrupt.subscribe(self._write_stop(request.should_stop))
         mip.cbMipUserSolution.subscribe(self._kept(on_user_solution))
 
@@ -166,15 +167,16 @@ class _HighsEngine:
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(mip)
         has_solution = info.primal_solution_status == highspy.kSolutionStatusFeasible
-        bound = info.mip_dual_bound
-        if not math.isfinite(bound) or abs(bound) >= _HIGHS_INFINITY:
-            bound = self._model.sign * math.inf
         return Run(
             status,
             np.array(mip.getSolution().col_value) if has_solution else None,
-            bound,
+            self._bound(info.mip_dual_bound),
             max(int(info.mip_node_count), 0),
         )
+
+    def _bound(self, bound: float) -> float:
+        """A bound of HiGHS's, with its signs for "none yet" as infinity."""
+        return bound if abs(bound) < _HIGHS_INFINITY else self._model.sign * math.inf
 
     def add_integer_rows(self, rows: Rows) -> None:
         mip = self._integer()

@@ -292,15 +292,14 @@ class Progress(Eventhdlr, _Guard):  # type: ignore[misc]
                 self.session.consult(Event.CANDIDATE, self.columns.read(self.model.getBestSol()))
         elif kind != SCIP_EVENTTYPE.PRESOLVEROUND:
             bound = self.model.getDualbound()
-            if abs(bound) < _INFINITY:
-                self.session.tighten(bound)
+            self.session.report(bound if abs(bound) < _INFINITY else None, self.model.getNTotalNodes())
         return 0
 
 
 def include(model: Any, columns: Columns, session: SolveSession) -> None:
     """Give SCIP the plugins that the session's handler needs."""
     model.includeEventhdlr(Progress(session, columns), "accel_oct", "reports progress")
-    if session.handler is None:
+    if not session.needs.events:
         return
     separation = Separation(session, columns)
     model.includeConshdlr(

@@ -18,9 +18,10 @@ from accel_oct.mip.conformance.suite import (
     close,
     covering,
     expect_unsupported,
+    listening,
 )
 from accel_oct.mip.errors import HandlerError, InvalidCutError
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import MipResult, Termination
@@ -61,7 +62,7 @@ def candidates_are_integral_and_read_only(factory: BackendFactory) -> None:
 
 @check
 def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
-    """However good a rejected candidate is, no later point, history row or result shows it as incumbent."""
+    """However good a rejected candidate is, no later point, report or result shows it as incumbent."""
     model = cardinality()
     best = cardinality_optimum(model, 3)
     incumbents: list[float | None] = []
@@ -75,8 +76,10 @@ def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
     backend.load(model)
     if not backend.capabilities.lazy_rows:
         return
-    result = backend.solve(handler=FunctionHandler(separate, inner.needs))
-    values = [*incumbents, *(row.objective for row in result.history), result.objective]
+    reports: list[BoundReport] = []
+    result = backend.solve(handler=listening(reports.append, FunctionHandler(separate, inner.needs)))
+    assert reports
+    values = [*incumbents, *(report.incumbent for report in reports), result.objective]
     assert all(value is None or value <= best + TOLERANCE for value in values)
 
 
