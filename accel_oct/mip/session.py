@@ -59,8 +59,7 @@ class SolveSession(SolveControl):
         """Cuts that came while the start was vetted."""
         self.optimality_rows: list[Rows] = []
         """Of every OPTIMALITY cut so far."""
-        self.nodes = 0
-        """As far as the solver has told."""
+        self.nodes = 0  # as far as the solver has told
         self._gate = ReportGate(self.bound)
 
     # ---------------------------------------------------------------- what is known

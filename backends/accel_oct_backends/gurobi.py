@@ -1,4 +1,8 @@
-"""Gurobi, through gurobipy: every capability is native."""
+"""Gurobi, through gurobipy: every capability is native.
+
+A little over 300 lines, since one class builds the native model, runs it and answers its callbacks: they share what
+Gurobi holds at the moment, and what of it nobody has checked.
+"""
 
 from __future__ import annotations
 

@@ -91,12 +91,12 @@ class _NativeModel:
     def __init__(self, session: SolveSession) -> None:
         import pyscipopt
 
-        from accel_oct_backends import scip_plugins
+        from accel_oct_backends import scip_columns, scip_plugins
 
         self._session = session
         self._model: Any = pyscipopt.Model()
         self._model.hideOutput()
-        self._columns = scip_plugins.Columns(self._model, session.model)
+        self._columns = scip_columns.Columns(self._model, session.model)
         self._configure(session.options)
         scip_plugins.include(self._model, self._columns, session)
         self._set_start()
@@ -167,13 +167,13 @@ class _NativeModel:
     def _has_feasible_point(self) -> bool:
         import pyscipopt
 
-        from accel_oct_backends import scip_plugins
+        from accel_oct_backends import scip_columns
 
         arrays = self._session.model
         probe = pyscipopt.Model()
         probe.hideOutput()
         probe.setParam("misc/catchctrlc", False)
-        scip_plugins.Columns(
+        scip_columns.Columns(
             probe,
             ModelArrays(
                 arrays.maximise,
