@@ -48,7 +48,7 @@ def test_the_code_in_write_a_cut_runs() -> None:
     """The page's blocks, run one after the other, pass their own assertions."""
     page = (EXAMPLES.parent / "write-a-cut.md").read_text(encoding="utf-8")
     blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     exec("\n".join(blocks), {})
 
 

@@ -6,7 +6,7 @@ from accel_oct.mip.exchange import BoundReport
 
 #: Hearing reports may take this share of the time since the solve began, and this many seconds on top ...
 _SHARE = 0.05
-_GRACE = 0.05
+_GRACE = 0.25
 #: ... but news older than this is told at once: a proof that waits for the next report must not wait for long.
 _LONGEST_PAUSE = 1.0
 
