@@ -114,6 +114,14 @@ def test_optimality_cuts_of_ones_own_and_constraints() -> None:
         accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, preset="paper", components=[Choosing])
 
 
+def test_names_must_differ() -> None:
+    """From each other and from those of the library, or statistics would be mixed up."""
+    X, y = data()
+    for other in (TotalScore, type("Impostor", (TotalScore,), {"name": "benders"})):
+        with pytest.raises(InvalidInputError, match=f"names of their own.*{other.name}"):
+            accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, preset="baseline", components=[TotalScore, other])
+
+
 def test_a_new_family_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands in the tuple is built, with its switches; nothing else has to know of it."""
     from accel_oct.solving.config import Family

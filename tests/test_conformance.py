@@ -47,8 +47,9 @@ def test_brute_force_finds_a_wrong_answer() -> None:
     from accel_oct_backends.mock import MockBackend
 
     class Forgetful(MockBackend):
-        def _load(self, arrays):  # type: ignore[no-untyped-def]
-            arrays.objective[:] *= -1
+        def _solve(self, session):  # type: ignore[no-untyped-def]
+            session.model.objective[:] *= -1
+            return super()._solve(session)
 
     with pytest.raises(AssertionError, match=r"case \d+ of seed 0: the optimum is"):
         brute_force.compare(Forgetful, brute_force.CASES)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from accel_oct.errors import InvalidInputError
 from accel_oct.formulation.component import Component, TreePoint
 from accel_oct.formulation.incumbent import Incumbent
 from accel_oct.formulation.master import Master
-from accel_oct.mip import Cuts, Event, Needs, Point, Reply
+from accel_oct.mip import BoundReport, Cuts, Event, Needs, Point, Reply
 from accel_oct.mip.rows import FloatArray
 
 
@@ -36,7 +37,8 @@ class TreeHandler:
     components : sequence of Component
     incumbent : Incumbent
     on_bound : callable (bound) -> bool
-        Told of every bound that the solver reports; whether it proves the incumbent, so that the solve may end.
+        Told of every bound that the solver reports, with a point or between points; whether it proves the incumbent,
+        so that the solve may end.
     """
 
     def __init__(
@@ -50,9 +52,12 @@ class TreeHandler:
         self.components = tuple(components)
         self.incumbent = incumbent
         self.statistics = {component.name: ComponentStatistics() for component in components}
+        if len(self.statistics) < len(self.components):
+            names = ", ".join(component.name for component in self.components)
+            raise InvalidInputError(f"components must have names of their own, got {names}")
         self.lift_seconds = 0.0
         self._on_bound = on_bound
-        own = Needs([Event.CANDIDATE], injects=True)
+        own = Needs([Event.CANDIDATE], injects=True, bounds=True)
         self._needs = reduce(lambda needs, component: needs | component.needs, components, own)
         self._injected_value = incumbent.value
 
@@ -69,6 +74,9 @@ class TreeHandler:
             if point.event in component.needs.events:
                 cuts += self._ask(component, seen)
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
+
+    def on_bound(self, report: BoundReport) -> Reply:
+        return Reply(stop=self._on_bound(report.bound))
 
     def _ask(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
         statistics = self.statistics[component.name]
