@@ -34,7 +34,7 @@ def main() -> None:
         return 0 if response is None else response.cuts[0].rows.n_rows
 
     def fractional() -> int:
-        return separate_fractional(master, master.b.view(x), master.w.view(x), master.theta.view(x)).n_rows
+        return separate_fractional(master, master.claims, x).n_rows
 
     n_cuts = at_once()
     assert n_cuts == fractional() == len(loop_over_samples(master, x))

@@ -121,10 +121,11 @@ def test_standard_cut_where_the_sibling_is_right() -> None:
 
 def _all_path_rows(master: Master) -> Rows:
     samples, topology = np.arange(master.dataset.n_samples), master.topology
-    batches = [path_rows(master, samples, np.full(samples.size, leaf)) for leaf in topology.nodes]
+    batches = [path_rows(master, master.claims, samples, np.full(samples.size, leaf)) for leaf in topology.nodes]
     everyone = np.ones(samples.size, dtype=bool)
     batches += [
-        path_rows(master, samples, np.full(samples.size, leaf), strengthened=everyone) for leaf in topology.terminal
+        path_rows(master, master.claims, samples, np.full(samples.size, leaf), strengthened=everyone)
+        for leaf in topology.terminal
     ]
     return Rows.concatenate(batches)
 
@@ -197,7 +198,7 @@ def test_fractional_separation_finds_the_most_violated_cut(seed: int) -> None:
     dataset = Instance(X, y, None, 0.0, 2).dataset
     master = Master(dataset, 2, 0.0)
     x = _random_fractional(master, dataset, 2, rng)
-    rows = separate_fractional(master, master.b.view(x), master.w.view(x), master.theta.view(x))
+    rows = separate_fractional(master, master.claims, x)
     found = dict.fromkeys(range(5), 0.0)
     theta_columns = {int(c): i for i, c in enumerate(master.theta.index)}
     for row, violation in enumerate(rows.violation(x)):
@@ -235,5 +236,7 @@ def test_fractional_separation_agrees_with_the_paths_at_integral_points() -> Non
     master = Master(EXAMPLE, 3, 0.0)
     x = master.lift(tree)
     master.theta.view(x)[:] = 1.0
-    rows = separate_fractional(master, master.b.view(x), master.w.view(x), master.theta.view(x))
-    assert _as_dict(master, rows) == _as_dict(master, path_rows(master, np.array([SAMPLE]), np.array([5])))
+    rows = separate_fractional(master, master.claims, x)
+    assert _as_dict(master, rows) == _as_dict(
+        master, path_rows(master, master.claims, np.array([SAMPLE]), np.array([5]))
+    )

@@ -7,6 +7,9 @@ For a sample i that reaches leaf n of an integral tree but is not classified the
              + sum of b[n, f] over all f, when n is an internal node
              + sum of w[m, y_i] over n and its ancestors m.
 
+Where constraints speak of predictions, the column z[x, k] of a point x and a class k takes the place of theta, and k
+that of y_i: see `accel_oct.formulation.predictions`.
+
 Every such row holds for every tree (it is implied by the meaning of theta), and together they define theta: REQUIRED at
 candidates, where they decide feasibility; IMPLIED at fractional points, where they only tighten.
 """
@@ -14,11 +17,12 @@ candidates, where they decide feasibility; IMPLIED at fractional points, where t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_oct.formulation import Master, Response, Site, TreePoint
+from accel_oct.formulation import Claims, Master, Response, Site, TreePoint
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 
@@ -72,35 +76,44 @@ class BendersCuts:
         fractional = switches.fractional and site.shows_relaxations
         return cls(site.master, strengthened=switches.strengthened, fractional=fractional)
 
+    @cached_property
+    def claims(self) -> Claims:
+        """What is held to the tree; known once every constraint has added its columns."""
+        return self.master.claims
+
     def respond(self, point: TreePoint) -> Response | None:
         if point.is_candidate:
             rows, validity = self._separate_candidate(point), Validity.REQUIRED
         else:
-            rows, validity = separate_fractional(self.master, point.b, point.w, point.theta), Validity.IMPLIED
+            rows, validity = separate_fractional(self.master, self.claims, point.point.x), Validity.IMPLIED
         return Response((Cuts(rows, validity, self.name),)) if rows.n_rows else None
 
     def _separate_candidate(self, point: TreePoint) -> Rows:
-        """One row per sample whose theta exceeds the prediction of its class at its leaf."""
-        y = self.master.dataset.y
-        violated = point.theta > point.w[point.leaf_of - 1, y] + VIOLATION
-        samples = np.flatnonzero(violated)
-        leaf_of = point.leaf_of[samples]
-        sibling_wrong = np.zeros(samples.size, dtype=bool)
+        """One row per claim that exceeds the prediction of its class at its leaf."""
+        claims = self.claims
+        leaf_of = point.tree.leaf_of(claims.points)[claims.point]
+        violated = point.point.x[claims.column] > point.w[leaf_of - 1, claims.label] + VIOLATION
+        chosen = np.flatnonzero(violated)
+        leaf_of = leaf_of[chosen]
+        sibling_wrong = np.zeros(chosen.size, dtype=bool)
         if self.strengthened:
             terminal = leaf_of > self.master.topology.n_internal
             # XOR with 1 turns a node into its sibling: children are 2n and 2n + 1.
-            sibling_wrong = terminal & (point.w[(leaf_of ^ 1) - 1, y[samples]] < 0.5)
-        return path_rows(self.master, samples, leaf_of, strengthened=sibling_wrong)
+            sibling_wrong = terminal & (point.w[(leaf_of ^ 1) - 1, claims.label[chosen]] < 0.5)
+        return path_rows(self.master, claims, chosen, leaf_of, strengthened=sibling_wrong)
 
 
-def path_rows(master: Master, samples: IntArray, leaves: IntArray, *, strengthened: BoolArray | None = None) -> Rows:
-    """Benders cuts of samples that reach the given leaves, all in one batch.
+def path_rows(
+    master: Master, claims: Claims, chosen: IntArray, leaves: IntArray, *, strengthened: BoolArray | None = None
+) -> Rows:
+    """Benders cuts of claims whose points reach the given leaves, all in one batch.
 
     Parameters
     ----------
-    samples : int array
+    chosen : int array
+        Places in `claims`.
     leaves : int array
-        Node number per sample.
+        Node number per claim.
     strengthened : bool array, optional
         Where to halve the parent's terms and add half of the sibling's prediction (terminal leaves only).
     """
@@ -110,7 +123,7 @@ def path_rows(master: Master, samples: IntArray, leaves: IntArray, *, strengthen
     above = depth - np.arange(topology.depth)
     nodes = leaves[:, None] >> np.maximum(above, 0)
     goes_right = (leaves[:, None] >> np.maximum(above - 1, 0) & 1).astype(bool)
-    mask = master.dataset.X[samples][:, None, :] != goes_right[:, :, None]
+    mask = claims.points[claims.point[chosen]][:, None, :] != goes_right[:, :, None]
     mask[above == 0] = True
     mask[above < 0] = False
     above = depth - np.arange(topology.depth + 1)
@@ -125,20 +138,21 @@ def path_rows(master: Master, samples: IntArray, leaves: IntArray, *, strengthen
         w_weight = np.append(w_weight, np.where(strengthened, 0.5, 0.0)[:, None], axis=1)
         order = np.argsort(w_nodes, axis=1, kind="stable")  # columns rise
         w_nodes, w_weight = (np.take_along_axis(part, order, axis=1) for part in (w_nodes, w_weight))
-    return _assembled(master, samples, mask, nodes, b_weight, w_nodes, w_weight)
+    return _assembled(master, claims, chosen, mask, nodes, b_weight, w_nodes, w_weight)
 
 
 def all_path_rows(master: Master) -> Rows:
-    """Every standard Benders cut: one row per sample and node. With them the master is complete, with no handler.
+    """Every standard Benders cut: one row per claim and node. With them the master is complete, with no handler.
 
-    For exports and small data; the number of rows is n_samples times ``2**(max_depth + 1) - 1``.
+    For exports and small data; the number of rows is that of the claims (samples, or points times classes) times
+    ``2**(max_depth + 1) - 1``.
     """
-    samples = np.arange(master.dataset.n_samples)
-    nodes = master.topology.nodes
-    return path_rows(master, np.tile(samples, nodes.size), np.repeat(nodes, samples.size))
+    claims, nodes = master.claims, master.topology.nodes
+    chosen = np.arange(claims.size)
+    return path_rows(master, claims, np.tile(chosen, nodes.size), np.repeat(nodes, chosen.size))
 
 
-def separate_fractional(master: Master, b: FloatArray, w: FloatArray, theta: FloatArray, chunk: int = 2000) -> Rows:
+def separate_fractional(master: Master, claims: Claims, x: FloatArray, chunk: int = 2000) -> Rows:
     """Most violated Benders cut of every sample at a fractional point.
 
     The largest theta_i that the tree allows is a maximum flow from the root: at node n a unit may end (capacity w[n,
@@ -149,14 +163,14 @@ def separate_fractional(master: Master, b: FloatArray, w: FloatArray, theta: Flo
     and the minimum cut top-down: a child belongs to the source side when its flow is below the capacity that leads to
     it. At an integral point this gives the rows of `path_rows`.
     """
-    topology, dataset = master.topology, master.dataset
+    topology, b, w, claimed = master.topology, master.b.view(x), master.w.view(x), x[claims.column]
     batches = []
-    for first in range(0, dataset.n_samples, chunk):
-        block = np.arange(first, min(first + chunk, dataset.n_samples))
-        X = dataset.X[block].astype(np.float64)
+    for first in range(0, claims.size, chunk):
+        block = np.arange(first, min(first + chunk, claims.size))
+        X = claims.points[claims.point[block]].astype(np.float64)
         right = X @ b.T
         left = b.sum(axis=1)[None, :] - right
-        flow = w[:, dataset.y[block]].T.copy()
+        flow = w[:, claims.label[block]].T.copy()
         child_inside = np.zeros(flow.shape, dtype=bool)
         child_inside[:, 0] = True
         for position in range(topology.n_internal - 1, -1, -1):
@@ -164,40 +178,41 @@ def separate_fractional(master: Master, b: FloatArray, w: FloatArray, theta: Flo
             for child, capacity in zip(children, (left[:, position], right[:, position]), strict=True):
                 child_inside[:, child] = flow[:, child] < capacity - 1e-9
                 flow[:, position] += np.minimum(flow[:, child], capacity)
-        violated = theta[block] > flow[:, 0] + VIOLATION
+        violated = claimed[block] > flow[:, 0] + VIOLATION
         if violated.any():
-            batches.append(_cut_rows(master, block[violated], child_inside[violated]))
+            batches.append(_cut_rows(master, claims, block[violated], child_inside[violated]))
     return Rows.concatenate(batches)
 
 
-def _cut_rows(master: Master, samples: IntArray, inside: BoolArray) -> Rows:
+def _cut_rows(master: Master, claims: Claims, chosen: IntArray, inside: BoolArray) -> Rows:
     """Rows of minimum cuts: `inside` marks the nodes on the source side, provided that their parents are."""
-    topology, dataset = master.topology, master.dataset
+    topology = master.topology
     inside = inside.copy()
     for position in range(1, topology.n_nodes):
         inside[:, position] &= inside[:, (position - 1) // 2]
     n_internal = topology.n_internal
     leaves_left = inside[:, :n_internal] & ~inside[:, 1::2]
     leaves_right = inside[:, :n_internal] & ~inside[:, 2::2]
-    X = dataset.X[samples][:, None, :]
+    X = claims.points[claims.point[chosen]][:, None, :]
     mask = (leaves_left[:, :, None] & ~X) | (leaves_right[:, :, None] & X)
-    nodes = np.broadcast_to(topology.internal, (samples.size, n_internal))
+    nodes = np.broadcast_to(topology.internal, (chosen.size, n_internal))
     w_nodes = np.broadcast_to(topology.nodes, inside.shape)
-    return _assembled(master, samples, mask, nodes, None, w_nodes, inside.astype(np.float64))
+    return _assembled(master, claims, chosen, mask, nodes, None, w_nodes, inside.astype(np.float64))
 
 
 def _assembled(
     master: Master,
-    samples: IntArray,
+    claims: Claims,
+    chosen: IntArray,
     mask: BoolArray,
     nodes: IntArray,
     b_weight: FloatArray | None,
     w_nodes: IntArray,
     w_weight: FloatArray,
 ) -> Rows:
-    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``.
+    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``, with the column of a claim in the place of theta.
 
-    b[nodes[i, s], f] is in the row of sample i where ``mask[i, s, f]`` holds, with the weight of its slot s; w where it
+    b[nodes[i, s], f] is in the row of claim i where ``mask[i, s, f]`` holds, with the weight of its slot s; w where it
     has weight. Nodes rise along the slots, so that columns rise in every row: what takes the rows need not look for
     duplicates.
     """
@@ -221,8 +236,8 @@ def _assembled(
     if b_weight is not None:
         values[in_front] = -np.repeat(b_weight.ravel(), in_slot.ravel())
     row, which = np.nonzero(tail)
-    columns[w_place] = master.w.index[w_nodes[row, which] - 1, master.dataset.y[samples[row]]]
+    columns[w_place] = master.w.index[w_nodes[row, which] - 1, claims.label[chosen[row]]]
     values[w_place] = -w_weight[row, which]
-    columns[starts[1:] - 1] = master.theta.index[samples]
+    columns[starts[1:] - 1] = claims.column[chosen]
     values[starts[1:] - 1] = 1.0
     return Rows(starts, columns, values, np.full(n_rows, -np.inf), np.zeros(n_rows))

@@ -14,7 +14,6 @@ from typing import Protocol
 
 from accel_oct.formulation.master import Master
 from accel_oct.mip import Cuts, Event, Needs, Point
-from accel_oct.mip.rows import IntArray
 from accel_oct.tree import DecisionTree
 
 
@@ -45,11 +44,6 @@ class TreePoint:
         Never worse than as predicted, and settles points in which a relaxed w is split between classes.
         """
         return self.as_predicted.relabelled(self.master.dataset)
-
-    @cached_property
-    def leaf_of(self) -> IntArray:
-        """The leaf that each sample reaches in a candidate's tree."""
-        return self.tree.leaf_of(self.master.dataset.X)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_oct.data import BinaryDataset
+from accel_oct.formulation.predictions import Claims, Predictions
 from accel_oct.mip import MipModel, Rows
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.tree import DecisionTree, Topology
@@ -44,6 +45,8 @@ class Master:
     integral_predictions : bool
         Whether w is binary. It may be continuous under the standard Benders cuts (end of section 4), and must be binary
         under the strengthened ones (section 5.1).
+    original : BinaryDataset, optional
+        The data as the user gave them, where `dataset` has merged rows: constraints speak of its rows.
 
     Attributes
     ----------
@@ -61,7 +64,13 @@ class Master:
     """
 
     def __init__(
-        self, dataset: BinaryDataset, max_depth: int, leaf_price: float, *, integral_predictions: bool = False
+        self,
+        dataset: BinaryDataset,
+        max_depth: int,
+        leaf_price: float,
+        *,
+        integral_predictions: bool = False,
+        original: BinaryDataset | None = None,
     ) -> None:
         self.dataset = dataset
         self.leaf_price = leaf_price
@@ -74,6 +83,8 @@ class Master:
         self.p = self.model.add_block("p", n_nodes, integer=True, objective=-leaf_price * self.scale)
         self.w = self.model.add_block("w", (n_nodes, dataset.n_classes), integer=integral_predictions)
         self.theta = self.model.add_block("theta", dataset.n_samples, objective=dataset.weights * self.scale)
+        self.original = dataset if original is None else original
+        self._predictions: Predictions | None = None
         self._lifts: list[Lift] = []
         self._couplings: list[str] = []
         self._add_tree_rows()
@@ -131,6 +142,21 @@ class Master:
             on_path.append(node - 1)
             node = node[node > 1] // 2
         return np.concatenate(position), np.concatenate(on_path)
+
+    @property
+    def predictions(self) -> Predictions:
+        """What the tree predicts for the rows of `original`, as columns; added to the model when first asked for."""
+        if self._predictions is None:
+            self._predictions = Predictions(self, self.original.X)
+        return self._predictions
+
+    @property
+    def claims(self) -> Claims:
+        """The columns that Benders cuts hold to the tree: theta, or all predictions where they have columns."""
+        if self._predictions is not None:
+            return self._predictions.claims
+        data = self.dataset
+        return Claims(data.X, np.arange(data.n_samples), data.y, self.theta.index)
 
     def couple_subtrees(self, reason: str) -> None:
         """Declare that a constraint ties disjoint subtrees together, such as a limit on leaves.

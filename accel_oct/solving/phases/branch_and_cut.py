@@ -107,6 +107,7 @@ class BranchAndCut:
             problem.max_depth,
             problem.leaf_price,
             integral_predictions=search.config.benders.strengthened or bool(problem.constraints),
+            original=problem.original,
         )
         for constraint in problem.constraints:
             constraint.add_to(master)

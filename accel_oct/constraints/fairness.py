@@ -1,0 +1,170 @@
+"""Fairness between groups: shares of predictions that may not differ by more than a limit.
+
+Rates are weighted shares, and their differences are linear in the predictions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints.arguments import NamesAClass, share
+from accel_oct.constraints.linear import TOLERANCE, LinearLimit
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.formulation import Master
+from accel_oct.tree import DecisionTree
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _BetweenGroups(NamesAClass):
+    """At most a difference of `at_most` between any two groups, in the share predicted `positive`."""
+
+    group: Any
+    at_most: float
+    positive: Any = None
+
+    def __post_init__(self) -> None:
+        share(self.at_most, f"{type(self).__name__}: at_most")
+
+    def bind(self, dataset: BinaryDataset) -> BoundParity:
+        positive = self.class_index(dataset)
+        names, place = _groups(self.group, dataset, f"{type(self).__name__}: group")
+        families = [
+            [(f"{names[g]}{label}", rows & (place == g)) for g in range(len(names))]
+            for label, rows in self._populations(dataset, positive)
+        ]
+        return BoundParity(self._name, dataset, positive, float(self.at_most), families)
+
+    @property
+    def _name(self) -> str:
+        return f"{type(self).__name__} at most {self.at_most:g}"
+
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+        """Among whom the shares are taken."""
+        raise NotImplementedError
+
+
+class StatisticalParity(_BetweenGroups):
+    """``|P(positive | g) - P(positive | h)| <= at_most`` for all groups g, h, over the predictions.
+
+    Parameters
+    ----------
+    group : array (n_samples,)
+        Numbers, strings or booleans; two values or more.
+    at_most : float
+    positive : label, optional
+        The class whose predictions are compared; with two classes by default the second in sorted order.
+    """
+
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+        return [("", np.ones(dataset.n_samples, dtype=bool))]
+
+
+class EqualOpportunity(_BetweenGroups):
+    """As `StatisticalParity`, among the samples whose class is positive: equal true-positive rates."""
+
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+        return [(" (positive)", dataset.y == positive)]
+
+
+class PredictiveEquality(_BetweenGroups):
+    """As `StatisticalParity`, among the samples whose class is not positive: equal false-positive rates."""
+
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+        return [(" (not positive)", dataset.y != positive)]
+
+
+class EqualisedOdds(_BetweenGroups):
+    """`EqualOpportunity` and `PredictiveEquality` together."""
+
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+        return [(" (positive)", dataset.y == positive), (" (not positive)", dataset.y != positive)]
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalParity(_BetweenGroups):
+    """As `StatisticalParity`, among the samples of each value of `given`.
+
+    Parameters
+    ----------
+    given : array (n_samples,)
+        What may explain a difference: groups are compared where it is equal.
+    """
+
+    given: Any = None
+
+    def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
+        names, place = _groups(self.given, dataset, "ConditionalParity: given")
+        return [(f" (given {name})", place == position) for position, name in enumerate(names)]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundParity:
+    """Shares of predictions within families of groups, of which no two may differ by more than a limit.
+
+    Groups without weight have no rate and are left out.
+    """
+
+    name: str
+    dataset: BinaryDataset
+    positive: int
+    at_most: float
+    families: list[list[tuple[str, BoolArray]]]
+    limits: tuple[LinearLimit, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        weights = self.dataset.weights
+        kept = [[(name, rows) for name, rows in family if weights[rows].sum() > 0] for family in self.families]
+        object.__setattr__(self, "families", kept)
+        limits = []
+        for family in kept:
+            for (name, rows), (other, other_rows) in permutations(family, 2):
+                shares = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
+                shares[rows, self.positive] += weights[rows] / weights[rows].sum()
+                shares[other_rows, self.positive] -= weights[other_rows] / weights[other_rows].sum()
+                limits.append(LinearLimit(f"{self.name}: {name} above {other}", shares, self.at_most))
+        object.__setattr__(self, "limits", tuple(limits))
+
+    def value(self, tree: DecisionTree) -> float:
+        """The largest difference between two groups."""
+        predicted = tree.predictions(self.dataset.X) == self.positive
+        weights = self.dataset.weights
+        largest = 0.0
+        for family in self.families:
+            rates = [float(weights[rows & predicted].sum() / weights[rows].sum()) for _, rows in family]
+            largest = max(largest, max(rates, default=0.0) - min(rates, default=0.0))
+        return largest
+
+    def violation(self, tree: DecisionTree) -> float:
+        return self.value(tree) - self.at_most - TOLERANCE
+
+    def add_to(self, master: Master) -> None:
+        for limit in self.limits:
+            limit.add_to(master)
+
+
+def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:
+    """Distinct values in sorted order, and the place of each row's value among them."""
+    array = np.asarray(values)
+    if array.shape != (dataset.n_samples,):
+        raise InvalidInputError(
+            f"{where} must have one value per row, {dataset.n_samples} in all, got the shape {array.shape}"
+        )
+    plain = array.tolist()
+    if any(value is None or value != value for value in plain):
+        raise InvalidInputError(f"{where} has missing values")
+    try:
+        distinct = sorted(set(plain))
+    except TypeError:
+        raise InvalidInputError(f"{where} mixes values that cannot be compared with each other") from None
+    if len(distinct) < 2:
+        raise InvalidInputError(f"{where} must have two values or more, got {shown(distinct)}")
+    place = {value: position for position, value in enumerate(distinct)}
+    return distinct, np.array([place[value] for value in plain], dtype=np.int64)

@@ -1,0 +1,174 @@
+"""Constraints that are linear in what a tree predicts, in its leaves and in its branches.
+
+With z_ik = 1 where the tree predicts class k for sample i, a limit reads
+
+    sum of a_ik z_ik + c (number of leaves) + sum of d_f (branches on feature f)  <=  upper.
+
+What a tree uses of it is a sum over its leaves and branches, so the uses of disjoint subtrees add up: it can be priced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints.arguments import number
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.formulation import Master
+from accel_oct.mip import Rows
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+
+#: Rates and sums are quotients and sums of floating-point numbers: a limit is kept when it is missed by no more than
+#: this, relative to the largest number that the measured quantity could have.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLimit:
+    """One limit on what a tree uses.
+
+    Attributes
+    ----------
+    name : str
+    predictions : float array (n_samples, n_classes)
+        a_ik, for the rows as the user gave them.
+    upper : float
+    leaves : float
+        c.
+    branches : float array (n_features,) or None
+        d_f.
+    """
+
+    name: str
+    predictions: FloatArray
+    upper: float
+    leaves: float = 0.0
+    branches: FloatArray | None = None
+
+    def add_to(self, master: Master) -> None:
+        """One row over z, p and b, scaled to coefficients of at most one."""
+        columns: list[NDArray[np.int64]] = []
+        values: list[FloatArray] = []
+        if self.predictions.any():
+            predictions = master.predictions
+            columns.append(predictions.z.index.ravel())
+            values.append(predictions.coefficients(self.predictions).ravel())
+        if self.leaves:
+            columns.append(master.p.index)
+            values.append(np.full(master.p.size, self.leaves))
+        if self.branches is not None:
+            columns.append(master.b.index.ravel())
+            values.append(np.tile(self.branches, len(master.b.index)))
+        all_values = np.concatenate([np.empty(0), *values])
+        used = np.flatnonzero(all_values)
+        scale = 1.0 / max(np.abs(all_values).max(initial=0.0), abs(self.upper), 1e-300)
+        all_columns = np.concatenate([np.empty(0, dtype=np.int64), *columns])
+        # A hair of room: what lies between is decided by `violation`, exactly.
+        upper = self.upper * scale + TOLERANCE
+        master.model.add_rows(Rows.single(all_columns[used], all_values[used] * scale, upper=upper), self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """``lower <= sum of a_ik z_ik + leaves * (number of leaves) + sum of branches_f (branches on f) <= upper``.
+
+    Parameters
+    ----------
+    predictions : array (n_samples, n_classes), optional
+        a_ik: what predicting class k for sample i counts. Classes in sorted order.
+    leaves : float
+        What a leaf counts.
+    branches : array (n_features,), optional
+        What a branch on a feature counts, each time.
+    lower, upper : float, optional
+        At least one of them.
+    name : str
+        For messages and results.
+    """
+
+    predictions: Any = None
+    leaves: float = 0.0
+    branches: Any = None
+    lower: float | None = None
+    upper: float | None = None
+    name: str = "linear constraint"
+
+    def __post_init__(self) -> None:
+        if self.lower is None and self.upper is None:
+            raise InvalidInputError("Linear: lower or upper must be given")
+        for argument in ("lower", "upper", "leaves"):
+            value = getattr(self, argument)
+            if value is not None and not np.isfinite(number(value, f"Linear: {argument}")):
+                raise InvalidInputError(f"Linear: {argument} must be finite, got {shown(value)}")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise InvalidInputError(f"Linear: lower {self.lower} is above upper {self.upper}")
+
+    def bind(self, dataset: BinaryDataset) -> BoundLinear:
+        shape = (dataset.n_samples, dataset.n_classes)
+        predictions = _coefficients(self.predictions, shape, "predictions")
+        branches = None if self.branches is None else _coefficients(self.branches, (dataset.n_features,), "branches")
+        return BoundLinear(self, dataset, predictions, branches)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundLinear:
+    """A `Linear` that knows the data."""
+
+    constraint: Linear
+    dataset: BinaryDataset
+    predictions: FloatArray
+    branches: FloatArray | None
+    limits: tuple[LinearLimit, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        stated, limits = self.constraint, []
+        for sign, bound in ((1.0, stated.upper), (-1.0, stated.lower)):
+            if bound is not None:
+                branches = None if self.branches is None else sign * self.branches
+                limits.append(
+                    LinearLimit(stated.name, sign * self.predictions, sign * bound, sign * stated.leaves, branches)
+                )
+        object.__setattr__(self, "limits", tuple(limits))
+
+    @property
+    def name(self) -> str:
+        return self.constraint.name
+
+    def value(self, tree: DecisionTree) -> float:
+        """The sum that is limited."""
+        rows = np.arange(self.dataset.n_samples)
+        total = float(self.predictions[rows, tree.predictions(self.dataset.X)].sum())
+        total += self.constraint.leaves * tree.n_leaves
+        if self.branches is not None:
+            total += float(self.branches[tree.feature[tree.feature >= 0]].sum())
+        return total
+
+    def violation(self, tree: DecisionTree) -> float:
+        value, stated = self.value(tree), self.constraint
+        over = -np.inf if stated.upper is None else value - stated.upper
+        under = -np.inf if stated.lower is None else stated.lower - value
+        return float(max(over, under) - TOLERANCE * max(1.0, float(np.abs(self.predictions).sum())))
+
+    def add_to(self, master: Master) -> None:
+        for limit in self.limits:
+            limit.add_to(master)
+
+
+def _coefficients(values: Any, shape: tuple[int, ...], argument: str) -> FloatArray:
+    if values is None:
+        return np.zeros(shape)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"Linear: {argument} must hold numbers, got {shown(values)}") from None
+    if array.shape != shape:
+        raise InvalidInputError(f"Linear: {argument} must have the shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"Linear: {argument} holds a NaN or infinite value")
+    return array
