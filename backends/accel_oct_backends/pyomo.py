@@ -137,7 +137,7 @@ class _PyomoEngine:
                 return replace(run, nodes=max(run.nodes, request.nodes))  # whatever the solver calls a node
             if run.x is not None:
                 request.on_solution(run.x, run.bound)
-            request.on_bound(run.bound, run.nodes)
+            request.on_bound(run.bound, 0)  # nodes of a run that begins again are not counted
             if request.should_stop():
                 return run
             seconds *= _SLICE_GROWTH

@@ -137,6 +137,7 @@ def _solve_listening(
         assert (before.bound, before.incumbent) != (after.bound, after.incumbent)
         assert before.seconds <= after.seconds and before.nodes <= after.nodes
     assert (heard[-1].bound, heard[-1].incumbent) == (result.bound, result.objective)
+    assert heard[-1].nodes <= result.nodes
     assert result.statistics.calls["bound"] == len(heard)
     return result, heard
 
