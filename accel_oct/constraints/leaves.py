@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accel_oct.constraints.linear import LinearLimit
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
@@ -33,6 +34,10 @@ class MaxLeaves:
 
     def bind(self, dataset: BinaryDataset) -> MaxLeaves:
         return self
+
+    @property
+    def limits(self) -> tuple[LinearLimit, ...]:
+        return (LinearLimit(self.name, None, float(self.n), leaves=1.0),)
 
     def violation(self, tree: DecisionTree) -> float:
         return float(tree.n_leaves - self.n)

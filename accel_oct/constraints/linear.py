@@ -36,7 +36,7 @@ class LinearLimit:
     Attributes
     ----------
     name : str
-    predictions : float array (n_samples, n_classes)
+    predictions : float array (n_samples, n_classes) or None
         a_ik, for the rows as the user gave them.
     upper : float
     leaves : float
@@ -46,7 +46,7 @@ class LinearLimit:
     """
 
     name: str
-    predictions: FloatArray
+    predictions: FloatArray | None
     upper: float
     leaves: float = 0.0
     branches: FloatArray | None = None
@@ -55,7 +55,7 @@ class LinearLimit:
         """One row over z, p and b, scaled to coefficients of at most one."""
         columns: list[NDArray[np.int64]] = []
         values: list[FloatArray] = []
-        if self.predictions.any():
+        if self.predictions is not None and self.predictions.any():
             predictions = master.predictions
             columns.append(predictions.z.index.ravel())
             values.append(predictions.coefficients(self.predictions).ravel())

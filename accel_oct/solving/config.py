@@ -60,6 +60,8 @@ class Config:
         Decide the root of the tree first, on backends that take priorities.
     benders, equivalent_points, path_bound, subtree_bounds
         One group of switches per family of cuts.
+    prices : bool
+        Price constraints that are linear, and close the gap, before the master is built.
     cache_memory_limit : int
         Bytes for cached subtrees.
     """
@@ -73,6 +75,7 @@ class Config:
     equivalent_points: EquivalentPointConfig = field(default_factory=EquivalentPointConfig)
     path_bound: PathBoundConfig = field(default_factory=PathBoundConfig)
     subtree_bounds: SubtreeBoundConfig = field(default_factory=SubtreeBoundConfig)
+    prices: bool = False
     cache_memory_limit: int = 256 << 20
 
     def __post_init__(self) -> None:
@@ -213,6 +216,7 @@ PRESETS: dict[str, Config] = {
         polishing=True,
         benders=BendersConfig(fractional=True),
         subtree_bounds=SubtreeBoundConfig(enabled=True),
+        prices=True,
     ),
     "baseline": _BASELINE,
     "paper": replace(

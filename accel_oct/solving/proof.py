@@ -64,6 +64,13 @@ class BoundRounding:
         """The bound that needs no solver: one leaf that is always right."""
         return self.total_weight - self.leaf_price
 
+    def next_above(self, value: float) -> float:
+        """A number that no tree better than `value` is below: on the lattice where there is one."""
+        if not self.integral or not np.isfinite(value):
+            return value
+        paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
+        return float(np.min(np.floor(value + paid + self.noise) + 1.0 - paid)) - self.noise
+
     def valid(self, solver_bound: float) -> float:
         """A valid bound on the value of every tree, from what a solver reports (infinite included)."""
         bound = solver_bound / self.scale

@@ -12,7 +12,15 @@ from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.solving.components import component_factories
 from accel_oct.solving.config import Config, checked_config
-from accel_oct.solving.phases import BranchAndCut, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
+from accel_oct.solving.phases import (
+    BranchAndCut,
+    LastStep,
+    PriceAndClose,
+    SingleLeaf,
+    SubtreeTables,
+    WarmStart,
+    run_phases,
+)
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, Problem, Search
 from accel_oct.support.arguments import checked_depth, checked_solver_options
@@ -117,4 +125,4 @@ def solve(
     branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
     search = Search(problem, switches, options, Clock(began, options.time_limit), progress, backend)
     branch_and_cut.prepare(search)
-    return run_phases(search, [SingleLeaf(), WarmStart(), SubtreeTables(), branch_and_cut, LastStep()])
+    return run_phases(search, [SingleLeaf(), WarmStart(), SubtreeTables(), PriceAndClose(), branch_and_cut, LastStep()])

@@ -1,0 +1,111 @@
+"""The best multipliers: cutting planes on the dual, one tree per plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.subtree import best_tree
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+
+_MOST_STEPS = 60
+
+
+@dataclass
+class Dual:
+    """Minimises L(mu) over mu >= 0.
+
+    L is the maximum over all trees of functions that are linear in mu, so each evaluation gives a tree and with it a
+    plane below L; the next mu minimises the planes known, within a box that grows while it binds.
+
+    Parameters
+    ----------
+    problem : LimitedProblem
+    offer : callable (DecisionTree)
+        Told of every tree that is found on the way.
+    deadline, should_stop
+        When to stop; the bound stays valid.
+    """
+
+    problem: LimitedProblem
+    offer: Callable[[DecisionTree], object]
+    deadline: float | None = None
+    should_stop: Callable[[], bool] | None = None
+    threads: int = 1
+    memory_limit: int = 1 << 30
+    bound: float = np.inf
+    """The smallest L(mu) so far: no tree that keeps the limits has a larger value."""
+    best: PricedProblem | None = None
+    """Where it was reached."""
+    evaluations: int = 0
+    _planes: list[FloatArray] = field(default_factory=list)
+
+    def evaluate(self, prices: FloatArray) -> float:
+        """L(mu), taken as a bound; the best priced tree is offered and becomes a plane."""
+        problem = self.problem
+        priced = problem.priced(prices)
+        point, label, weights = priced.rows()
+        self.evaluations += 1
+        if point.size:
+            found = best_tree(
+                problem.X[point],
+                label,
+                weights,
+                problem.gains.shape[1],
+                problem.max_depth,
+                priced.leaf_price,
+                deadline=self.deadline,
+                should_stop=self.should_stop,
+                threads=self.threads,
+                memory_limit=self.memory_limit,
+            )
+            tree, upper = found.tree, found.bound
+        else:
+            tree, upper = DecisionTree.leaf(0, problem.max_depth), -priced.leaf_price
+        outcome = problem.outcome(tree)
+        self._planes.append(np.append(problem.upper - outcome[1:], outcome[0]))
+        self.offer(tree)
+        value = upper + priced.constant + priced.error
+        if value < self.bound:
+            self.bound, self.best = value, priced
+        return value
+
+    def run(self, enough: Callable[[], float]) -> None:
+        """Until the planes meet the bound, or the bound is at most `enough()`, or time is up."""
+        problem = self.problem
+        box = np.full(problem.n_limits, problem.total_weight / max(1, problem.X.shape[0]))
+        prices = np.zeros(problem.n_limits)
+        tolerance = 1e-7 * problem.total_weight
+        for _ in range(_MOST_STEPS):
+            self.evaluate(prices)
+            if self.bound <= enough() or (self.should_stop is not None and self.should_stop()):
+                return
+            prices, model = self._lowest(box)
+            while np.any(prices >= box) and box.max() < 1e6 * problem.total_weight:
+                box = np.where(prices >= box, 4 * box, box)
+                prices, model = self._lowest(box)
+            if model >= self.bound - tolerance:
+                return
+
+    def _lowest(self, box: FloatArray) -> tuple[FloatArray, float]:
+        """Where the planes known so far are lowest within the box, and how low that is."""
+        from scipy.optimize import linprog  # costly, and only needed under constraints
+
+        planes = np.array(self._planes)
+        n_limits = planes.shape[1] - 1
+        solved = linprog(
+            np.append(np.zeros(n_limits), 1.0),
+            A_ub=np.column_stack([planes[:, :-1], -np.ones(len(planes))]),
+            b_ub=-planes[:, -1],
+            bounds=[*((0.0, limit) for limit in box), (None, None)],
+            method="highs",
+        )
+        if solved.x is None:
+            return np.zeros(n_limits), np.inf
+        return np.maximum(solved.x[:-1], 0.0), float(solved.x[-1])

@@ -1,0 +1,153 @@
+"""The problem with limits in arrays, and what it becomes at given prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data import BinaryDataset
+from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: Bits of the total that priced weights are rounded to, so that all sums of them are exact.
+_TOTAL_BITS = 50
+
+
+class Limit(Protocol):
+    """A limit on what a tree uses; see `accel_oct.constraints.LinearLimit`."""
+
+    @property
+    def predictions(self) -> FloatArray | None: ...
+
+    @property
+    def leaves(self) -> float: ...
+
+    @property
+    def upper(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedProblem:
+    """Best trees under limits, in arrays over the distinct points of the data.
+
+    Attributes
+    ----------
+    X : bool array (n_points, n_features)
+    gains : float array (n_points, n_classes)
+        Weight of each class at each point: what predicting it there scores.
+    uses : float array (n_limits, n_points, n_classes)
+        What a prediction uses of each limit; every limit is scaled to a largest entry of one.
+    leaf_uses, upper : float arrays (n_limits,)
+        What a leaf uses, and what may be used.
+    leaf_price : float
+    max_depth : int
+    """
+
+    X: BoolMatrix
+    gains: FloatArray
+    uses: FloatArray
+    leaf_uses: FloatArray
+    upper: FloatArray
+    leaf_price: float
+    max_depth: int
+
+    @classmethod
+    def of(cls, dataset: BinaryDataset, limits: Sequence[Limit], leaf_price: float, max_depth: int) -> LimitedProblem:
+        _, first, point = np.unique(pack_rows(dataset.X), axis=0, return_index=True, return_inverse=True)
+        point = point.ravel()
+        shape = (first.size, dataset.n_classes)
+        gains = np.zeros(shape)
+        np.add.at(gains, (point, dataset.y), dataset.weights)
+        uses = np.zeros((len(limits), *shape))
+        leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
+        upper = np.array([limit.upper for limit in limits], dtype=np.float64)
+        for j, limit in enumerate(limits):
+            if limit.predictions is not None:
+                np.add.at(uses[j], point, limit.predictions)
+            scale = max(float(np.abs(uses[j]).max(initial=0.0)), abs(float(leaf_uses[j])))
+            if scale > 0:
+                uses[j] /= scale
+                leaf_uses[j] /= scale
+                upper[j] /= scale
+        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth)
+
+    @property
+    def n_limits(self) -> int:
+        return len(self.upper)
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.gains.sum())
+
+    def outcome(self, tree: DecisionTree) -> FloatArray:
+        """Value of a tree, then what it uses of each limit."""
+        rows, predicted = np.arange(len(self.X)), tree.predictions(self.X)
+        value = float(self.gains[rows, predicted].sum()) - self.leaf_price * tree.n_leaves
+        used = self.uses[:, rows, predicted].sum(axis=1) + self.leaf_uses * tree.n_leaves
+        return np.concatenate([[value], used])
+
+    def slack(self) -> FloatArray:
+        """Room for rounding in each limit; what lies within it is for the constraint itself to decide."""
+        largest = np.abs(self.uses).max(axis=2).sum(axis=1) if self.n_limits else np.zeros(0)
+        return 1e-9 * np.maximum(1.0, np.maximum(largest, np.abs(self.upper)))
+
+    def priced(self, prices: FloatArray) -> PricedProblem:
+        """The problem at some prices."""
+        rewards = self.gains - np.tensordot(prices, self.uses, axes=1)
+        leaf_price = self.leaf_price + float(prices @ self.leaf_uses)
+        # One class is free at every point: what it earns is earned by every tree.
+        free = rewards.min(axis=1)
+        weights = rewards - free[:, None]
+        total = float(weights.sum()) + 2**self.max_depth * abs(leaf_price)
+        bits = _TOTAL_BITS - (math.frexp(total)[1] if total > 0 else 0)
+        rounded, price = _on_grid(weights, bits), float(_on_grid(np.array([leaf_price]), bits)[0])
+        # Points to which no class is dearer than another stay: they may use what others earn.
+        rounded[rounded.max(axis=1) == 0.0, 0] = math.ldexp(1.0, -bits)
+        error = float(np.abs(rounded - weights).max(axis=1).sum()) + 2**self.max_depth * abs(price - leaf_price)
+        noise = 1e-12 * (float(np.abs(rewards).sum()) + float(np.abs(prices * self.upper).sum()))
+        return PricedProblem(
+            prices=prices,
+            weights=rounded,
+            leaf_price=price,
+            constant=float(free.sum()) + float(prices @ self.upper),
+            error=error + noise,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PricedProblem:
+    """Rewards and a leaf price: L(T) is the reward of T's predictions minus the price of its leaves, plus a constant.
+
+    Attributes
+    ----------
+    prices : float array (n_limits,)
+    weights : float array (n_points, n_classes)
+        Not negative, on a grid on which sums are exact.
+    leaf_price : float
+    constant : float
+    error : float
+        How far the value of a tree may be off through the grid and through floating point.
+    """
+
+    prices: FloatArray
+    weights: FloatArray
+    leaf_price: float
+    constant: float
+    error: float
+
+    def rows(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """As weighted samples: the point, the class and the weight of each, zeros left out."""
+        point, label = np.nonzero(self.weights)
+        return point, label, self.weights[point, label]
+
+
+def _on_grid(values: FloatArray, bits: int) -> FloatArray:
+    return np.ldexp(np.rint(np.ldexp(values, bits)), -bits)

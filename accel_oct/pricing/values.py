@@ -1,0 +1,152 @@
+"""Best priced values of the sides of every split: by tables at the root, by matrix products on small sets below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.subtree.deep_levels import DeepLevels
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.profile_solver import sides_from_pairs
+from accel_oct.subtree.reduction import both_sides, reduce_data
+from accel_oct.subtree.stopping import Stopper
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Sides = tuple[IntArray, FloatArray, FloatArray]
+"""Features, and the best values of their zero sides and one sides."""
+
+
+def side_values(X: BoolMatrix, weights: FloatArray, leaf_price: float, height: int, columns: IntArray) -> Sides:
+    """Best values one level below a set, for heights one and two; of columns that split it alike the first is kept.
+
+    Parameters
+    ----------
+    X : bool array (n, F)
+        The points of the set.
+    weights : float array (n, n_classes)
+        On a grid on which sums are exact.
+    height : int
+        Levels below the set: one or two.
+    columns : int array
+        The features to look at.
+    """
+    columns = columns[_distinct(X[:, columns])]
+    chosen = X[:, columns].astype(np.float64)
+    totals = weights.sum(axis=0)
+    one = chosen.T @ weights  # (F, K)
+    zero = totals - one
+    values = [zero.max(axis=1) - leaf_price, one.max(axis=1) - leaf_price]
+    if height == 2:
+        both = np.stack([chosen.T @ (chosen * weights[:, k : k + 1]) for k in range(weights.shape[1])])  # (K, F, F)
+        at_one, at_zero = one.T[:, :, None], zero.T[:, :, None]
+        inside = one.T[:, None, :] - both
+        two_one = both.max(axis=0) + (at_one - both).max(axis=0)
+        two_zero = inside.max(axis=0) + (at_zero - inside).max(axis=0)
+        for side, two in ((0, two_zero), (1, two_one)):
+            values[side] = np.maximum(values[side], two.max(axis=1, initial=-np.inf) - 2 * leaf_price)
+    return columns, values[0], values[1]
+
+
+def _distinct(X: BoolMatrix) -> IntArray:
+    """Columns that split the rows, one of each set of equal or complementary ones."""
+    if not X.size:
+        return np.empty(0, dtype=np.int64)
+    words = np.packbits(X ^ X[:1], axis=0)
+    splits = np.flatnonzero(words.any(axis=0))
+    _, first = np.unique(words[:, splits], axis=1, return_index=True)
+    return np.sort(splits[first])
+
+
+class RootValues:
+    """Best priced values of the sides of every feature, for all points; and one level lower where tables have them.
+
+    Attributes
+    ----------
+    known : bool
+        False where there is no room for the tables, or no compiled code, or the time was up.
+    value : float
+        The best priced value.
+    columns : int array
+        Features that split the points, one of each set of equal or complementary ones.
+    """
+
+    def __init__(
+        self,
+        problem: LimitedProblem,
+        priced: PricedProblem,
+        should_stop: Callable[[], bool],
+        threads: int,
+        memory_limit: int,
+    ) -> None:
+        self.columns = _distinct(problem.X)
+        self.known = True
+        self._below: FloatArray | None = None
+        self._problem, self._priced = problem, priced
+        if problem.max_depth <= 2 or not self.columns.size:
+            height = max(1, problem.max_depth)
+            self._sides = side_values(problem.X, priced.weights, priced.leaf_price, height, self.columns)
+        else:
+            self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
+        leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
+        sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
+        self.value = max(leaf, float(sums.max(initial=-np.inf)))
+
+    def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
+        problem, priced, depth = self._problem, self._priced, self._problem.max_depth
+        nothing: Sides = (np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+        point, label, weights = priced.rows()
+        data = reduce_data(problem.X[point], label, weights, problem.gains.shape[1])
+        pairs = PairLevel(data, stopper, DeepLevels.table_limit(memory_limit, threads))
+        self.known = (
+            depth <= 4
+            and pairs.exact
+            and DeepLevels.possible(pairs, memory_limit, threads)
+            and (depth == 3 or DeepLevels.fits(pairs, memory_limit))
+        )
+        if not self.known:
+            return nothing
+        deep = DeepLevels(pairs, depth == 4, threads)
+        self.known = deep.level_three(stopper) and (depth == 3 or deep.level_four(stopper))
+        if not self.known:
+            return nothing
+        profiles = deep.side_profiles
+        if depth == 4:
+            self._below = deep.pair_profiles()
+            profiles = sides_from_pairs(pairs, self._below)
+        self._pairs = pairs
+        values = self._values(profiles, both_sides(data.weights, data.X))
+        flipped = data.flipped
+        zero = np.where(flipped, values[:, 1], values[:, 0])
+        one = np.where(flipped, values[:, 0], values[:, 1])
+        self._column_of = {int(feature): column for column, feature in enumerate(data.feature)}
+        return data.feature, zero, one
+
+    def _values(self, profiles: FloatArray, weights: FloatArray) -> FloatArray:
+        """Best value over all numbers of leaves, from profiles in table units on sets of these weights."""
+        scores = self._pairs.units.to_score(profiles, weights[..., None])
+        leaves = np.arange(1, profiles.shape[-1] + 1)
+        return np.asarray((scores - self._priced.leaf_price * leaves).max(axis=-1))
+
+    def sides(self) -> Sides:
+        """Below the root."""
+        return self._sides
+
+    def sides_below(self, feature: int, side: bool) -> Sides:
+        """Below one side of a root feature, for depth four."""
+        assert self._below is not None
+        data = self._pairs.data
+        column = self._column_of[feature]
+        here = int(side) ^ int(data.flipped[column])
+        rows = data.X[:, column] == here
+        weights = both_sides(data.weights * rows, data.X)
+        values = self._values(self._below[column, here], weights)
+        flipped = data.flipped
+        zero = np.where(flipped, values[:, 1], values[:, 0])
+        one = np.where(flipped, values[:, 0], values[:, 1])
+        splits = np.flatnonzero((data.X[rows] != data.X[rows][:1]).any(axis=0))
+        return data.feature[splits], zero[splits], one[splits]

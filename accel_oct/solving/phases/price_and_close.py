@@ -1,0 +1,117 @@
+"""Linear constraints by prices: a bound from multipliers, then every tree that they leave open."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from accel_oct.pricing import Closing, Dual, LimitedProblem
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.result import Status
+from accel_oct.solving.search import Search
+from accel_oct.subtree.stopping import Stopper
+from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.tree import DecisionTree
+
+
+@dataclass(frozen=True)
+class PricingStatistics:
+    """What pricing came to.
+
+    Attributes
+    ----------
+    evaluations : int
+        Multipliers that were tried, each with a best tree.
+    dual_bound : float
+        The best bound from multipliers alone, normalised.
+    slack : float
+        In units of weight: how far below it all trees were enumerated.
+    outcomes : int
+        Pairs of outcomes that were combined.
+    """
+
+    seconds: float
+    dual_seconds: float
+    evaluations: int
+    dual_bound: float
+    slack: float
+    outcomes: int
+
+
+class PriceAndClose:
+    """Applies where every constraint is a list of limits on predictions and leaves; see `accel_oct.pricing`."""
+
+    name = "prices"
+
+    def applies(self, search: Search) -> bool:
+        if not search.config.prices or not search.problem.constraints:
+            return False
+        limits = [getattr(constraint, "limits", None) for constraint in search.problem.constraints]
+        return all(
+            parts is not None and all(limit.branches is None and limit.leaves >= 0 for limit in parts)
+            for parts in limits
+        )
+
+    def run(self, search: Search) -> Status | None:
+        interrupted = threading.Event()
+        stopper = Stopper(search.clock.deadline, interrupted.is_set)
+        run_interruptibly(lambda: _price_and_close(search, stopper), interrupted.set)
+        if interrupted.is_set():
+            return "interrupted"
+        return "time_limit" if stopper() else None
+
+
+def _price_and_close(search: Search, stopper: Stopper) -> None:
+    began = time.perf_counter()
+    problem, options = search.problem, search.options
+    memory_limit = search.config.subtree_bounds.memory_limit
+    limits = [limit for constraint in problem.constraints for limit in constraint.limits]  # type: ignore[attr-defined]
+    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth)
+    rounding = BoundRounding(problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral)
+
+    def offer(tree: DecisionTree) -> float:
+        if search.incumbent.offer(tree.with_max_depth(problem.max_depth)):
+            search.record()
+        return search.incumbent.value
+
+    def tighten(bound: float) -> bool:
+        return search.tighten(min(bound, rounding.valid(bound)) if np.isfinite(bound) else bound)
+
+    def enough() -> float:
+        return rounding.next_above(search.incumbent.value)
+
+    dual = Dual(
+        limited,
+        offer,
+        should_stop=stopper,
+        threads=options.threads,
+        memory_limit=memory_limit,
+    )
+    dual.run(enough)
+    dual_seconds = time.perf_counter() - began
+    proven = tighten(dual.bound)
+    closing = None
+    if not proven and not stopper() and dual.best is not None:
+        closing = Closing(
+            limited,
+            dual.best,
+            dual.bound,
+            offer,
+            stopper,
+            goal=rounding.next_above,
+            threads=options.threads,
+            memory_limit=memory_limit,
+        )
+        if closing.possible:
+            closing.run(search.incumbent.value, tighten)
+    search.statistics["prices"] = PricingStatistics(
+        seconds=time.perf_counter() - began,
+        dual_seconds=dual_seconds,
+        evaluations=dual.evaluations,
+        dual_bound=dual.bound / problem.total_weight,
+        slack=closing.slack if closing is not None else 0.0,
+        outcomes=closing.n_outcomes if closing is not None else 0,
+    )
