@@ -8,9 +8,8 @@ import subprocess
 import sys
 
 import pytest
-
-#: Checks that may fail, per estimator, with the reason. None does.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+import sklearn
+from packaging.version import Version
 
 ESTIMATORS = {
     "classifiers": [
@@ -30,6 +29,13 @@ ESTIMATORS = {
         "TableEncoder(TreeGuidedThresholdEncoder())",
     ],
 }
+
+#: Checks that may fail, per estimator, with the reason. None does from scikit-learn 1.7 on.
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+if Version(sklearn.__version__) < Version("1.7"):
+    reason = "asked of every estimator, though ours say that they take no sparse data"
+    check = "check_sample_weight_equivalence_on_sparse_data"
+    EXPECTED_FAILURES = {text: {check: reason} for group in ESTIMATORS.values() for text in group}
 
 # In a process of its own: SciPy reads SCIPY_ARRAY_API once, when imported, and without it scikit-learn skips a check.
 SCRIPT = """
