@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["AccelOctError", "InvalidInputError", "InvalidTypeError", "as_invalid_input", "shown"]
+__all__ = ["AccelOctError", "InvalidInputError", "InvalidTypeError", "NoTreeError", "as_invalid_input", "shown"]
 
 _MOST_BITS = 256
 
@@ -21,6 +21,10 @@ class InvalidInputError(AccelOctError, ValueError):
 
 class InvalidTypeError(InvalidInputError, TypeError):
     """An argument is of a type that cannot be used; a TypeError too, where scikit-learn's conventions ask for one."""
+
+
+class NoTreeError(AccelOctError, RuntimeError):
+    """A tree was asked for where none was found: no tree keeps the constraints, or none was met in time."""
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def fill_the_disk() -> None:
 
 def small(weights: np.ndarray) -> tuple[list[float], object]:
     """The sum of the weights by an entry point."""
-    from accel_oct.subtree.jit import entry_point
+    from accel_oct.subtree.kernels.jit import entry_point
 
     @entry_point
     def total(values):  # type: ignore[no-untyped-def]
@@ -46,15 +46,15 @@ def small(weights: np.ndarray) -> tuple[list[float], object]:
 
 def whole(weights: np.ndarray) -> tuple[list[float], object]:
     """Scores of a frontier of depth two."""
-    from accel_oct.subtree import frontier
+    from accel_oct.subtree import frontier_table
     from accel_oct.subtree.engine import numba_available
 
     rng = np.random.default_rng(0)
     X, y = rng.random((weights.size, 7)) < 0.5, rng.integers(0, 2, weights.size)
-    scores = frontier(X, y, weights, 2, 2).scores[1:].tolist()
+    scores = frontier_table(X, y, weights, 2, 2).scores[1:].tolist()
     if not numba_available():
         return scores, None
-    from accel_oct.subtree import levels
+    from accel_oct.subtree.kernels import levels
 
     return scores, levels.level_two
 

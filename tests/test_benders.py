@@ -41,7 +41,7 @@ def _reply_of_mock(tree: DecisionTree, *, strengthened: bool = False) -> tuple[M
     handler = TreeHandler(
         master,
         [BendersCuts(master, strengthened=strengthened)],
-        Incumbent(EXAMPLE, 0.0, DecisionTree.leaf(0, 3)),
+        Incumbent(EXAMPLE, 0.0),
         on_bound=lambda bound: False,
     )
     backend = MockBackend(script=[(Event.CANDIDATE, x)])

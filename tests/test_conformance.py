@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from mip_support import skip_unless_available
 
-from accel_oct.mip import backend_names, create_backend
+from accel_oct.mip import BoundReport, Reply, SolveOptions, Termination, backend_names, create_backend
 from accel_oct.mip.conformance import Check, brute_force, checks
+from accel_oct.mip.conformance.suite import hard_knapsack, listening
 
 
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
@@ -16,6 +17,36 @@ def test_conformance(name: str, check: Check) -> None:
     """The backend has the property, or its solver cannot be used here; a new backend cannot be left out."""
     skip_unless_available(name)
     check.run(lambda: create_backend(name))
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["stop", "exception"])
+@pytest.mark.parametrize("name", ["gurobi", "highs", "scip"])
+def test_a_bound_ends_the_search_of_a_solver_that_shows_no_point(name: str, fails: bool) -> None:
+    """From within the solver's own callbacks, in the middle of its tree; an exception there comes out unchanged."""
+    skip_unless_available(name)
+    backend, error = create_backend(name), KeyError("kept")
+    backend.load(hard_knapsack())
+    heard: list[BoundReport] = []
+
+    def on_bound(report: BoundReport) -> Reply | None:
+        heard.append(report)
+        if report.nodes < 2 or report.incumbent is None:
+            return None
+        if fails:
+            raise error
+        return Reply(stop=True)
+
+    try:
+        result = backend.solve(SolveOptions(time_limit=60.0), listening(on_bound))
+    except KeyError as caught:
+        assert fails and caught is error and heard[-1].nodes >= 2
+        return
+    assert not fails and result.termination is Termination.STOPPED and result.seconds < 30.0
+    assert result.objective is not None and 0.0 < result.objective < result.bound
+    assert set(result.statistics.calls) == {"bound"} and (heard[-1].bound, heard[-1].incumbent) == (
+        result.bound,
+        result.objective,
+    )
 
 
 @pytest.mark.long
@@ -47,8 +78,9 @@ def test_brute_force_finds_a_wrong_answer() -> None:
     from accel_oct_backends.mock import MockBackend
 
     class Forgetful(MockBackend):
-        def _load(self, arrays):  # type: ignore[no-untyped-def]
-            arrays.objective[:] *= -1
+        def _solve(self, session):  # type: ignore[no-untyped-def]
+            session.model.objective[:] *= -1
+            return super()._solve(session)
 
     with pytest.raises(AssertionError, match=r"case \d+ of seed 0: the optimum is"):
         brute_force.compare(Forgetful, brute_force.CASES)

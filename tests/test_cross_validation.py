@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import accel_oct.estimators.classifier
 import accel_oct.estimators.cross_validated
-import accel_oct.solving.search
+import accel_oct.solving.phases.warm_start
 from accel_oct import OptimalTreeClassifierCV
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
@@ -170,13 +170,14 @@ def test_an_interrupted_fit_leaves_an_earlier_one_as_it_was(monkeypatch: pytest.
 def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the fit on all data keeps the best tree, says so, and its bound is above it."""
     X, y = data(300, 40)
-    really = accel_oct.solving.search.run_interruptibly
+    warm_start = accel_oct.solving.phases.warm_start
+    really = warm_start.run_interruptibly
 
     def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
         on_interrupt()
         really(work, on_interrupt)
 
-    monkeypatch.setattr(accel_oct.solving.search, "run_interruptibly", run)
+    monkeypatch.setattr(warm_start, "run_interruptibly", run)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = OptimalTreeClassifierCV(3, [0.001], cv=2).fit(X, y)
     assert model.status_ == model.result_.status == "interrupted"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oracles.instances import Instance, instances
 
 from accel_oct.data import BinaryDataset, pack_rows
+from accel_oct.data.merging import equal_rows
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.tree import DecisionTree
 
@@ -319,6 +320,25 @@ def test_packed_rows_compare_like_rows(n_features: int, seed: int) -> None:
     for a in range(6):
         for b in range(6):
             assert (words[a].tolist() < words[b].tolist()) == (table[a].tolist() < table[b].tolist())
+
+
+@given(st.integers(1, 150), st.integers(0, 2**32 - 1), st.booleans())
+@settings(deadline=None)
+def test_equal_rows_of_many_words(n_features: int, seed: int, is_sorted: bool) -> None:
+    """Groups come in lexicographic order, sorted before or not, and rows of a group are equal."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((4, n_features)) < 0.1)[rng.integers(0, 4, 12)]
+    y = rng.integers(0, 2, 12)
+    rows = [(tuple(x), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+    if is_sorted:
+        rows.sort()
+        X, y = np.array([x for x, _ in rows]), np.array([label for _, label in rows])
+    groups = equal_rows(X, y)
+    assert [rows[i] for i in groups.order.tolist()] == sorted(rows)
+    assert [rows[i] for i in groups.first.tolist()] == sorted(set(rows))
+    points = [rows[i][0] for i in groups.first.tolist()]
+    assert groups.new_point.tolist() == [i == 0 or points[i] != points[i - 1] for i in range(len(points))]
+    assert groups.sums(np.ones(12)).tolist() == [float(rows.count(row)) for row in sorted(set(rows))]
 
 
 def test_merging_is_fast() -> None:

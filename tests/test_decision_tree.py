@@ -82,6 +82,18 @@ def test_cutting_a_subtree_out_and_putting_it_back(case: tuple[object, DecisionT
 
 
 @given(trees_with_instances())
+def test_joining_the_two_sides_of_the_root(case: tuple[object, DecisionTree, Instance]) -> None:
+    """A branch over both subtrees of the root is the tree again; the room follows the deeper side."""
+    _, tree, _ = case
+    if tree.depth == 0:
+        return
+    zero, one = tree.subtree(2), tree.subtree(3)
+    assert DecisionTree.branch(int(tree.feature[0]), zero, one) == tree
+    smaller = DecisionTree.branch(int(tree.feature[0]), zero.with_max_depth(zero.depth), one.with_max_depth(one.depth))
+    assert smaller == tree.with_max_depth(tree.depth)
+
+
+@given(trees_with_instances())
 def test_changing_the_available_depth(case: tuple[object, DecisionTree, Instance]) -> None:
     """Embedding in a deeper tree and trimming to the real depth change no prediction."""
     _, tree, instance = case

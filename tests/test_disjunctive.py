@@ -15,7 +15,7 @@ from random_suite import check, draw
 
 import accel_oct
 from accel_oct.cuts.disjunctive import DisjunctivePathBounds
-from accel_oct.formulation import Master, TreePoint
+from accel_oct.formulation import Master, Path, TreePoint, integral_paths
 from accel_oct.mip import Event, Point, Rows
 from accel_oct.solving.config import Config, SubtreeBoundConfig
 from accel_oct.subtree import SubtreeBounds
@@ -37,8 +37,8 @@ def _every_row(component: DisjunctivePathBounds, trees: list) -> Rows:
     for tree in trees:
         x = master.lift(tree)
         point = TreePoint(master, Point(Event.CANDIDATE, x, 0.0, None, np.inf, 0.0))
-        for end, features in component._paths(point):
-            row = component._row(end, features)
+        for path, _ in integral_paths(point.b, 1):
+            row = component._row(path)
             if not row.samples.size:
                 continue
             batches.append(component._as_rows(row))
@@ -103,7 +103,7 @@ def test_refined_root_is_the_optimum(instance: Instance) -> None:
     master = component.master
     x = np.zeros(master.model.n_columns)
     component._refine_root(TreePoint(master, Point(Event.RELAXATION, x, 0.0, None, np.inf, 0.0)))
-    root = component._row(1, ())
+    root = component._row(Path(1, ()))
     best = max(root.leaf_value, float(root.bounds.max()))
     assert best == pytest.approx(optimal_value(instance.dataset, instance.max_depth, instance.leaf_price), abs=1e-9)
 
@@ -113,7 +113,7 @@ def test_refined_root_is_the_optimum_on_chains(length: int) -> None:
     """The same at depths four and five, where the bounds before refinement count leaves of deeper trees."""
     for instance in chain_instances((length,), seed=7):
         component = _component(instance)
-        root = component._row(1, ())
+        root = component._row(Path(1, ()))
         optimum = optimal_value(instance.dataset, length, instance.leaf_price)
         assert max(root.leaf_value, float(root.bounds.max())) >= optimum, instance
         x = np.zeros(component.master.model.n_columns)

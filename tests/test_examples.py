@@ -44,12 +44,13 @@ def test_tsp_runs_as_a_script() -> None:
     assert "burma14: 3323 (published 3323)" in run.stdout and "ulysses16: 6859 (published 6859)" in run.stdout
 
 
-def test_the_code_in_write_a_cut_runs() -> None:
-    """The page's blocks, run one after the other, pass their own assertions."""
-    page = (EXAMPLES.parent / "write-a-cut.md").read_text(encoding="utf-8")
-    blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
-    assert len(blocks) == 2
-    exec("\n".join(blocks), {})
+@pytest.mark.parametrize(("page", "blocks"), [("write-a-cut.md", 6), ("write-a-constraint.md", 2)])
+def test_the_code_in_the_guides_runs(page: str, blocks: int) -> None:
+    """A page's blocks, run one after the other, pass their own assertions."""
+    text = (EXAMPLES.parent / page).read_text(encoding="utf-8")
+    found = [part.split("```")[0] for part in text.split("```python\n")[1:]]
+    assert len(found) == blocks
+    exec("\n".join(found), {})
 
 
 def test_a_constraint_on_the_exported_tree_model_is_respected() -> None:

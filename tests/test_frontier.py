@@ -12,7 +12,7 @@ from oracles.enumeration import best_score_by_leaves
 from oracles.instances import random_instance
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import SubtreeBounds, best_tree, frontier
+from accel_oct.subtree import SubtreeBounds, best_tree, frontier_table
 from accel_oct.subtree.engine import numba_available
 from accel_oct.tree import DecisionTree
 
@@ -47,12 +47,12 @@ def test_every_number_of_leaves_is_optimal(engine, seed):
     rng = np.random.default_rng(seed)
     data = random_instance(rng, max_samples=14, max_features=4).dataset
     for depth in range(6 if seed % 6 == 1 else 5):
-        table = frontier(*arrays(data), depth)
+        table = frontier_table(*arrays(data), depth)
         assert table.exact
         assert table.scores.size == 2**depth + 1
         for leaves in range(1, 2**depth + 1):
             assert table.scores[leaves] == optimal_score(data, depth, leaves)
-            tree = DecisionTree(*table.tree(leaves))
+            tree = table.tree(leaves)
             assert tree.max_depth == depth
             assert tree.n_leaves <= leaves
             assert tree.score(data) == table.scores[leaves]
@@ -64,7 +64,7 @@ def test_matches_enumeration(seed):
     data = random_instance(np.random.default_rng(1000 + seed), max_samples=30, max_features=5).dataset
     exact = best_score_by_leaves(data, 2)
     best = np.maximum.accumulate([exact.get(leaves, 0.0) for leaves in range(1, 5)])
-    np.testing.assert_array_equal(frontier(*arrays(data), 2).scores[1:], best)
+    np.testing.assert_array_equal(frontier_table(*arrays(data), 2).scores[1:], best)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -81,7 +81,7 @@ def test_best_tree_is_optimal(engine, seed):
             )
             assert found.exact
             assert found.value == found.bound == optimum
-            assert DecisionTree(*found.tree).value(data, price) == optimum
+            assert found.tree.value(data, price) == optimum
             assert all(value <= optimum <= bound for _, value, bound in history)
             assert history[-1][1:] == (optimum, optimum)
 
@@ -98,12 +98,12 @@ def test_stopping_anywhere_leaves_valid_bounds(engine, seed):
         calls = iter([False] * steps)
         found = best_tree(*arrays(data), depth, price, should_stop=lambda calls=calls: next(calls, True))
         assert found.value <= optimum <= found.bound
-        assert DecisionTree(*found.tree).value(data, price) == found.value
+        assert found.tree.value(data, price) == found.value
         calls = iter([False] * steps)
-        table = frontier(*arrays(data), depth, should_stop=lambda calls=calls: next(calls, True))
+        table = frontier_table(*arrays(data), depth, should_stop=lambda calls=calls: next(calls, True))
         value, bound, leaves = table.best(price)
         assert value <= optimum <= bound
-        assert DecisionTree(*table.tree(leaves)).score(data) >= table.scores[leaves]
+        assert table.tree(leaves).score(data) >= table.scores[leaves]
         for h in (2, 3, 2**depth):
             assert table.scores[h] <= optimal_score(data, depth, h) <= table.upper_bounds[h]
 
@@ -129,17 +129,17 @@ def test_kernels_agree_across_number_types(n_classes, kind):
         "heavy": 300.0 * rng.integers(1, 30, len(y)),
         "real": rng.integers(1, 2**20, len(y)) / 2.0**18,
     }[kind]
-    expected = frontier(X, y, weights, n_classes, 4)
+    expected = frontier_table(X, y, weights, n_classes, 4)
     assert expected.exact
-    by_roots = frontier(X, y, weights, n_classes, 4, memory_limit=0)
-    threaded = frontier(X, y, weights, n_classes, 4, threads=2)
-    shrunk = frontier(X, y, weights / 2.0**20, n_classes, 4)  # off the integers: floating-point tables
+    by_roots = frontier_table(X, y, weights, n_classes, 4, memory_limit=0)
+    threaded = frontier_table(X, y, weights, n_classes, 4, threads=2)
+    shrunk = frontier_table(X, y, weights / 2.0**20, n_classes, 4)  # off the integers: floating-point tables
     np.testing.assert_array_equal(by_roots.scores, expected.scores)
     np.testing.assert_array_equal(threaded.scores, expected.scores)
     np.testing.assert_array_equal(shrunk.scores[1:] * 2.0**20, expected.scores[1:])
     data = BinaryDataset.from_arrays(X, y, weights)
     for leaves in (1, 2, 5, 11, 16):
-        assert DecisionTree(*expected.tree(leaves)).score(data) == expected.scores[leaves]
+        assert expected.tree(leaves).score(data) == expected.scores[leaves]
     for price in (0.0, 0.25, 2.0, 16.0, 64.0):
         price *= weights.mean().round()
         found = best_tree(X, y, weights, n_classes, 4, price)
@@ -150,7 +150,7 @@ def test_kernels_agree_across_number_types(n_classes, kind):
 def test_deeper_is_never_worse():
     """Frontiers of depth three, four and five are nested; five agrees with the single-price search."""
     X, y = structured_data(200, 14)
-    tables = [frontier(X, y, np.ones(200), 2, depth) for depth in (3, 4, 5)]
+    tables = [frontier_table(X, y, np.ones(200), 2, depth) for depth in (3, 4, 5)]
     assert all(table.exact for table in tables)
     for shallow, deep in pairwise(tables):
         assert np.all(deep.scores[1 : shallow.scores.size] >= shallow.scores[1:])
@@ -168,7 +168,7 @@ def test_incumbent_is_kept_when_it_is_best():
     again = best_tree(X, y, weights, 2, 4, 2.0, incumbent=optimum.tree)
     assert again.exact
     assert again.value == optimum.value
-    poor = (np.array([-1]), np.array([1]))
+    poor = DecisionTree.leaf(1)
     assert best_tree(X, y, weights, 2, 4, 2.0, incumbent=poor).value == optimum.value
 
 
@@ -180,7 +180,7 @@ def test_degenerate_data(engine):
         (np.ones((3, 2), bool), [0, 0, 0], np.ones(3), 1),
         (np.array([[0, 1], [1, 0], [1, 1]], bool), [0, 1, 1], np.array([0.0, 2.0, 1.0]), 2),
     ):
-        table = frontier(X, y, weights, n_classes, 4)
+        table = frontier_table(X, y, weights, n_classes, 4)
         found = best_tree(X, y, weights, n_classes, 4, 0.5)
         best = max(np.bincount(y, weights, n_classes))
         assert table.exact

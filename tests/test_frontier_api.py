@@ -116,18 +116,23 @@ def _noise(depth: int) -> tuple[np.ndarray, np.ndarray]:
 def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) -> None:
     """Every reported row speaks of all the data: no accuracy above and no bound below what is proven in the end."""
     X, y = _noise(depth)
-    rows: list[tuple[float, float]] = []
+    rows: list[HistoryRow] = []
     table = accel_oct.frontier(
         X,
         y,
         max_depth=depth,
         memory_limit=memory_limit,
-        progress=lambda seconds, accuracy, bound: rows.append((accuracy, bound)),
+        progress=rows.append,
     )
     optimum = table.accuracies[-1]
-    assert table.status == "optimal" and (rows or depth < 5)
-    assert all(accuracy <= optimum <= bound for accuracy, bound in rows)
-    assert all(before[0] <= after[0] and before[1] >= after[1] for before, after in pairwise(rows))
+    assert table.status == "optimal" and rows[-1][1:] == (optimum, optimum) and (len(rows) > 1 or depth < 5)
+    assert all(row.objective <= optimum <= row.bound for row in rows)
+    for before, after in pairwise(rows):
+        assert before.seconds <= after.seconds
+        assert before.objective <= after.objective and before.bound >= after.bound
+    told: list[HistoryRow] = []
+    path = accel_oct.solve_path(X, y, max_depth=2, leaf_penalties=[0.01], progress=told.append)
+    assert told and told[-1].objective >= path[0].objective
 
 
 @pytest.mark.parametrize("tables", [True, False])

@@ -68,7 +68,7 @@ def test_bounds_are_tight_on_chains() -> None:
         (lambda result: {"objective": result.objective + 1e-6, "bound": result.objective + 1e-6}, "the optimum is"),
         (lambda result: {"bound": result.bound + 1e-6}, "bound"),
         (lambda result: {"status": "gap_limit"}, "status 'gap_limit'"),
-        (lambda result: {"tree": SimpleNamespace(feature=np.array([-1]), label=np.array([0]))}, "tree is worth"),
+        (lambda result: {"found": SimpleNamespace(feature=np.array([-1]), label=np.array([0]))}, "tree is worth"),
         (
             lambda result: {"history": (HistoryRow(0.0, 0.0, result.objective - 1e-6),)},
             "history says",

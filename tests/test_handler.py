@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from accel_oct_backends.mock import MockBackend
 
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent, Master, Response, TreeHandler, TreePoint
-from accel_oct.mip import Event, Needs, Point
+from accel_oct.mip import BoundReport, Event, Needs, Point, Termination
 from accel_oct.tree import DecisionTree
 
 DATASET = BinaryDataset.from_arrays(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 0, 1, 1]))
@@ -33,7 +34,9 @@ class Recorder:
 
 def handler(*components: Recorder, proven_below: float = -np.inf) -> TreeHandler:
     master = Master(DATASET, 1, PRICE)
-    return TreeHandler(master, components, Incumbent(DATASET, PRICE, LEAF), lambda bound: bound < proven_below)
+    incumbent = Incumbent(DATASET, PRICE)
+    assert incumbent.offer(LEAF)
+    return TreeHandler(master, components, incumbent, lambda bound: bound < proven_below)
 
 
 def shown(asked: TreeHandler, tree: DecisionTree, event: Event = Event.CANDIDATE, bound: float = 9.0) -> Point:
@@ -81,3 +84,29 @@ def test_a_proof_ends_the_solve() -> None:
     asked = handler(proven_below=3.75)
     assert not asked(shown(asked, BEST, bound=3.8)).stop
     assert asked(shown(asked, BEST, bound=3.7)).stop
+
+
+def test_a_proof_between_points_ends_the_solve() -> None:
+    """The handler declares that it wants bounds, and each is passed on."""
+    heard: list[float] = []
+    asked = TreeHandler(
+        Master(DATASET, 1, PRICE),
+        [],
+        Incumbent(DATASET, PRICE),
+        lambda bound: heard.append(bound) or bound < 3.75,
+    )
+    assert asked.needs.bounds
+    assert [bool(asked.on_bound(BoundReport(bound, None, 0, 0.0)).stop) for bound in (3.8, 3.7)] == [False, True]
+    assert heard == [3.8, 3.7]
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_the_solver_ends_when_a_bound_proves_the_incumbent(proven: bool) -> None:
+    """In a solve: bounds that come with no point are heard, and the rest of the script is not played."""
+    asked = handler(proven_below=3.75 if proven else -np.inf)
+    backend = MockBackend(script=[3.9, 3.7, (Event.CANDIDATE, asked.master.lift(BEST))])
+    backend.load(asked.master.model)
+    result = backend.solve(handler=asked)
+    assert [report.bound for report in backend.reports[:2]] == [3.9, 3.7]
+    assert result.termination is (Termination.STOPPED if proven else Termination.NODE_LIMIT)
+    assert len(backend.points) == (0 if proven else 1) and result.bound == 3.7

@@ -44,8 +44,8 @@ def test_without_time_nothing_is_computed(monkeypatch: pytest.MonkeyPatch, prese
     def refuse(*arguments: Any, **options: Any) -> Any:
         raise AssertionError("there is no time for this")
 
-    for name in ("cart", "best_tree", "Master"):
-        monkeypatch.setattr(f"accel_oct.solving.search.{name}", refuse)
+    for name in ("warm_start.cart", "tables.best_tree", "branch_and_cut.Master"):
+        monkeypatch.setattr(f"accel_oct.solving.phases.{name}", refuse)
     monkeypatch.setattr(DepthTwoSolver, "solve", refuse)
     X, y = _noise()
     result = solve(X, y, max_depth=3, leaf_penalty=0.01, time_limit=0.0, preset=preset)
@@ -59,12 +59,14 @@ def test_cart_is_skipped_when_it_would_take_too_long(monkeypatch: pytest.MonkeyP
     """scikit-learn cannot be interrupted, so it is not begun when its estimate is above the time that is left."""
     asked: list[int] = []
     monkeypatch.setattr(
-        "accel_oct.solving.search.cart", lambda dataset, *rest: asked.append(1) or DecisionTree.leaf(0, 2)
+        "accel_oct.solving.phases.warm_start.cart", lambda dataset, *rest: asked.append(1) or DecisionTree.leaf(0, 2)
     )
     X, y = _noise()
     for estimate, expected in ((30.0, 0), (0.0, 1)):
         asked.clear()
-        monkeypatch.setattr("accel_oct.solving.search.cart_seconds", lambda *given, estimate=estimate: estimate)
+        monkeypatch.setattr(
+            "accel_oct.solving.phases.warm_start.cart_seconds", lambda *given, estimate=estimate: estimate
+        )
         assert solve(X, y, max_depth=2, leaf_penalty=0.01, time_limit=20.0).status == "optimal"
         assert len(asked) == expected
 
@@ -162,7 +164,7 @@ def press():
 
 _WARM_START = """
 from accel_oct import solve
-from accel_oct.solving import search
+from accel_oct.solving.phases import warm_start
 from accel_oct.heuristics.cart import cart
 
 def slow(*arguments):
@@ -170,7 +172,7 @@ def slow(*arguments):
     time.sleep(1.0)
     return cart(*arguments)
 
-search.cart = slow
+warm_start.cart = slow
 rng = np.random.default_rng(3)
 result = solve(rng.integers(0, 2, (60, 8)), rng.integers(0, 2, 60), max_depth=3, leaf_penalty=0.01)
 print(json.dumps({"status": result.status, "objective": result.objective, "bound": result.bound}))

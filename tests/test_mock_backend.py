@@ -90,6 +90,19 @@ def test_a_script_stops_when_the_handler_says_so() -> None:
     assert len(backend.points) == 1 and result.termination is Termination.STOPPED
 
 
+def test_a_script_can_hold_bounds() -> None:
+    """The handler hears each that is tighter than the last, and every new incumbent; a stop ends the script."""
+    script = [7.0, 8.0, (Event.CANDIDATE, np.eye(3)[2]), 5.0, 4.0]
+    backend = MockBackend(script=script)
+    backend.load(binary_model())
+    needs = Needs([Event.CANDIDATE], bounds=True)
+    handler = FunctionHandler(lambda point: None, needs, lambda report: Reply(stop=report.bound < 6.0))
+    result = backend.solve(handler=handler)
+    assert [(report.bound, report.incumbent) for report in backend.reports] == [(7.0, None), (7.0, 3.0), (5.0, 3.0)]
+    assert result.termination is Termination.STOPPED and result.bound == 5.0 and len(backend.points) == 1
+    assert backend.points[0].bound == 7.0
+
+
 @pytest.mark.parametrize(
     ("switch", "needs", "message"),
     [

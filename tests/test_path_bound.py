@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from oracles.instances import Instance, random_instance
 
-from accel_oct.cuts.path_bound import Path, PathBoundCuts
+from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Master, TreePoint
-from accel_oct.mip import Event, Point, Rows, SolveOptions, Validity, create_backend
-from accel_oct.solving.config import Config, PathBoundConfig
-from accel_oct.solving.solve import TreeSearch
+from accel_oct.formulation import Master, Path, Site, TreePoint
+from accel_oct.mip import Event, Point, Rows, Validity
+from accel_oct.solving.config import PathBoundConfig
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.tree import DecisionTree
 
@@ -304,23 +304,25 @@ def test_coupled_subtrees_are_refused() -> None:
         cuts.respond(point_of(cuts, master.lift(DecisionTree.leaf(0, 2))))
 
 
-def test_solve_switches_off_with_a_reason(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_family_switches_off_with_a_reason(caplog: pytest.LogCaptureFixture) -> None:
     """A coupled master gets no path-bound cuts, and the log says why."""
     dataset = BinaryDataset.from_arrays([[0, 1], [1, 0], [1, 1]], [0, 1, 0])
-    config = Config(path_bound=PathBoundConfig(enabled=True))
-    search = TreeSearch(
-        dataset,
-        max_depth=2,
-        leaf_penalty=0.01,
-        config=config,
-        backend="highs",
-        options=SolveOptions(),
-        progress=None,
-        began=0.0,
-    )
-    master, backend = Master(dataset, 2, search.leaf_price), create_backend("highs")
-    assert "path_bound" in [component.name for component in search._components(master, backend)]
+    master = Master(dataset, 2, 0.01)
+    site = Site(master, cache_for(dataset))
+    assert isinstance(PathBoundCuts.build(site, PathBoundConfig(enabled=True)), PathBoundCuts)
     master.couple_subtrees("a feature budget")
     with caplog.at_level(logging.WARNING, logger="accel_oct"):
-        assert "path_bound" not in [component.name for component in search._components(master, backend)]
+        assert PathBoundCuts.build(site, PathBoundConfig(enabled=True)) is None
     assert "a feature budget" in caplog.text
+
+
+def test_algorithm_two_alone_needs_relaxations() -> None:
+    """Without candidates, and on a backend that shows no relaxations, there is nothing to separate."""
+    dataset = BinaryDataset.from_arrays([[0, 1], [1, 0], [1, 1]], [0, 1, 0])
+    as_published = PathBoundConfig(enabled=True, candidates=False, empty_path=False)
+    site = Site(Master(dataset, 3, 0.01), cache_for(dataset))
+    cuts = PathBoundCuts.build(site, as_published)
+    assert cuts is not None and cuts.needs.events == {Event.RELAXATION}
+    assert PathBoundCuts.build(replace(site, shows_relaxations=False), as_published) is None
+    with pytest.raises(InvalidInputError, match="candidates"):
+        PathBoundCuts(site.master, site.subtrees, fractional=False, candidates=False)

@@ -14,16 +14,14 @@ from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, chain_instances, fork_instances
 
 from accel_oct.data import BinaryDataset
-from accel_oct.mip import SolveOptions
-from accel_oct.solving.config import Config
-from accel_oct.solving.search import TreeSearch
-from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.search import Problem
+from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier_table
 from accel_oct.subtree.engine import numba_available
-from accel_oct.subtree.pair_search import _ceilings
-from accel_oct.subtree.prepare import reduce_data
-from accel_oct.subtree.profiles import PairLevel
-from accel_oct.subtree.search import PriceSearch
-from accel_oct.tree import DecisionTree
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.price_pairs import _ceilings
+from accel_oct.subtree.price_search import PriceSearch
+from accel_oct.subtree.reduction import reduce_data
 
 needs_numba = pytest.mark.skipif(not numba_available(), reason="no numba")
 WAYS = [pytest.param("tables", marks=needs_numba), pytest.param("roots", marks=needs_numba), "numpy"]
@@ -66,7 +64,7 @@ def _check_best_tree(instance: Instance, depth: int, memory: int) -> None:
         on_improvement=lambda seconds, value, bound: reported.append((value, bound)),
     )
     assert found.exact and found.value == optimum, (depth, instance)
-    assert DecisionTree(*found.tree).value(data, price) == optimum
+    assert found.tree.value(data, price) == optimum
     assert all(value <= optimum <= bound for value, bound in reported), (depth, reported, instance)
     for steps in STEPS:
         found = best_tree(*_arrays(data), depth, price, memory_limit=memory, should_stop=_stop_after(steps))
@@ -121,9 +119,9 @@ def test_parity(way: str, depth: int) -> None:
     for weights in (None, rng.integers(1, 4, y.size)):
         instance = Instance(X ^ (rng.random(depth) < 0.5), y, weights, 0.2 / y.size, depth)
         _check_best_tree(instance, depth, _memory(way))
-        table = frontier(*_arrays(instance.dataset), depth, memory_limit=_memory(way))
+        table = frontier_table(*_arrays(instance.dataset), depth, memory_limit=_memory(way))
         assert table.exact and table.scores[-1] == instance.dataset.total_weight > table.scores[-2]
-        assert DecisionTree(*table.tree(2**depth)).score(instance.dataset) == table.scores[-1]
+        assert table.tree(2**depth).score(instance.dataset) == table.scores[-1]
 
 
 @pytest.mark.parametrize("length", [3, 4, 5])
@@ -152,7 +150,7 @@ def test_frontier(way: str, length: int) -> None:
         exact = np.array(optimal_scores(data, length, min(length + 3, 2**length)))
         shown = slice(1, exact.size + 1)
         reported: list[tuple[np.ndarray, np.ndarray]] = []
-        table = frontier(
+        table = frontier_table(
             *_arrays(data),
             length,
             memory_limit=_memory(way),
@@ -163,9 +161,9 @@ def test_frontier(way: str, length: int) -> None:
             assert np.all(scores[shown] <= exact) and np.all(bounds[shown] >= exact), instance
         np.testing.assert_array_equal(table.scores[shown], exact)
         for leaves in range(1, exact.size + 1):
-            assert DecisionTree(*table.tree(leaves)).score(data) == exact[leaves - 1]
+            assert table.tree(leaves).score(data) == exact[leaves - 1]
         for steps in STEPS:
-            table = frontier(*_arrays(data), length, memory_limit=_memory(way), should_stop=_stop_after(steps))
+            table = frontier_table(*_arrays(data), length, memory_limit=_memory(way), should_stop=_stop_after(steps))
             assert np.all(table.scores[shown] <= exact) and np.all(table.upper_bounds[shown] >= exact), (
                 steps,
                 instance,
@@ -178,7 +176,7 @@ def test_one_thread_stopped_is_stopped() -> None:
     parity = np.array([[row >> place & 1 for place in range(4)] for row in range(16)], dtype=bool)
     X, y = np.column_stack([np.eye(16, 4, dtype=bool), parity]), parity.sum(axis=1) % 2  # sparse columns are first
     for steps in range(14):
-        table = frontier(X, y, np.ones(16), 2, 4, threads=2, should_stop=_stop_after(steps))
+        table = frontier_table(X, y, np.ones(16), 2, 4, threads=2, should_stop=_stop_after(steps))
         assert table.scores[16] <= 16 <= table.upper_bounds[16], steps
 
 
@@ -208,7 +206,7 @@ def test_a_root_with_one_side_unfinished_stays_open() -> None:
     )
     exact = np.array(optimal_scores(dataset, 4, 8))
     for steps in range(40):
-        table = frontier(*_arrays(dataset), 4, memory_limit=0, should_stop=_stop_after(steps))
+        table = frontier_table(*_arrays(dataset), 4, memory_limit=0, should_stop=_stop_after(steps))
         assert np.all(table.scores[1:9] <= exact) and np.all(table.upper_bounds[1:9] >= exact), steps
 
 
@@ -292,14 +290,6 @@ def test_the_lattice_of_a_solve_has_every_optimum(depth: int) -> None:
     for price in (0.3, 0.4, 0.45):
         dataset = BinaryDataset.from_arrays(X, X.sum(axis=1) % 2, None)
         optimum = optimal_value(dataset, depth, price)
-        search = TreeSearch(
-            dataset,
-            max_depth=depth,
-            leaf_penalty=price / dataset.total_weight,
-            config=Config.preset("default"),
-            backend="highs",
-            options=SolveOptions(),
-            progress=None,
-            began=0.0,
-        )
-        assert search._rounding(1.0).valid(optimum) == pytest.approx(optimum)
+        problem = Problem(dataset, dataset, depth, price / dataset.total_weight, price)
+        rounding = BoundRounding(dataset.total_weight, price, problem.most_leaves, integral=True)
+        assert rounding.valid(optimum) == pytest.approx(optimum)

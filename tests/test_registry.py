@@ -16,6 +16,7 @@ from accel_oct.mip import (
     backend_availability,
     backend_class,
     backend_names,
+    candidate_backends,
     create_backend,
     list_backends,
     registered_names,
@@ -76,6 +77,39 @@ def test_a_backend_that_cannot_be_imported_does_not_hide_the_others(monkeypatch:
         create_backend("broken")
     info = {info.name: info for info in list_backends()}
     assert not info["broken"].installed and "no_such_module" in info["broken"].reason and info["mock"].licensed
+
+
+def test_auto_takes_the_ranked_backends_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one from elsewhere; those without a rank, not installed or that cannot be imported are left out."""
+
+    class Other(backend_class("mock")):  # type: ignore[misc]
+        name = "other"
+        auto_rank = 15
+
+    class Missing(Other):
+        name = "missing"
+        package = "no_such_module"
+
+    broken = EntryPoint("broken", "no_such_module:Backend", registry.ENTRY_POINT_GROUP)
+    installed = [name for name in ("gurobi", "scip", "highs") if backend_class(name).is_available()]
+    assert [backend.name for backend in candidate_backends("auto")] == installed
+    classes = {"other": Other, "missing": Missing}
+    known = {**registry._registered(), "broken": broken, **dict.fromkeys(classes, broken)}
+    find = registry.backend_class
+    monkeypatch.setattr(registry, "_registered", lambda: known)
+    monkeypatch.setattr(registry, "backend_class", lambda name: classes.get(name) or find(name))
+    expected = sorted([*installed, "other"], key=["gurobi", "other", "scip", "highs"].index)
+    assert [backend.name for backend in candidate_backends("auto")] == expected
+
+
+def test_a_backend_that_fails_while_it_is_imported_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it raises, or when the class is not there: the others go on."""
+    known = registry._registered()
+    wrong = EntryPoint("wrong", "accel_oct_backends.mock:NoSuchBackend", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(registry, "_registered", lambda: {**known, "wrong": wrong})
+    with pytest.raises(BackendUnavailableError, match=r"'wrong' cannot be imported.*NoSuchBackend"):
+        create_backend("wrong")
+    assert candidate_backends("auto")
 
 
 def test_availability_of_a_named_backend() -> None:

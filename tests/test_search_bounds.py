@@ -8,8 +8,8 @@ from oracles.dynamic_programme import optimal_value
 
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import best_tree, engine
-from accel_oct.subtree.prepare import reduce_data
-from accel_oct.subtree.search import PriceSearch
+from accel_oct.subtree.price_search import PriceSearch
+from accel_oct.subtree.reduction import reduce_data
 
 
 def _near_duplicates(seed: int) -> BinaryDataset:

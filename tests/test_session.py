@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from accel_oct.mip import (
+    BoundReport,
     Cuts,
     Event,
     FunctionHandler,
@@ -32,12 +34,17 @@ ONES, ZEROS = np.ones(3), np.zeros(3)
 
 
 def session(
-    reply: Reply | None = None, *, needs: Needs = EVERYTHING, maximise: bool = True, **options: object
+    reply: Reply | None = None,
+    *,
+    needs: Needs = EVERYTHING,
+    maximise: bool = True,
+    on_bound: Callable[[BoundReport], Reply | None] | None = None,
+    **options: object,
 ) -> SolveSession:
     """A session on three binary columns with objective 1, 2, 3, whose handler always gives the same reply."""
     model = MipModel(maximise=maximise)
     model.add_block("x", 3, integer=True, objective=[1.0, 2.0, 3.0])
-    handler = FunctionHandler(lambda point: reply, needs)
+    handler = FunctionHandler(lambda point: reply, needs, on_bound)
     return SolveSession(ModelArrays.of(model), SolveOptions(**options), handler)  # type: ignore[arg-type]
 
 
@@ -262,6 +269,136 @@ def test_the_first_exception_is_the_one_raised() -> None:
     with pytest.raises(KeyError) as caught:
         state.result(Termination.STOPPED, 0)
     assert caught.value is first
+
+
+BOUNDS = Needs(bounds=True)
+
+
+@pytest.mark.parametrize("maximise", [True, False])
+def test_only_changes_are_reported_in_the_models_own_direction(maximise: bool) -> None:
+    """A looser bound, the same bound and no bound are no news; a new incumbent is."""
+    heard: list[BoundReport] = []
+    sign = 1.0 if maximise else -1.0
+    state = session(needs=BOUNDS, maximise=maximise, on_bound=heard.append)
+    for bound in (math.nan, math.inf, sign * 9.0, sign * 9.0, sign * 12.0, sign * 8.0):
+        state.report(bound, nodes=3)
+    state.report()
+    state.consult(Event.CANDIDATE, ZEROS)
+    state.report(nodes=2)
+    assert [report.bound for report in heard] == [sign * 9.0, sign * 8.0, sign * 8.0]
+    assert [report.incumbent for report in heard] == [None, None, 0.0] and {report.nodes for report in heard} == {3}
+    assert state.statistics.calls == {"bound": 3}
+
+
+def test_nothing_is_reported_to_those_who_did_not_ask() -> None:
+    """Bounds are taken all the same."""
+    state = session(on_bound=lambda report: Reply(stop=True))
+    state.report(7.0)
+    state.consult(Event.CANDIDATE, ONES)
+    assert state.result(Termination.NODE_LIMIT, 1).bound == 7.0 and state.statistics.calls == {"candidate": 1}
+
+
+def test_a_stop_at_a_report_is_a_request_to_stop() -> None:
+    """The solve ends for that reason with what is known; while it stops nothing is reported, at the end the last."""
+    heard: list[BoundReport] = []
+    state = session(needs=BOUNDS, on_bound=lambda report: heard.append(report) or Reply(stop=True))
+    state.accept(ZEROS)
+    state.report(9.0)
+    assert state.stop_requested
+    state.report(8.0)
+    result = state.result(Termination.INTERRUPTED, 5)
+    assert result.termination is Termination.STOPPED and result.objective == 0.0 and result.bound == 8.0
+    assert [(report.bound, report.nodes) for report in heard] == [(9.0, 0), (8.0, 5)]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that sessions read, to be set."""
+    now = [0.0]
+    monkeypatch.setattr(SolveSession, "seconds", property(lambda state: now[0]))
+    return now
+
+
+@pytest.mark.parametrize(("pause", "least", "most"), [(0.0, 200, 200), (0.0001, 200, 200), (0.1, 3, 10), (9.0, 2, 2)])
+def test_a_slow_listener_hears_less_and_always_the_last(
+    clock: list[float], pause: float, least: int, most: int
+) -> None:
+    """Two hundred bounds in two fifths of a second: a quick listener hears them all, a slow one holds nobody up."""
+    heard: list[float] = []
+
+    def listen(report: BoundReport) -> None:
+        heard.append(report.bound)
+        clock[0] += pause
+
+    state = session(needs=BOUNDS, on_bound=listen)
+    for bound in range(300, 100, -1):
+        clock[0] += 0.002
+        state.report(float(bound))
+    state.result(Termination.NODE_LIMIT, 0)
+    assert least <= len(heard) <= most
+    assert heard[0] == 300.0 and heard[-1] == 101.0 and heard == sorted(heard, reverse=True)
+
+
+def test_what_was_held_back_is_reported_later_with_no_news_of_its_own(clock: list[float]) -> None:
+    """Once the pause is over, any call brings it; no pause is longer than a second."""
+    heard: list[float] = []
+
+    def listen(report: BoundReport) -> None:
+        heard.append(report.bound)
+        clock[0] += 10.0
+
+    state = session(needs=BOUNDS, on_bound=listen)
+    state.report(9.0)
+    state.report(8.0)
+    clock[0] = 10.9
+    state.report()
+    assert heard == [9.0]
+    clock[0] = 11.0
+    state.report()
+    assert heard == [9.0, 8.0]
+
+
+def test_a_report_does_not_contradict_itself() -> None:
+    """A bound that rounding put below the incumbent is reported as the incumbent's value."""
+    heard: list[BoundReport] = []
+    state = session(needs=BOUNDS, on_bound=heard.append)
+    state.accept(ONES)
+    state.report(6.0 - 1e-9)
+    assert [report.bound for report in heard] == [6.0]
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(cuts=(at_most(3.0),)), Reply(solutions=(ZEROS,)), True, Reply(solutions=(ZEROS,), stop=True)]
+)
+def test_a_reply_to_a_report_can_only_stop(reply: object) -> None:
+    """Whatever was declared: anything else is an error, and nothing of it is used."""
+    state = session(needs=EVERYTHING | BOUNDS, on_bound=lambda report: reply)  # type: ignore[arg-type, return-value]
+    state.report(9.0)
+    assert state.stop_requested and state.incumbent is None
+    with pytest.raises(HandlerError, match=r"Reply or None, got bool|only a stop"):
+        state.result(Termination.STOPPED, 0)
+
+
+def test_an_exception_in_the_last_report_comes_out() -> None:
+    """Also when the solver has returned already."""
+    error = KeyError("late")
+
+    def fail(report: BoundReport) -> None:
+        raise error
+
+    state = session(needs=BOUNDS, on_bound=fail)
+    state.tighten(7.0)
+    with pytest.raises(KeyError) as caught:
+        state.result(Termination.NODE_LIMIT, 0)
+    assert caught.value is error
+
+
+def test_the_start_is_reported() -> None:
+    """As the first incumbent, before there is a bound."""
+    heard: list[BoundReport] = []
+    state = session(needs=BOUNDS, on_bound=heard.append)
+    state.offer_start(ZEROS)
+    assert [(report.bound, report.incumbent) for report in heard] == [(math.inf, 0.0)]
 
 
 def test_statistics_count_calls_and_rows_by_source() -> None:

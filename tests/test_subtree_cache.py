@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
+from accel_oct.subtree.cache import CacheStatistics
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def test_symmetric_paths_share_an_entry(solver):
     assert cache.lookup([(3, 1), (1, 0)], 1.0) is first
     cache.lookup([(3, 1), (1, 0)], 2.0)
     cache.lookup([(3, 1), (1, 0)], 1.0, max_depth=1)
-    assert cache.statistics() == {"hits": 1, "misses": 3, "evictions": 0, "entries": 3, "bytes": cache.bytes}
+    assert cache.statistics == CacheStatistics(hits=1, misses=3, evictions=0, entries=3, bytes=cache.bytes)
 
 
 def test_samples_follow_from_the_literals(solver):

@@ -11,12 +11,11 @@ import pytest
 from oracles.dynamic_programme import optimal_score, optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier, pair_counts
+from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier_table, pair_counts
 from accel_oct.subtree.engine import numba_available
-from accel_oct.subtree.prepare import column_keys, reduce_data
-from accel_oct.subtree.profiles import PairLevel
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.reduction import column_keys, reduce_data
 from accel_oct.subtree.stopping import Stopper
-from accel_oct.tree import DecisionTree
 
 ENGINES = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
 
@@ -67,8 +66,7 @@ def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit
     assert np.array_equal(stepped.profile, whole.profile)
     assert np.array_equal(stepped.side_profiles, whole.side_profiles)
     for leaves in (1, 2, 3, 4):
-        for mine, other in zip(stepped.tree(leaves), whole.tree(leaves), strict=True):
-            assert np.array_equal(mine, other)
+        assert stepped.tree(leaves) == whole.tree(leaves)
     if stepped.kept:
         assert np.array_equal(stepped.blocked, whole.blocked)
 
@@ -87,7 +85,7 @@ def test_a_stop_leaves_a_tree_and_valid_bounds(small_steps: str, seed: int) -> N
         assert np.all(part.side_profiles <= whole.side_profiles) and np.all(whole.side_profiles <= part.side_upper)
         assert np.array_equal(part.upper_profile[:2], whole.profile[:2])  # a single split is always known
         for leaves in (1, 2, 3, 4):
-            score = DecisionTree(*part.tree(leaves)).score(dataset)
+            score = part.tree(leaves).score(dataset)
             assert part.units.from_score(score, data.total_weight) == part.profile[leaves - 1]
     assert seen_partial
 
@@ -103,12 +101,12 @@ def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_ste
             stop = _stop_after(asked)
             found = best_tree(*_arrays(dataset), depth, 0.5, should_stop=stop)
             assert found.value <= optimum <= found.bound
-            assert DecisionTree(*found.tree).value(dataset, 0.5) == found.value
+            assert found.tree.value(dataset, 0.5) == found.value
             stop = _stop_after(asked)
-            table = frontier(*_arrays(dataset), depth, should_stop=stop)
+            table = frontier_table(*_arrays(dataset), depth, should_stop=stop)
             assert np.all(table.scores[1:] <= scores) and np.all(scores <= table.upper_bounds[1:])
             for leaves in range(1, 2**depth + 1):
-                assert DecisionTree(*table.tree(leaves)).score(dataset) >= table.scores[leaves]
+                assert table.tree(leaves).score(dataset) >= table.scores[leaves]
             bounds = SubtreeBounds(*_arrays(dataset), depth, should_stop=_stop_after(asked))
             assert max(bounds.root_bounds(0.5).max(), bounds.leaf_score - 0.5) >= optimum
 
@@ -191,6 +189,6 @@ def test_a_reported_tree_is_returned_when_stopped_later(depth: int) -> None:
             on_improvement=lambda seconds, value, bound, reported=reported: reported.append(value),
         )
         assert found.value >= max(reported)
-        table = frontier(*_arrays(dataset), depth, should_stop=_stop_after(asked))
+        table = frontier_table(*_arrays(dataset), depth, should_stop=_stop_after(asked))
         for leaves in range(1, 2**depth + 1):
-            assert DecisionTree(*table.tree(leaves)).score(dataset) >= table.scores[leaves]
+            assert table.tree(leaves).score(dataset) >= table.scores[leaves]

@@ -112,7 +112,7 @@ def run_frontier(data: EncodedData, depth: int, *, time_limit: float | None = No
         max_depth=depth,
         time_limit=time_limit,
         threads=threads,
-        progress=lambda seconds, accuracy, bound: trace.append((round(seconds, 2), accuracy, bound)),
+        progress=lambda row: trace.append((round(row.seconds, 2), row.objective, row.bound)),
     )
     gaps = result.bounds - result.accuracies
     return _described(data, method="frontier", depth=depth, threads=threads) | {

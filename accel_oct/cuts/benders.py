@@ -13,10 +13,12 @@ candidates, where they decide feasibility; IMPLIED at fractional points, where t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from accel_oct.formulation import Master, Response, TreePoint
+from accel_oct.formulation import Master, Response, Site, TreePoint
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 
@@ -24,6 +26,22 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: A theta above what its tree allows by more than this is cut off.
 VIOLATION = 1e-4
+
+
+@dataclass(frozen=True)
+class BendersConfig:
+    """Benders cuts (sections 4 and 5.1).
+
+    Parameters
+    ----------
+    strengthened : bool
+        Use the strengthened form at terminal nodes; predictions are integral then.
+    fractional : bool
+        Separate relaxations too.
+    """
+
+    strengthened: bool = False
+    fractional: bool = False
 
 
 class BendersCuts:
@@ -47,6 +65,12 @@ class BendersCuts:
         events = [Event.CANDIDATE, Event.RELAXATION] if fractional else [Event.CANDIDATE]
         kinds = [Validity.REQUIRED, Validity.IMPLIED] if fractional else [Validity.REQUIRED]
         self.needs = Needs(events, kinds)
+
+    @classmethod
+    def build(cls, site: Site, switches: BendersConfig) -> BendersCuts:
+        """As the switches ask; always there, for these cuts define what a tree is worth."""
+        fractional = switches.fractional and site.shows_relaxations
+        return cls(site.master, strengthened=switches.strengthened, fractional=fractional)
 
     def respond(self, point: TreePoint) -> Response | None:
         if point.is_candidate:

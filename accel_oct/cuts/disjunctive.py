@@ -23,29 +23,45 @@ optimal, and is proposed as soon as it is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from accel_oct.formulation import Master, Response, TreePoint
+from accel_oct.formulation import Master, Path, Response, Site, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.subtree import SubtreeBounds, best_tree
-from accel_oct.tree import DecisionTree, Topology
+from accel_oct.tree import DecisionTree
 
 _USED = 1e-6
-_INTEGRAL = 1.0 - 1e-6
 #: Violations below this share of the total weight are noise of the solver.
 _VIOLATION = 1e-7
 
 
+@dataclass(frozen=True)
+class SubtreeBoundConfig:
+    """Exact subtree profiles and disjunctive path bounds, beyond the paper.
+
+    Parameters
+    ----------
+    enabled : bool
+    tables : bool
+        Search the tables of exact profiles before the master is built; usually nothing is left to do then. Without it
+        the bounds reach the solver as disjunctive rows only, refined where the relaxation puts weight.
+    memory_limit : int
+        Bytes that the tables may take; beyond it a slower exact way is used.
+    """
+
+    enabled: bool = False
+    tables: bool = True
+    memory_limit: int = 4 << 30
+
+
 @dataclass
 class _PathRow:
-    """The row of one path: where it ends, who follows it, and the bounds known so far."""
+    """The row of one path: who follows it, and the bounds known so far."""
 
-    end: int
-    features: tuple[int, ...]
+    path: Path
     literals: frozenset[tuple[int, int]]
     samples: IntArray
     leaf_value: float
@@ -68,25 +84,43 @@ class DisjunctivePathBounds:
     def __init__(self, master: Master, bounds: SubtreeBounds) -> None:
         self.master = master
         self._bounds = bounds
-        self._rows: dict[tuple[int, tuple[int, ...]], _PathRow] = {}
+        self._rows: dict[Path, _PathRow] = {}
         events = [Event.CANDIDATE, Event.RELAXATION]
         self.needs = Needs(events, [Validity.IMPLIED], injects=True)
         self._proposed = False
         self._tolerance = _VIOLATION * master.dataset.total_weight
 
+    @classmethod
+    def build(cls, site: Site, switches: SubtreeBoundConfig) -> DisjunctivePathBounds | None:
+        """As the switches ask, if they do and the backend shows relaxations."""
+        if not (switches.enabled and site.shows_relaxations):
+            return None
+        data = site.master.dataset
+        bounds = SubtreeBounds(
+            data.X,
+            data.y,
+            data.weights,
+            data.n_classes,
+            site.master.topology.depth,
+            threads=site.threads,
+            memory_limit=switches.memory_limit,
+            deadline=site.deadline,
+        )
+        return cls(site.master, bounds)
+
     def respond(self, point: TreePoint) -> Response | None:
         trees = self._refine_root(point)
         cuts = []
-        for end, features in self._paths(point):
-            row = self._row(end, features)
+        for path, _ in integral_paths(point.b, 1):
+            row = self._row(path)
             if row.samples.size and self._tighten(row, point):
-                key = f"{self.name} {end} {features}"
+                key = f"{self.name} {path.end} {path.features}"
                 cuts.append(Cuts(self._as_rows(row), Validity.IMPLIED, self.name, key))
         return Response(tuple(cuts), trees) if cuts or trees else None
 
     def _refine_root(self, point: TreePoint) -> tuple[DecisionTree, ...]:
         """Make the largest root bound exact; returns the tree behind it when that is news."""
-        root, price = self._row(1, ()), self.master.leaf_price
+        root, price = self._row(Path(1, ())), self.master.leaf_price
         goal = -np.inf if point.point.incumbent is None else point.point.incumbent / self.master.scale
         while True:
             best = int(np.argmax(root.bounds))
@@ -103,37 +137,23 @@ class DisjunctivePathBounds:
     def _tree_below(self, feature: int, price: float) -> DecisionTree:
         """The best tree that branches on a feature at the root."""
         data, depth = self.master.dataset, self.master.topology.depth
-        tree = _stump(feature, depth)
-        for node, side in ((2, ~data.X[:, feature]), (3, data.X[:, feature])):
-            found = best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price)
-            tree = tree.with_subtree(node, DecisionTree(*found.tree))
-        return tree
+        zero, one = (
+            best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price).tree
+            for side in (~data.X[:, feature], data.X[:, feature])
+        )
+        return DecisionTree.branch(feature, zero, one)
 
-    def _paths(self, point: TreePoint) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The empty path, and every path of integral branches that ends at an internal node."""
-        waiting: list[tuple[int, tuple[int, ...]]] = [(1, ())]
-        while waiting:
-            end, features = waiting.pop()
-            yield end, features
-            if 2 * end > self.master.topology.n_internal:
-                continue
-            feature = int(np.argmax(point.b[end - 1]))
-            if point.b[end - 1, feature] >= _INTEGRAL:
-                waiting += [(2 * end, (*features, feature)), (2 * end + 1, (*features, feature))]
+    def _row(self, path: Path) -> _PathRow:
+        if path not in self._rows:
+            self._rows[path] = self._new_row(path, path.literals)
+        return self._rows[path]
 
-    def _row(self, end: int, features: tuple[int, ...]) -> _PathRow:
-        key = (end, features)
-        if key not in self._rows:
-            directions = [int(end >> step & 1) for step in range(len(features) - 1, -1, -1)]
-            self._rows[key] = self._new_row(end, features, frozenset(zip(features, directions, strict=True)))
-        return self._rows[key]
-
-    def _new_row(self, end: int, features: tuple[int, ...], literals: frozenset[tuple[int, int]]) -> _PathRow:
+    def _new_row(self, path: Path, literals: frozenset[tuple[int, int]]) -> _PathRow:
         master = self.master
         keep = np.ones(master.dataset.n_samples, dtype=bool)
         for feature, direction in literals:
             keep &= master.dataset.X[:, feature] == bool(direction)
-        height = master.topology.height(end)
+        height = master.topology.height(path.end)
         n_features = master.dataset.n_features
         if literals and keep.any():
             everything = self._bounds.path_bound(literals, height, master.leaf_price)
@@ -144,8 +164,7 @@ class DisjunctivePathBounds:
         # The split into two leaves is always there, and the argument for paths not taken needs it.
         bounds = np.maximum(bounds, -2 * master.leaf_price)
         return _PathRow(
-            end,
-            features,
+            path,
             literals,
             np.flatnonzero(keep),
             leaf_score - master.leaf_price,
@@ -155,8 +174,9 @@ class DisjunctivePathBounds:
 
     def _tighten(self, row: _PathRow, point: TreePoint) -> bool:
         """Refine the bounds in use until the point violates the row; whether it does."""
-        used = np.flatnonzero(point.b[row.end - 1] > _USED)
-        waiting = [int(f) for f in used[np.argsort(-point.b[row.end - 1, used], kind="stable")] if not row.refined[f]]
+        branching = point.b[row.path.end - 1]
+        used = np.flatnonzero(branching > _USED)
+        waiting = [int(f) for f in used[np.argsort(-branching[used], kind="stable")] if not row.refined[f]]
         while True:
             if self._excess(row, point) > self._tolerance:
                 return True
@@ -172,7 +192,7 @@ class DisjunctivePathBounds:
             self._bounds.refine(feature)
             exact = float(self._bounds.root_bounds(master.leaf_price)[feature])
         else:
-            height = master.topology.height(row.end) - 1
+            height = master.topology.height(row.path.end) - 1
             exact = sum(self._side_bound(row.literals, feature, direction, height) for direction in (0, 1))
         row.bounds[feature] = min(row.bounds[feature], max(exact, -2 * master.leaf_price))
 
@@ -185,15 +205,12 @@ class DisjunctivePathBounds:
         """Left side minus right side of the row at the point."""
         master = self.master
         weights = master.dataset.weights[row.samples]
-        left = weights @ point.theta[row.samples] - master.leaf_price * point.p[self._inside(row.end) - 1].sum()
-        right = row.leaf_value * point.p[row.end - 1] + row.bounds @ point.b[row.end - 1]
+        left = weights @ point.theta[row.samples] - master.leaf_price * point.p[self._inside(row.path.end) - 1].sum()
+        right = row.leaf_value * point.p[row.path.end - 1] + row.bounds @ point.b[row.path.end - 1]
         return float(left - right - weights.sum() * self._relax(row, point))
 
     def _relax(self, row: _PathRow, point: TreePoint) -> float:
-        total = 0.0
-        for node, feature in zip(self.master.topology.ancestors(row.end), row.features, strict=True):
-            total += point.p[node - 1] + point.b[node - 1].sum() - point.b[node - 1, feature]
-        return float(total)
+        return float(sum(point.point.x[part].sum() for part in row.path.relax(self.master)))
 
     def _inside(self, end: int) -> IntArray:
         return np.append(self.master.topology.descendants(end), end)
@@ -202,20 +219,12 @@ class DisjunctivePathBounds:
         """The row in columns; p of the end appears on both sides."""
         master, price = self.master, self.master.leaf_price
         weights = master.dataset.weights[row.samples]
-        inside = self._inside(row.end)
+        inside = self._inside(row.path.end)
         p_values = np.full(inside.size, -price)
         p_values[-1] -= row.leaf_value
-        columns = [master.theta.index[row.samples], master.p.index[inside - 1], master.b.index[row.end - 1]]
+        columns = [master.theta.index[row.samples], master.p.index[inside - 1], master.b.index[row.path.end - 1]]
         values = [weights, p_values, -row.bounds]
-        for node, feature in zip(master.topology.ancestors(row.end), row.features, strict=True):
-            others = np.delete(master.b.index[node - 1], feature)
-            columns += [master.p.index[[node - 1]], others]
-            values += [np.full(1 + others.size, -weights.sum())]
+        for part in row.path.relax(master):
+            columns.append(part)
+            values.append(np.full(part.size, -weights.sum()))
         return Rows.single(np.concatenate(columns), np.concatenate(values) * master.scale, upper=0.0)
-
-
-def _stump(feature: int, max_depth: int) -> DecisionTree:
-    """A branch with two leaves, in arrays for `max_depth`."""
-    features, labels = (np.full(Topology(max_depth).n_nodes, -1) for _ in range(2))
-    features[0], labels[1:3] = feature, 0
-    return DecisionTree(features, labels)

@@ -26,7 +26,7 @@ import numpy as np
 from accel_oct.cuts.equivalent_point_rows import LINKINGS, Groups, Link, Linking
 from accel_oct.data.equivalent_points import equivalent_point_sets
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Master, TreePoint
+from accel_oct.formulation import Master, Site, TreePoint
 from accel_oct.mip import Needs
 from accel_oct.mip.rows import IntArray
 
@@ -39,6 +39,30 @@ _BYTES_PER_NONZERO = 16
 #: Larger requests are refused, and ones larger than the second figure are announced as a warning.
 MEMORY_LIMIT = 4 << 30
 _WARN_ABOVE = 256 << 20
+
+
+@dataclass(frozen=True)
+class EquivalentPointConfig:
+    """Equivalent-point inequalities (section 5.3).
+
+    Parameters
+    ----------
+    enabled : bool
+    linking : {"basic", "chain", "recursive"}
+        The constraint set H.
+    disaggregated : bool
+        Disaggregate the chain or recursive constraints.
+    bounding : {"basic", "group_selection"}
+        The constraint set G.
+    max_split_size : {0, 1, 2}
+        Largest split set F* that is modelled.
+    """
+
+    enabled: bool = False
+    linking: Literal["basic", "chain", "recursive"] = "recursive"
+    disaggregated: bool = True
+    bounding: Literal["basic", "group_selection"] = "group_selection"
+    max_split_size: Literal[0, 1, 2] = 2
 
 
 @dataclass(frozen=True)
@@ -119,6 +143,19 @@ class EquivalentPointInequalities:
         self._announce(memory_limit)
         if len(self.sets):
             self._build()
+
+    @classmethod
+    def build(cls, site: Site, switches: EquivalentPointConfig) -> EquivalentPointInequalities | None:
+        """As the switches ask, if they do."""
+        if not switches.enabled:
+            return None
+        return cls(
+            site.master,
+            linking=switches.linking,
+            disaggregated=switches.disaggregated,
+            bounding=switches.bounding,
+            max_split_size=switches.max_split_size,
+        )
 
     def respond(self, point: TreePoint) -> None:
         """Nothing: all rows are in the model from the start."""

@@ -28,48 +28,58 @@ the first class on no samples, which is a tree like any other to the argument.
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from accel_oct.cuts.relaxed_rows import Part, relaxed_rows, without
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Master, Response, TreePoint
+from accel_oct.formulation import Master, Path, Response, Site, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.subtree import PREORDER, Subtree, SubtreeCache
 
-#: A branch variable above this counts as one.
-_INTEGRAL = 1.0 - 1e-6
+logger = logging.getLogger(__name__)
+
 #: Gains over D2S below this share of the total weight are noise of the solver.
 _VIOLATION = 1e-6
 #: Bytes for what is remembered of paths; beyond it everything is forgotten and worked out again when needed.
 _MEMORY_LIMIT = 128 << 20
 
 
-class Path(NamedTuple):
-    """The node at which a path ends, and the features of the branches that lead there, root first.
+@dataclass(frozen=True)
+class PathBoundConfig:
+    """Path-bound cutting planes (section 5.4, Algorithm 2).
 
-    The directions are those of the walk from the root to `end`.
+    Parameters
+    ----------
+    enabled : bool
+    bound : bool
+        The basic cut on the score of all samples of the path.
+    negative_samples : bool
+        Bound the samples that the optimal subtree misclassifies.
+    structure : bool
+        Bound the structure of the subtree.
+    paths : {"all", "end_points"}
+        Cut on every integral path, or only on those that are not part of a longer one.
+    fractional : bool
+        Separate relaxations, where the backend shows them.
+    candidates : bool
+        Separate candidates; Algorithm 2 looks at relaxations alone.
+    empty_path : bool
+        Cut at the root too: a tree of depth at most two is the one of D2S. Algorithm 2 begins one level lower.
     """
 
-    end: int
-    features: tuple[int, ...]
-
-    def child(self, feature: int, direction: int) -> Path:
-        return Path(2 * self.end + direction, (*self.features, feature))
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """The branch nodes on the path, root first."""
-        length = len(self.features)
-        return tuple(self.end >> step for step in range(length, 0, -1))
-
-    @property
-    def literals(self) -> frozenset[tuple[int, int]]:
-        """What a sample must satisfy to follow the path."""
-        length = len(self.features)
-        directions = (self.end >> step & 1 for step in range(length - 1, -1, -1))
-        return frozenset(zip(self.features, directions, strict=True))
+    enabled: bool = False
+    bound: bool = False
+    negative_samples: bool = True
+    structure: bool = True
+    paths: Literal["all", "end_points"] = "all"
+    fractional: bool = True
+    candidates: bool = True
+    empty_path: bool = True
 
 
 class _Known(NamedTuple):
@@ -94,8 +104,8 @@ class PathBoundCuts:
         Which cuts a path gives; at least one.
     paths : {"all", "end_points"}
         Cut on every integral path, or only on those that no longer one extends.
-    fractional : bool
-        Separate relaxations too.
+    fractional, candidates : bool
+        Which points are separated; at least one.
     empty_path : bool
         Cut at the root too, where Algorithm 2 does not.
 
@@ -118,6 +128,7 @@ class PathBoundCuts:
         structure: bool = True,
         paths: Literal["all", "end_points"] = "all",
         fractional: bool = True,
+        candidates: bool = True,
         empty_path: bool = True,
     ) -> None:
         if not (bound or negative_samples or structure):
@@ -133,15 +144,37 @@ class PathBoundCuts:
         self.structure = structure
         self.end_points_only = paths == "end_points"
         self.empty_path = empty_path
-        self.needs = Needs(
-            [Event.CANDIDATE, Event.RELAXATION] if fractional else [Event.CANDIDATE],
-            [Validity.OPTIMALITY],
-            keeps=PREORDER,
-        )
+        events = [Event.CANDIDATE] * candidates + [Event.RELAXATION] * fractional
+        if not events:
+            raise InvalidInputError("path_bound needs at least one of path_bound.fractional and .candidates")
+        self.needs = Needs(events, [Validity.OPTIMALITY], keeps=PREORDER)
         self._weights = master.dataset.weights * master.scale  # in the model's units, which a solver's tolerances suit
         self._known: dict[Path, _Known] = {}
         self._returned: set[Path] = set()
         self._check_independence()
+
+    @classmethod
+    def build(cls, site: Site, switches: PathBoundConfig) -> PathBoundCuts | None:
+        """As the switches ask, if they do and subtrees are independent."""
+        if not switches.enabled:
+            return None
+        if not site.master.subtrees_are_independent:
+            logger.warning("path-bound cuts are switched off: %s", "; ".join(site.master.couplings))
+            return None
+        if not (switches.candidates or (switches.fractional and site.shows_relaxations)):
+            logger.warning("path-bound cuts are switched off: the backend shows no relaxations")
+            return None
+        return cls(
+            site.master,
+            site.subtrees,
+            bound=switches.bound,
+            negative_samples=switches.negative_samples,
+            structure=switches.structure,
+            paths=switches.paths,
+            fractional=switches.fractional and site.shows_relaxations,
+            candidates=switches.candidates,
+            empty_path=switches.empty_path,
+        )
 
     def _check_independence(self) -> None:
         if not self.master.subtrees_are_independent:
@@ -179,18 +212,11 @@ class PathBoundCuts:
 
     def integral_paths(self, b: FloatArray) -> list[Path]:
         """Paths that take one feature wholly at each node and end at height two or more (first loop of Algorithm 2)."""
-        chosen, whole = b.argmax(axis=1), b.max(axis=1) > _INTEGRAL
-        found: list[Path] = []
-        stack = [Path(1, ())]
-        while stack:
-            path = stack.pop()
-            extends = self._height(path) > 2 and bool(whole[path.end - 1])
-            if extends:
-                feature = int(chosen[path.end - 1])
-                stack += [path.child(feature, 0), path.child(feature, 1)]
-            if (path.features or self.empty_path) and not (extends and self.end_points_only):
-                found.append(path)
-        return found
+        return [
+            path
+            for path, extends in integral_paths(b, 2)
+            if (path.features or self.empty_path) and not (extends and self.end_points_only)
+        ]
 
     def _lookup(self, path: Path) -> _Known:
         known = self._known.get(path)
@@ -219,29 +245,24 @@ class PathBoundCuts:
         is_wrong &= weights > 0
         wrong = np.flatnonzero(is_wrong)
         lost = float(weights[wrong].sum())
-        parts: list[_Part] = []
+        parts: list[Part] = []
         if self.bound and lost > 0:
             samples = subtree.samples[weights[subtree.samples] > 0]
-            parts.append(_Part(theta[samples], weights[samples], lost, subtree.score * self.master.scale))
+            parts.append(Part(theta[samples], weights[samples], lost, subtree.score * self.master.scale))
         if self.negative_samples and lost > 0:
-            parts.append(_Part(theta[wrong], weights[wrong], lost, 0.0))
+            parts.append(Part(theta[wrong], weights[wrong], lost, 0.0))
         if self.structure:
             columns, n_nodes = self._deviations(path, subtree)
             if columns.size:
-                parts.append(_Part(columns, np.ones(columns.size), float(n_nodes), 0.0))
-        return _relaxed(parts, relax)
+                parts.append(Part(columns, np.ones(columns.size), float(n_nodes), 0.0))
+        return relaxed_rows(parts, relax)
 
     def _relax(self, path: Path) -> IntArray:
         """The columns whose sum is relax^P, increasing."""
-        b, p = self.master.b.index, self.master.p.index
-        branches: list[IntArray] = []
-        for node, feature in zip(path.nodes, path.features, strict=True):
-            branches += _without(b[node - 1], feature)
-        leaves = [p[node - 1 : node] for node in path.nodes]
-        leaves += [
-            p[(path.end << depth) - 1 : ((path.end + 1) << depth) - 1] for depth in range(3, self._height(path) + 1)
-        ]
-        return np.concatenate([*branches, *leaves]) if branches or leaves else np.empty(0, dtype=np.int64)
+        p = self.master.p.index
+        below = range(3, self._height(path) + 1)
+        deeper = [p[(path.end << depth) - 1 : ((path.end + 1) << depth) - 1] for depth in below]
+        return np.concatenate([*path.relax(self.master), *deeper])
 
     def _deviations(self, path: Path, subtree: Subtree) -> tuple[IntArray, int]:
         """Columns that are zero in a tree with the subtree at the path's end, and the subtree's number of nodes."""
@@ -251,9 +272,9 @@ class PathBoundCuts:
             depth = (place + 1).bit_length() - 1
             position = (path.end << depth) + (place + 1 - (1 << depth)) - 1
             if feature >= 0:
-                parts += [*_without(b[position], feature), p[position : position + 1]]
+                parts += [*without(b[position], feature), p[position : position + 1]]
             elif label >= 0:
-                parts += _without(w[position], label)
+                parts += without(w[position], label)
                 if position < master.topology.n_internal:
                     parts.append(b[position])
             else:
@@ -263,37 +284,6 @@ class PathBoundCuts:
 
     def _height(self, path: Path) -> int:
         return self.master.topology.depth - len(path.features)
-
-
-class _Part(NamedTuple):
-    """A row ``values @ x[columns] <= upper + slack * relax``."""
-
-    columns: IntArray
-    values: FloatArray
-    slack: float
-    upper: float
-
-
-def _without(columns: IntArray, place: int) -> list[IntArray]:
-    return [columns[:place], columns[place + 1 :]]
-
-
-def _relaxed(parts: list[_Part], relax: IntArray) -> Rows:
-    """The parts as rows, each with columns in increasing order."""
-    if not parts:
-        return Rows.empty()
-    columns, values = [], []
-    for part in parts:
-        joined = np.concatenate([relax, part.columns])
-        coefficients = np.concatenate([np.full(relax.size, -part.slack), part.values])
-        if (joined[1:] < joined[:-1]).any():  # theta comes after b and p; a structure is mixed with them
-            order = joined.argsort()
-            joined, coefficients = joined[order], coefficients[order]
-        columns.append(joined)
-        values.append(coefficients)
-    starts = np.cumsum([0, *(row.size for row in columns)])
-    upper = np.array([part.upper for part in parts])
-    return Rows(starts, np.concatenate(columns), np.concatenate(values), np.full(len(parts), -np.inf), upper)
 
 
 def _leaves_below(p: FloatArray) -> FloatArray:

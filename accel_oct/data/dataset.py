@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
 from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.data.merging import equal_rows
 from accel_oct.errors import InvalidInputError
 
 __all__ = ["BinaryDataset", "MergedDataset", "weighted_bincount"]
@@ -92,6 +93,7 @@ class BinaryDataset:
         *,
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
+        name: str = "X",
     ) -> BinaryDataset:
         """Check raw arrays (or data frames) and build a data set that owns copies of them.
 
@@ -106,17 +108,19 @@ class BinaryDataset:
         feature_names, class_names : sequence of str, optional
             By default the column names of a data frame (else ``x0, x1, ...``) and the labels themselves,
             in sorted order.
+        name : str
+            What errors call X.
 
         Raises
         ------
         InvalidInputError
             Naming the argument that cannot be used.
         """
-        matrix = np.array(as_binary_matrix(X), order="C")
+        matrix = np.array(as_binary_matrix(X, name=name), order="C")
         n_samples, n_features = matrix.shape
         if n_samples == 0 or n_features == 0:
             raise InvalidInputError(
-                f"X is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
+                f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
         classes, codes = encode_labels(y, n_samples)
         weights, grid_bits = _on_grid(as_weights(sample_weight, n_samples))
@@ -131,6 +135,16 @@ class BinaryDataset:
             class_names=as_names(class_names, [str(label) for label in classes], "class_names"),
             grid_bits=grid_bits,
         )
+
+    @classmethod
+    def of(cls, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryDataset:
+        """What a user passed as X, y and weights; a data set in the place of X is taken as it is."""
+        if not isinstance(X, BinaryDataset):
+            return cls.from_arrays(X, y, sample_weight)
+        for argument, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise InvalidInputError(f"{argument} must be None when X is a BinaryDataset, which holds it already")
+        return X
 
     @property
     def n_samples(self) -> int:
@@ -191,19 +205,13 @@ class BinaryDataset:
         No tree changes its score. Rows are sorted lexicographically by features (feature 0 first), then by
         class, so the result does not depend on the order of the samples. Rows of weight zero disappear.
         """
-        words = pack_rows(self.X)
-        order = np.lexsort((self.y, *words.T[::-1]))
-        words, codes = words[order], self.y[order]
-        starts_group = np.empty(self.n_samples, dtype=bool)
-        starts_group[0] = True
-        starts_group[1:] = (words[1:] != words[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
-        starts = np.flatnonzero(starts_group)
-        weights = np.add.reduceat(self.weights[order], starts)
+        groups = equal_rows(self.X, self.y)
+        weights = groups.sums(self.weights)
         kept = weights > 0
         position = np.where(kept, np.cumsum(kept) - 1, -1)
         inverse = np.empty(self.n_samples, dtype=np.int64)
-        inverse[order] = position[np.cumsum(starts_group) - 1]
-        first = order[starts[kept]]
+        inverse[groups.order] = np.repeat(position, np.diff(groups.starts, append=self.n_samples))
+        first = groups.first[kept]
         return MergedDataset(
             X=self.X[first],
             y=self.y[first],

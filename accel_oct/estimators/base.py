@@ -34,17 +34,16 @@ __all__ = ["TrainingData", "TreeClassifier"]
 
 
 class TrainingData:
-    """Checked and encoded training data: binary features, class indices, weights.
+    """Checked and encoded training data.
 
     Weights are for the solver; times `unit` they are what scikit-learn would report.
     """
 
-    def __init__(self, X: BoolMatrix, codes: NDArray[np.int64], weights: NDArray[np.float64], unit: float) -> None:
+    def __init__(self, binary: Any, codes: NDArray[np.int64], weights: NDArray[np.float64], unit: float) -> None:
+        self.n_features = binary.shape[1]
         # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
-        self.X = X if X.shape[1] else np.zeros((len(X), 1), dtype=bool)
-        self.n_features = X.shape[1]
-        self.codes = codes
-        self.weights = weights
+        X = binary if self.n_features else np.zeros((len(codes), 1), dtype=bool)
+        self.dataset = BinaryDataset.from_arrays(X, codes, weights, name="encoder output")
         self.unit = unit
 
 
@@ -54,6 +53,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder: Any
     missing: str
     class_weight: Any
+    constraints: Any = None
 
     # ---------------------------------------------------------------- prediction
 
@@ -157,15 +157,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, result: Result, data: TrainingData) -> None:
         """Keep the tree that was found, in the user's terms."""
-        dataset = BinaryDataset.from_arrays(data.X, data.codes, data.weights)
-        tree = result.tree.relabelled(dataset)
+        tree = result.tree
+        if not self.constraints:  # among equally good labels the first; under constraints labels are part of the tree
+            tree = tree.relabelled(data.dataset)
         self.result_ = replace(
             result,
-            tree=tree,
+            found=tree,
             feature_names=tuple(str(name) for name in self._binary_names()),
             class_names=tuple(str(label) for label in self.classes_),
         )
-        arrays = FittedTree.from_training(tree, data.X, data.codes, dataset.weights, len(self.classes_))
+        arrays = FittedTree.from_training(tree, data.dataset)
         self.tree_ = replace(arrays, class_weights=arrays.class_weights * data.unit, n_features=data.n_features)
         self.objective_ = result.objective
         self.bound_ = result.bound
@@ -177,11 +178,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any) -> BoolMatrix:
         check_is_fitted(self, "tree_")
         check_table(self, X, reset=False)
-        return self._transformed(X)
+        return as_binary_matrix(self._transformed(X), name="encoder output")
 
-    def _transformed(self, X: Any) -> BoolMatrix:
+    def _transformed(self, X: Any) -> Any:
+        """What the encoder makes of the columns, not checked yet."""
         binary = self.encoder_.transform(X)
-        return as_binary_matrix(binary.toarray() if hasattr(binary, "toarray") else binary, name="encoder output")
+        return binary.toarray() if hasattr(binary, "toarray") else binary
 
     def _binary_names(self) -> NDArray[Any]:
         return np.asarray(self.encoder_.get_feature_names_out())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from accel_oct.constraints import Constraint
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.estimators.base import TrainingData, TreeClassifier
 from accel_oct.export.stored_model import MAX_BYTES, read_json
@@ -37,8 +39,8 @@ class OptimalTreeClassifier(TreeClassifier):
         Training accuracy that a further leaf must bring; `OptimalTreeClassifierCV` chooses it by cross-validation.
     backend : str
         The solver: "highs", "gurobi" or any other registered backend.
-    preset : {"default", "paper", "baseline"}
-        Which techniques are used; ignored when `config` is given.
+    preset : str
+        Which techniques are used, as in `accel_oct.solve`; ignored when `config` is given.
     time_limit : float or None
         Seconds, the encoding included. The best tree so far is kept when it is reached, with a ConvergenceWarning that
         tells the gap.
@@ -59,6 +61,8 @@ class OptimalTreeClassifier(TreeClassifier):
         Every switch of `accel_oct.solve`.
     progress : callable or None
         Called with each `HistoryRow` while solving.
+    components, constraints : list or None
+        As in `accel_oct.solve`, over the encoded columns. `fit` raises NoTreeError when no tree keeps the constraints.
 
     Attributes
     ----------
@@ -101,6 +105,8 @@ class OptimalTreeClassifier(TreeClassifier):
         random_state: Any = None,
         config: Config | None = None,
         progress: Progress | None = None,
+        components: Sequence[Any] | None = None,
+        constraints: Sequence[Constraint] | None = None,
     ) -> None:
         self.max_depth = max_depth
         self.leaf_penalty = leaf_penalty
@@ -115,6 +121,8 @@ class OptimalTreeClassifier(TreeClassifier):
         self.random_state = random_state
         self.config = config
         self.progress = progress
+        self.components = components
+        self.constraints = constraints
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
         """Find the optimal tree.
@@ -139,11 +147,9 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _solve(self, data: TrainingData, time_limit: float | None) -> Result:
         return solve(
-            data.X,
-            data.codes,
+            data.dataset,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
-            sample_weight=data.weights,
             backend=self.backend,
             preset=self.preset,
             time_limit=time_limit,
@@ -152,6 +158,8 @@ class OptimalTreeClassifier(TreeClassifier):
             gap=self.gap,
             progress=self.progress,
             config=self.config,
+            components=self.components,
+            constraints=self.constraints,
         )
 
     def _warn_unless_proven(self) -> None:

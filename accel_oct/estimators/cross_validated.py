@@ -130,8 +130,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
         self._check_solver_arguments()
         # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
         data = self._classifier(depths[0], penalties[0])._prepare(X, y, sample_weight)
-        weights = None if sample_weight is None else as_weights(sample_weight, len(data.codes))
-        scores, leaves = self._cross_validate(X, data.codes, y, weights, depths, penalties)
+        weights = None if sample_weight is None else as_weights(sample_weight, data.dataset.n_samples)
+        scores, leaves = self._cross_validate(X, data.dataset.y, y, weights, depths, penalties)
         chosen = self._summary(scores, leaves, depths, penalties)
         best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
         best.fit(X, y, sample_weight)
@@ -302,11 +302,9 @@ def _results(model: OptimalTreeClassifier, data: Any, penalties: list[float]) ->
     if (model.backend, model.preset, model.gap, model.config) != ("highs", "default", 0.0, None):
         return (model.set_params(leaf_penalty=penalty)._solve(data, model.time_limit) for penalty in penalties)
     return solve_path(
-        data.X,
-        data.codes,
+        data.dataset,
         max_depth=model.max_depth,
         leaf_penalties=penalties,
-        sample_weight=data.weights,
         time_limit=model.time_limit,
         threads=n_threads(model.n_jobs),
     )

@@ -104,7 +104,8 @@ def _result(result: Result) -> dict[str, Any]:
         "seconds": result.seconds,
         "nodes": int(result.nodes),
         "backend": result.backend,
-        "history": [[float(part) for part in row] for row in result.history],
+        # JSON has no infinity: the moments before there was a tree are left out.
+        "history": [[float(part) for part in row] for row in result.history if math.isfinite(row.objective)],
         "stats": _plain(dict(result.stats)),
     }
 

@@ -222,7 +222,7 @@ def _read_result(fitted: SimpleNamespace, entries: Reader, tree: DecisionTree) -
     if len(history) and np.any(history[:, 1] > history[:, 2]):
         raise InvalidInputError("result.history has an objective above its bound")
     fitted.result_ = Result(
-        tree=tree,
+        found=tree,
         objective=objective,
         bound=bound,
         status=entries.string("status"),  # type: ignore[arg-type]  # checked above

@@ -1,7 +1,24 @@
 """The BendOCT master problem, written purely against the MIP layer."""
 
-from accel_oct.formulation.component import Component, Incumbent, Response, TreePoint
+from accel_oct.formulation.component import Component, ComponentFactory, Response, TreePoint
 from accel_oct.formulation.handler import ComponentStatistics, TreeHandler
+from accel_oct.formulation.incumbent import Incumbent, Rule, broken_rules
 from accel_oct.formulation.master import Master
+from accel_oct.formulation.paths import Path, integral_paths
+from accel_oct.formulation.site import Site
 
-__all__ = ["Component", "ComponentStatistics", "Incumbent", "Master", "Response", "TreeHandler", "TreePoint"]
+__all__ = [
+    "Component",
+    "ComponentFactory",
+    "ComponentStatistics",
+    "Incumbent",
+    "Master",
+    "Path",
+    "Response",
+    "Rule",
+    "Site",
+    "TreeHandler",
+    "TreePoint",
+    "broken_rules",
+    "integral_paths",
+]

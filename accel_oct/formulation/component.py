@@ -1,16 +1,17 @@
 """What a cut or a heuristic is written against.
 
 A component may add columns and rows to the master when it is made, looks at points during the solve, and answers with
-cuts and with trees. Trees, not vectors: lifting them is the master's work.
+cuts and with trees. Trees, not vectors: lifting them is the master's work. It never decides which trees are allowed:
+that is what constraints are for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from accel_oct.data import BinaryDataset
 from accel_oct.formulation.master import Master
 from accel_oct.mip import Cuts, Event, Needs, Point
 from accel_oct.mip.rows import IntArray
@@ -33,14 +34,22 @@ class TreePoint:
         return self.point.event is Event.CANDIDATE
 
     @cached_property
-    def tree(self) -> DecisionTree:
-        """The tree of a candidate, leaves labelled by majority."""
+    def as_predicted(self) -> DecisionTree:
+        """The tree of a candidate, leaves labelled as the solver did."""
         return self.master.decode(self.point.x)
+
+    @cached_property
+    def tree(self) -> DecisionTree:
+        """The tree of a candidate, leaves labelled by majority.
+
+        Never worse than as predicted, and settles points in which a relaxed w is split between classes.
+        """
+        return self.as_predicted.relabelled(self.master.dataset)
 
     @cached_property
     def leaf_of(self) -> IntArray:
         """The leaf that each sample reaches in a candidate's tree."""
-        return self.tree.apply(self.master.dataset.X)
+        return self.tree.leaf_of(self.master.dataset.X)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +73,5 @@ class Component(Protocol):
     def respond(self, point: TreePoint) -> Response | None: ...
 
 
-class Incumbent:
-    """The best tree known, by its exact value."""
-
-    def __init__(self, dataset: BinaryDataset, leaf_price: float, tree: DecisionTree) -> None:
-        self._dataset = dataset
-        self._leaf_price = leaf_price
-        self.tree = tree
-        self.score = tree.score(dataset)
-        self.value = self.score - leaf_price * tree.n_leaves
-
-    def offer(self, tree: DecisionTree) -> bool:
-        """Take the tree if it is strictly better."""
-        score = tree.score(self._dataset)
-        value = score - self._leaf_price * tree.n_leaves
-        if value <= self.value:
-            return False
-        self.tree, self.score, self.value = tree, score, value
-        return True
+#: How a component of one's own is handed to `accel_oct.solve`: usually its class.
+ComponentFactory = Callable[[Master], Component]

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from accel_oct.formulation.component import Component, Incumbent, TreePoint
+from accel_oct.errors import InvalidInputError
+from accel_oct.formulation.component import Component, TreePoint
+from accel_oct.formulation.incumbent import Incumbent
 from accel_oct.formulation.master import Master
-from accel_oct.mip import Cuts, Event, Needs, Point, Reply
+from accel_oct.mip import BoundReport, Cuts, Event, Needs, Point, Reply
 from accel_oct.mip.rows import FloatArray
 
 
@@ -35,7 +37,8 @@ class TreeHandler:
     components : sequence of Component
     incumbent : Incumbent
     on_bound : callable (bound) -> bool
-        Told of every bound that the solver reports; whether it proves the incumbent, so that the solve may end.
+        Told of every bound that the solver reports, with a point or between points; whether it proves the incumbent,
+        so that the solve may end.
     """
 
     def __init__(
@@ -49,9 +52,12 @@ class TreeHandler:
         self.components = tuple(components)
         self.incumbent = incumbent
         self.statistics = {component.name: ComponentStatistics() for component in components}
+        if len(self.statistics) < len(self.components):
+            names = ", ".join(component.name for component in self.components)
+            raise InvalidInputError(f"components must have names of their own, got {names}")
         self.lift_seconds = 0.0
         self._on_bound = on_bound
-        own = Needs([Event.CANDIDATE], injects=True)
+        own = Needs([Event.CANDIDATE], injects=True, bounds=True)
         self._needs = reduce(lambda needs, component: needs | component.needs, components, own)
         self._injected_value = incumbent.value
 
@@ -61,13 +67,16 @@ class TreeHandler:
 
     def __call__(self, point: Point) -> Reply:
         seen = TreePoint(self.master, point)
-        if seen.is_candidate:
-            self.incumbent.offer(seen.tree)
+        if seen.is_candidate and not self.incumbent.offer(seen.tree) and self.incumbent.rules:
+            self.incumbent.offer(seen.as_predicted)  # majority labels may break a rule that the solver's keep
         cuts: list[Cuts] = []
         for component in self.components:
             if point.event in component.needs.events:
                 cuts += self._ask(component, seen)
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
+
+    def on_bound(self, report: BoundReport) -> Reply:
+        return Reply(stop=self._on_bound(report.bound))
 
     def _ask(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
         statistics = self.statistics[component.name]
@@ -85,7 +94,7 @@ class TreeHandler:
 
     def _solutions(self) -> tuple[FloatArray, ...]:
         """The incumbent, once, when the solver does not have it yet."""
-        if self.incumbent.value <= self._injected_value:
+        if self.incumbent.tree is None or self.incumbent.value <= self._injected_value:
             return ()
         began = time.perf_counter()
         self._injected_value = self.incumbent.value

@@ -65,6 +65,7 @@ class Master:
     ) -> None:
         self.dataset = dataset
         self.leaf_price = leaf_price
+        self.integral_predictions = integral_predictions
         self.topology = Topology(max_depth)
         self.scale = solver_scale(dataset.total_weight, dataset.n_samples, dataset.integral)
         self.model = MipModel(maximise=True)
@@ -132,9 +133,10 @@ class Master:
         return np.concatenate(position), np.concatenate(on_path)
 
     def couple_subtrees(self, reason: str) -> None:
-        """Declare that a further constraint ties disjoint subtrees together, such as a limit on leaves.
+        """Declare that a constraint ties disjoint subtrees together, such as a limit on leaves.
 
-        OPTIMALITY cuts that choose subtrees one by one are wrong then, and refuse to work.
+        OPTIMALITY cuts that choose subtrees one by one are wrong then, and refuse to work. `accel_oct.solve` does this
+        for every constraint that it is given.
         """
         self._couplings.append(reason)
 
@@ -161,24 +163,20 @@ class Master:
         leaves = tree.leaves - 1
         self.p.view(x)[leaves] = 1.0
         self.w.view(x)[leaves, tree.label[leaves]] = 1.0
-        self.theta.view(x)[:] = tree.predict(self.dataset.X) == self.dataset.y
+        self.theta.view(x)[:] = tree.predictions(self.dataset.X) == self.dataset.y
         for fill in self._lifts:
             fill(tree, x)
         return x
 
     def decode(self, x: FloatArray) -> DecisionTree:
-        """The tree of an integral point, each leaf relabelled with its heaviest class.
-
-        Relabelling never lowers the score, and it settles points in which a relaxed w is split between classes.
-        """
-        b, p = self.b.view(x), self.p.view(x)
+        """The tree of an integral point; where a relaxed w is split between classes, the largest one counts."""
+        b, p, w = self.b.view(x), self.p.view(x), self.w.view(x)
         n_internal = self.topology.n_internal
         feature = np.full(self.topology.n_nodes, -1)
-        label = np.where(p > 0.5, 0, -1)
         branches = np.flatnonzero(b.max(axis=1) > 0.5)
         feature[branches] = b[branches].argmax(axis=1)
         assert np.all(feature[n_internal:] < 0)
-        return DecisionTree(feature, label).relabelled(self.dataset)
+        return DecisionTree(feature, np.where(p > 0.5, w.argmax(axis=1), -1))
 
     @cached_property
     def branch_priorities(self) -> npt.NDArray[np.int64]:

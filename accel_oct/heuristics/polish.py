@@ -54,7 +54,7 @@ def polish(
     -------
     DecisionTree
     """
-    leaf_of = tree.apply(dataset.X)
+    leaf_of = tree.leaf_of(dataset.X)
     earned = np.where(tree.label[leaf_of - 1] == dataset.y, dataset.weights, 0.0)
     for root in polish_roots(tree):
         tail = tree.subtree(root)
@@ -63,7 +63,7 @@ def polish(
             continue
         best = subtree_for(frozenset(tree.path(root)), samples, max_depth=min(2, tail.max_depth))
         if best.value > earned[samples].sum() - leaf_price * tail.n_leaves:
-            tree = tree.with_subtree(root, DecisionTree(best.feature, best.label))
+            tree = tree.with_subtree(root, best.tree)
     return tree
 
 

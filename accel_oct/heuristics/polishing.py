@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accel_oct.formulation import Master, Response, TreePoint
+from accel_oct.formulation import Master, Response, Site, TreePoint
 from accel_oct.heuristics.polish import SubtreeLookup, polish
 from accel_oct.mip import Event, Needs
 from accel_oct.tree import DecisionTree
@@ -25,6 +25,11 @@ class Polishing:
         self.master = master
         self._subtree_for = subtree_for
         self._last: DecisionTree | None = None
+
+    @classmethod
+    def build(cls, site: Site, enabled: bool) -> Polishing | None:
+        """If it is switched on."""
+        return cls(site.master, site.subtrees.at_price(site.master.leaf_price)) if enabled else None
 
     def respond(self, point: TreePoint) -> Response | None:
         if point.tree == self._last:

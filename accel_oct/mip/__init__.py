@@ -14,9 +14,21 @@ from accel_oct.mip.errors import (
     UnknownBackendError,
     UnsupportedError,
 )
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Handler, Needs, Point, Reply, Validity
-from accel_oct.mip.model import ColumnBlock, MipModel, ModelArrays
+from accel_oct.mip.exchange import (
+    BoundListener,
+    BoundReport,
+    Cuts,
+    Event,
+    FunctionHandler,
+    Handler,
+    Needs,
+    Point,
+    Reply,
+    Validity,
+)
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray, ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
+from accel_oct.mip.pool import CutPool
 from accel_oct.mip.registry import (
     AUTO,
     BackendInfo,
@@ -30,32 +42,37 @@ from accel_oct.mip.registry import (
 )
 from accel_oct.mip.result import (
     HandlerStatistics,
-    HistoryRow,
     MipResult,
     SolutionStatus,
     Termination,
     relative_gap,
 )
-from accel_oct.mip.rows import Rows
+from accel_oct.mip.rows import FloatArray, IntArray, Rows
 from accel_oct.mip.session import SolveSession, Verdict
 
 __all__ = [
     "AUTO",
+    "FEASIBILITY_TOLERANCE",
     "Availability",
     "Backend",
     "BackendInfo",
     "BackendUnavailableError",
+    "BoolArray",
+    "BoundListener",
+    "BoundReport",
     "BranchingEngine",
     "Capabilities",
     "ColumnBlock",
     "CutLoop",
+    "CutPool",
     "Cuts",
     "Event",
+    "FloatArray",
     "FunctionHandler",
     "Handler",
     "HandlerError",
     "HandlerStatistics",
-    "HistoryRow",
+    "IntArray",
     "IntegerRequest",
     "InvalidCutError",
     "LicenceError",

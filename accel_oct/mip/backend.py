@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
@@ -60,7 +61,7 @@ class Availability:
 
 
 class Backend(ABC):
-    """A solver. Subclasses implement `_load`, `_add_rows`, `_solve`; everything is checked here, once.
+    """A solver. Subclasses implement `_solve`; everything is checked here, once.
 
     Class attributes
     ----------------
@@ -69,11 +70,19 @@ class Backend(ABC):
         Import name of the solver package, imported only when it is used.
     extra : str or None
         Name of the extra of this distribution that installs the package; None: it is installed by its own name.
+    auto_rank : int or None
+        Place among the backends that ``"auto"`` tries: the smallest is tried first, so stronger solvers have smaller
+        ranks. None: never chosen by itself. The shipped ones are tens, to leave room between them.
+    plain_options : mapping
+        Native options that switch presolve, cuts and heuristics off as far as the solver solves tiny models with them
+        before it comes to a relaxation. For the conformance suite.
     """
 
     name: ClassVar[str]
     package: ClassVar[str | None] = None
     extra: ClassVar[str | None] = None
+    auto_rank: ClassVar[int | None] = None
+    plain_options: ClassVar[Mapping[str, Any]] = {}
     capabilities: Capabilities = Capabilities()
 
     def __init__(self) -> None:
@@ -127,15 +136,12 @@ class Backend(ABC):
         arrays = ModelArrays.of(model)
         if not self.capabilities.continuous_columns and not arrays.integer.all():
             raise UnsupportedError(f"backend {self.name!r} takes models with integer columns only")
-        self._arrays = None
-        self._load(arrays)
         self._arrays, self._start = arrays, None
 
     def add_rows(self, rows: Rows) -> None:
         """Add rows to the loaded model for good."""
         arrays = self._loaded
         rows.check(arrays.n_columns)
-        self._add_rows(rows)
         joined = Rows.concatenate([arrays.rows, rows])
         self._arrays = ModelArrays(
             arrays.maximise, arrays.objective, arrays.lower, arrays.upper, arrays.integer, joined
@@ -165,16 +171,17 @@ class Backend(ABC):
         if handler is not None:
             self._check_needs(handler)
         session = SolveSession(self._loaded, options, handler)
-        outcome: list[tuple[Termination, int]] = []
+        outcome: list[MipResult] = []
 
         def work() -> None:
             if self._start is not None:
                 session.offer_start(self._start)
-            outcome.append(self._solve(session))
+            termination, nodes = self._solve(session)
             reconcile(session)
+            outcome.append(session.result(termination, nodes))
 
         run_interruptibly(work, lambda: session.request_stop(Termination.INTERRUPTED))
-        return session.result(*outcome[0])
+        return outcome[0]
 
     @property
     def _loaded(self) -> ModelArrays:
@@ -200,6 +207,8 @@ class Backend(ABC):
                 f"OPTIMALITY cuts that choose by different rules ({', '.join(sorted(needs.keeps))}) may together "
                 "remove every optimum, so they cannot be used in one solve"
             )
+        if needs.bounds and not callable(getattr(handler, "on_bound", None)):
+            raise HandlerError("the handler's needs declare `bounds`, but it has no method `on_bound`")
         missing = []
         if Event.RELAXATION in needs.events and not able.relaxation_points:
             missing.append("relaxation points")
@@ -213,13 +222,8 @@ class Backend(ABC):
             raise UnsupportedError(f"the handler needs what backend {self.name!r} cannot do: {', '.join(missing)}")
 
     @abstractmethod
-    def _load(self, arrays: ModelArrays) -> None:
-        """Build the native model."""
-
-    @abstractmethod
-    def _add_rows(self, rows: Rows) -> None:
-        """Add checked rows to the native model."""
-
-    @abstractmethod
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        """Run, reporting to the session; returns why it ended and how many nodes it took."""
+        """Build the native model from `session.model` and run, reporting to the session.
+
+        Returns why it ended and how many nodes it took.
+        """

@@ -133,8 +133,7 @@ class BranchAndCut:
         loss = min(current.loss, self._open[0].loss) if self._open else current.loss
         if session.incumbent is not None:
             loss = min(loss, -session.model.sign * session.incumbent)
-        if math.isfinite(loss):
-            session.tighten(-loss * session.model.sign)
+        session.report(-loss * session.model.sign, self.nodes)
 
     def _is_hopeless(self, gain: float) -> bool:
         """Whether nothing better than the incumbent can be in a node of that bound."""
@@ -162,7 +161,9 @@ class BranchAndCut:
             if rounds == 0:
                 self._learn(node, sign * run.bound)
             if node.fixing is None:
-                session.tighten(run.bound)
+                session.report(run.bound, self.nodes)
+                if session.stop_requested:
+                    return Termination.STOPPED
             if self._is_hopeless(sign * run.bound):
                 return None
             drop, rounds = rounds < _ROUNDS_WITH_DROPS, rounds + 1

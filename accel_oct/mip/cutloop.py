@@ -82,8 +82,7 @@ class CutLoop:
                 return self.session.nothing_left()
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return _ended(run.status)
-            self.session.tighten(run.bound)
-            verdict = self.session.consult(Event.CANDIDATE, run.x)
+            verdict = self.session.consult(Event.CANDIDATE, run.x, run.bound)
             if not verdict.rejected:
                 return self._limit() or Termination.OPTIMAL
             new = self.pool.add(verdict.cuts)
@@ -104,9 +103,11 @@ class CutLoop:
                 return session.nothing_left(), relaxation.present
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return None, relaxation.present  # unbounded or out of time: the integer phase finds out
-            session.tighten(run.bound)
+            session.report(run.bound)
             if session.is_proven:
                 return Termination.OPTIMAL, relaxation.present
+            if session.stop_requested:
+                return Termination.STOPPED, relaxation.present
             candidate = session.model.is_integral(run.x)
             verdict = session.consult(
                 Event.CANDIDATE if candidate else Event.RELAXATION,
@@ -148,7 +149,7 @@ class CutLoop:
                 return session.nothing_left()
             if run.status is RunStatus.UNBOUNDED and not progress.separated:
                 return Termination.UNBOUNDED
-            session.tighten(run.bound)
+            session.report(run.bound, self.nodes)
             if session.is_proven:
                 return Termination.OPTIMAL
             if run.status is RunStatus.OPTIMAL and run.x is not None and not self._is_cut_off(run.x):
@@ -172,7 +173,7 @@ class CutLoop:
             rounded = session.model.rounded(x)
             key = rounded.tobytes()
             if key in progress.reported:  # solvers find the same point again and again
-                session.tighten(math.nan if bound is None else bound)
+                session.report(bound)
                 return
             progress.reported.add(key)
             verdict = session.consult(Event.CANDIDATE, x, bound, cut_off=self.pool.rejects(rounded))
@@ -188,6 +189,7 @@ class CutLoop:
             seconds=session.seconds_left,
             nodes=None if left is None else max(left - self.nodes, 0),
             on_solution=on_solution,
+            on_bound=lambda bound, nodes: session.report(bound, self.nodes + nodes),
             should_stop=lambda: session.stop_requested or progress.restart or session.is_proven,
             next_injection=lambda: session.pending.popleft() if session.pending else None,
         )

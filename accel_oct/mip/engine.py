@@ -34,14 +34,16 @@ class Run:
 class IntegerRequest:
     """What the loop wants of one MIP run.
 
-    `on_solution(x, bound)` is to be called with every solution found, `should_stop()` often, `next_injection()`
-    whenever the solver can take a solution.
+    `on_solution(x, bound)` is to be called with every solution found, `on_bound(bound, nodes)` with what the run has
+    proven and how many nodes it has taken so far, `should_stop()` often, `next_injection()` whenever the solver can
+    take a solution. Bounds may be repeated, and infinite while there is none.
     """
 
     start: FloatArray | None
     seconds: float
     nodes: int | None
     on_solution: Callable[[FloatArray, float | None], None]
+    on_bound: Callable[[float, int], None]
     should_stop: Callable[[], bool]
     next_injection: Callable[[], FloatArray | None]
 

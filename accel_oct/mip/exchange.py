@@ -1,7 +1,7 @@
 """Values in, values out: what a backend tells a handler, and what the handler replies.
 
-A handler never sees a solver. It receives a `Point` and returns a `Reply`; what it may ask for is declared beforehand
-in its `Needs`, so that the backend can set the solver up for it, or refuse.
+A handler never sees a solver. It receives a `Point`, or between points a `BoundReport`, and returns a `Reply`; what it
+may ask for is declared beforehand in its `Needs`, so that the backend can set the solver up for it, or refuse.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from accel_oct.mip.rows import FloatArray, Rows
 
 
 class Event(Enum):
-    """Why a handler is called."""
+    """Why a handler is shown a point."""
 
     CANDIDATE = "candidate"
     """An integral point that will become the incumbent unless a cut rejects it."""
@@ -88,8 +88,34 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundReport:
+    """How far the solve has come, told whenever bound or incumbent has changed, with no point to look at.
+
+    Attributes
+    ----------
+    bound : float
+        A valid bound on the optimum, in the model's own direction (``inf`` or ``-inf`` before there is one). Bounds of
+        one solve only tighten, but for rounding.
+    incumbent : float or None
+        Objective of the best accepted point so far.
+    nodes : int
+        Explored so far, as far as the solver tells.
+    seconds : float
+        Since the solve began.
+    """
+
+    bound: float
+    incumbent: float | None
+    nodes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """What the handler wants done: cut batches to add, full solutions to try, or a stop."""
+    """What the handler wants done: cut batches to add, full solutions to try, or a stop.
+
+    The reply to a `BoundReport` can ask for a stop only.
+    """
 
     cuts: tuple[Cuts, ...] = ()
     solutions: tuple[FloatArray, ...] = ()
@@ -111,12 +137,15 @@ class Needs:
     keeps : str or iterable of str
         The rules by which its OPTIMALITY cuts choose the optimum that they keep. More than one is refused: nothing
         says that they choose the same.
+    bounds : bool
+        Whether it wants `BoundReport`s; it is a `BoundListener` then.
     """
 
     events: frozenset[Event] = field(default_factory=frozenset)
     cuts: frozenset[Validity] = field(default_factory=frozenset)
     injects: bool = False
     keeps: frozenset[str] = field(default_factory=frozenset)
+    bounds: bool = False
 
     def __init__(
         self,
@@ -124,15 +153,21 @@ class Needs:
         cuts: Iterable[Validity] = (),
         injects: bool = False,
         keeps: str | Iterable[str] = (),
+        bounds: bool = False,
     ) -> None:
         object.__setattr__(self, "events", frozenset(events))
         object.__setattr__(self, "cuts", frozenset(cuts))
         object.__setattr__(self, "injects", injects)
         object.__setattr__(self, "keeps", frozenset([keeps] if isinstance(keeps, str) else keeps))
+        object.__setattr__(self, "bounds", bounds)
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(
-            self.events | other.events, self.cuts | other.cuts, self.injects or other.injects, self.keeps | other.keeps
+            self.events | other.events,
+            self.cuts | other.cuts,
+            self.injects or other.injects,
+            self.keeps | other.keeps,
+            self.bounds or other.bounds,
         )
 
 
@@ -145,12 +180,23 @@ class Handler(Protocol):
     def __call__(self, point: Point) -> Reply | None: ...
 
 
+class BoundListener(Handler, Protocol):
+    """A handler that declares ``Needs(bounds=True)``.
+
+    `on_bound` hears the first bound or incumbent, every later change of either (a slow listener hears fewer, see
+    `ReportGate`), and always the last.
+    """
+
+    def on_bound(self, report: BoundReport) -> Reply | None: ...
+
+
 @dataclass(frozen=True)
 class FunctionHandler:
-    """A plain function as a handler."""
+    """Plain functions as a handler: one for points, and one for bounds if the needs declare them."""
 
     function: Callable[[Point], Reply | None]
     needs: Needs
+    on_bound: Callable[[BoundReport], Reply | None] | None = None
 
     def __call__(self, point: Point) -> Reply | None:
         return self.function(point)

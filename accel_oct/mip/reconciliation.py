@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE
+from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession
 
 logger = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ _INFEASIBLE, _FEASIBLE = 2, 0
 
 def reconcile(session: SolveSession) -> None:
     """Raise `InvalidCutError` when the OPTIMALITY cuts of a proven solve leave nothing as good as its incumbent."""
-    rows = session.rows_to_reconcile()
+    rows = rows_to_reconcile(session)
     if rows is None:
         return
     # Loaded here, since hardly a solve needs it.
@@ -46,3 +48,22 @@ def reconcile(session: SolveSession) -> None:
         session.nothing_left()
     if answer.status != _FEASIBLE:
         logger.info("whether the OPTIMALITY cuts keep an optimum could not be checked: %s", answer.message)
+
+
+def rows_to_reconcile(session: SolveSession) -> Rows | None:
+    """OPTIMALITY rows that the incumbent is outside of although it is called optimal; None: nothing to reconcile.
+
+    They are right if they keep *another* optimum. Together with the rows of the model and a row that asks for the
+    incumbent's value, they must leave something.
+    """
+    model, x, value = session.model, session.incumbent_x, session.incumbent
+    if x is None or value is None or not session.optimality_rows or not session.is_proven or session.failed:
+        return None
+    rows = Rows.concatenate(session.optimality_rows)
+    if not np.any(rows.violation(x) > FEASIBILITY_TOLERANCE):
+        return None
+    used = np.flatnonzero(model.objective)
+    limit = value - model.sign * REJECTION_TOLERANCE * max(1.0, abs(value))
+    side = {"lower": limit} if model.sign > 0 else {"upper": limit}
+    as_good = Rows.single(used, model.objective[used], **side)
+    return Rows.concatenate([model.rows, rows, as_good])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -10,11 +12,12 @@ from typing import Any, cast
 from accel_oct.mip.backend import Availability, Backend, Capabilities
 from accel_oct.mip.errors import BackendUnavailableError, UnknownBackendError
 
+logger = logging.getLogger(__name__)
+
 ENTRY_POINT_GROUP = "accel_oct.backends"
 
 #: The name that leaves the choice to the library.
 AUTO = "auto"
-_STRONGEST_FIRST = ("gurobi", "scip", "highs")
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,11 @@ def backend_class(name: str) -> type[Backend]:
     registered = _registered()
     if name not in registered:
         raise UnknownBackendError(
-            f"unknown backend {name!r}; known are {', '.join(sorted(registered))}. "
-            "Solvers other than HiGHS come as extras: pip install "
-            "'accel-oct[gurobi]', 'accel-oct[scip]' or 'accel-oct[pyomo]'"
+            f"unknown backend {name!r}; known are {', '.join(sorted(registered))}. {_how_to_install()}".strip()
         )
     try:
         return cast(type[Backend], registered[name].load())
-    except ImportError as error:
+    except Exception as error:  # whatever the author of another backend left in it
         raise BackendUnavailableError(f"backend {name!r} cannot be imported: {error}") from error
 
 
@@ -62,18 +63,14 @@ def create_backend(name: str, **settings: Any) -> Backend:
 
 
 def candidate_backends(name: str) -> list[Backend]:
-    """The backends to try in turn: the named one, or for ``"auto"`` those installed, strongest first.
+    """The backends to try in turn: the named one, or for ``"auto"`` those installed, by their `auto_rank`.
 
     Whether a licence is large enough shows only when a model is solved, so the caller goes on to the next one then.
     """
     if name != AUTO:
         return [create_backend(name)]
-    known = _registered()
-    return [
-        backend_class(each).create()
-        for each in _STRONGEST_FIRST
-        if each in known and backend_class(each).is_available()
-    ]
+    ranked = [(cls.auto_rank, cls.name, cls) for cls in _classes() if cls.auto_rank is not None and cls.is_available()]
+    return [cls.create() for _, _, cls in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def backend_availability(name: str) -> Availability:
@@ -112,6 +109,23 @@ def list_backends() -> list[BackendInfo]:
         found = backend_availability(name)
         infos.append(BackendInfo(name, found.installed, found.licensed, found.reason, _capabilities(name)))
     return infos
+
+
+def _classes() -> Iterator[type[Backend]]:
+    """The class of every registered backend that can be imported."""
+    for name in registered_names():
+        try:
+            yield backend_class(name)
+        except BackendUnavailableError as error:
+            logger.info("%s", error)
+
+
+def _how_to_install() -> str:
+    """How to get the solvers that are not installed with the library."""
+    extras = sorted({f"'accel-oct[{cls.extra}]'" for cls in _classes() if cls.extra is not None})
+    if not extras:
+        return ""
+    return f"Some solvers come as extras: pip install {' or '.join(extras)}"
 
 
 def _with_variants(name: str) -> list[str]:

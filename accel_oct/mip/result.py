@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from accel_oct.mip.rows import FloatArray
 
@@ -33,17 +32,12 @@ class SolutionStatus(Enum):
     OPTIMAL = "optimal"
 
 
-class HistoryRow(NamedTuple):
-    seconds: float
-    objective: float | None
-    bound: float
-
-
 @dataclass
 class HandlerStatistics:
     """What the handler did during a solve."""
 
     calls: dict[str, int] = field(default_factory=dict)
+    """By event; those with a bound only are counted as ``"bound"``."""
     cuts: dict[str, int] = field(default_factory=dict)
     """Rows by source."""
     seconds: float = 0.0
@@ -67,7 +61,6 @@ class MipResult:
     bound: float
     nodes: int
     seconds: float
-    history: tuple[HistoryRow, ...]
     statistics: HandlerStatistics
 
     @property

@@ -1,36 +1,35 @@
 """The state of one solve, and the only place where a handler is called.
 
-Backends and the cut loop report what the solver does; the session consults the handler, checks the reply against what
-was declared, vets injected solutions, and keeps incumbent, bound, history and statistics. An exception in the handler
-is kept, the solver is asked to stop, and the exception comes out of `Backend.solve` unchanged: raising it inside a
-solver's callback is unsafe on every solver.
+Backends and the cut loop report what the solver does; the session consults the handler, vets injected solutions, and
+keeps incumbent, bound and statistics. An exception in the handler is kept, the solver is asked to stop, and the
+exception comes out of `Backend.solve` unchanged: raising it inside a solver's callback is unsafe on every solver.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from accel_oct.mip.errors import HandlerError, InvalidCutError
-from accel_oct.mip.exchange import Cuts, Event, Handler, Needs, Point, Reply, Validity
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
+from accel_oct.mip.control import SolveControl
+from accel_oct.mip.errors import InvalidCutError
+from accel_oct.mip.exchange import BoundListener, BoundReport, Cuts, Event, Handler, Needs, Point, Reply, Validity
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import HandlerStatistics, HistoryRow, MipResult, SolutionStatus, Termination
+from accel_oct.mip.replies import check_against_solution, check_reply, check_reply_to_report, rejects
+from accel_oct.mip.reporting import ReportGate
+from accel_oct.mip.result import HandlerStatistics, MipResult, SolutionStatus, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 logger = logging.getLogger(__name__)
 
 #: Bound and objective closer than this, relative to max(1, |objective|), are equal: solvers compute in floating point.
 CONVERGENCE_TOLERANCE = 1e-9
-
-#: A cut that an accepted solution violates by more than this contradicts the acceptance: far beyond any rounding.
-CONTRADICTION_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,11 @@ class Verdict:
     rejected: bool = False
 
 
-class SolveSession:
+class SolveSession(SolveControl):
     """One solve: its clock, its incumbent, its bound, its handler."""
 
     def __init__(self, model: ModelArrays, options: SolveOptions, handler: Handler | None) -> None:
+        super().__init__(options.time_limit)
         self.model = model
         self.options = options
         self.handler = handler
@@ -57,47 +57,10 @@ class SolveSession:
         """Vetted injections that the solver has not been given yet."""
         self._early: list[Cuts] = []
         """Cuts that came while the start was vetted."""
-        self._optimality_rows: list[Rows] = []
-        self._history: list[HistoryRow] = []
-        self._stop = threading.Event()
-        self._stop_reason: Termination | None = None
-        self._error: BaseException | None = None
-        self._began = time.perf_counter()
-
-    # ---------------------------------------------------------------- clock and stop
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._began
-
-    @property
-    def seconds_left(self) -> float:
-        limit = self.options.time_limit
-        return math.inf if limit is None else max(limit - self.seconds, 0.0)
-
-    @property
-    def out_of_time(self) -> bool:
-        return self.seconds_left <= 0.0
-
-    @property
-    def stop_requested(self) -> bool:
-        return self._stop.is_set()
-
-    def request_stop(self, reason: Termination) -> None:
-        """Ask the solver to stop at its next opportunity; the first reason given counts."""
-        if self._stop_reason is None:
-            self._stop_reason = reason
-        self._stop.set()
-
-    def fail(self, error: BaseException) -> None:
-        """Keep an exception for after the solve, and stop."""
-        self._error = self._error or error
-        self.request_stop(Termination.STOPPED)
-
-    @property
-    def failed(self) -> bool:
-        """Whether an exception is being kept."""
-        return self._error is not None
+        self.optimality_rows: list[Rows] = []
+        """Of every OPTIMALITY cut so far."""
+        self.nodes = 0  # as far as the solver has told
+        self._gate = ReportGate(self.bound)
 
     # ---------------------------------------------------------------- what is known
 
@@ -110,14 +73,12 @@ class SolveSession:
         if not self.better(value, self.incumbent):
             return False
         self.incumbent, self.incumbent_x = value, np.array(x)
-        self._record()
         return True
 
     def tighten(self, bound: float) -> None:
         """Take a bound on the optimum if it is tighter than the one known."""
         if math.isfinite(bound) and self.model.sign * (self.bound - bound) > 0:
             self.bound = bound
-            self._record()
 
     @property
     def is_proven(self) -> bool:
@@ -126,9 +87,6 @@ class SolveSession:
             return False
         allowed = max(self.options.gap * abs(self.incumbent), CONVERGENCE_TOLERANCE * max(1.0, abs(self.incumbent)))
         return self.model.sign * (self.bound - self.incumbent) <= allowed
-
-    def _record(self) -> None:
-        self._history.append(HistoryRow(self.seconds, self.incumbent, self.bound))
 
     # ---------------------------------------------------------------- the handler
 
@@ -141,13 +99,18 @@ class SolveSession:
         `cut_off` tells that a cut of an earlier reply rejects the point, whatever the handler says now.
         A candidate that is not rejected becomes the incumbent if it is the best; solutions in the reply are vetted
         (model first, then the handler's own REQUIRED cuts) and, if they improve, become the incumbent and are queued
-        for the solver.
+        for the solver. What has changed is reported.
         """
         if bound is not None:
             self.tighten(bound)
+        verdict = self._judge(event, x, cut_off)
+        self.report()
+        return verdict
+
+    def _judge(self, event: Event, x: FloatArray, cut_off: bool) -> Verdict:
         point = self.model.rounded(x) if event is Event.CANDIDATE else np.array(x, dtype=np.float64)
         cuts, self._early = self._early, []
-        cut_off = cut_off or (event is Event.CANDIDATE and any(_rejects(batch, point) for batch in cuts))
+        cut_off = cut_off or (event is Event.CANDIDATE and any(rejects(batch, point) for batch in cuts))
         if not self.wants(event):
             if event is Event.CANDIDATE and not cut_off:
                 self.accept(point)
@@ -164,9 +127,11 @@ class SolveSession:
         """
         offers: deque[FloatArray] = deque()
         accepted = self._vet(np.array(x), self._early, offers)
-        if not accepted and self._error is None:
+        if not accepted and not self.failed:
             logger.warning("the start is not feasible and is ignored")
+        self.report()
         self._vet_all(offers, self._early)
+        self.report()
 
     def _vet_all(self, offers: deque[FloatArray], cuts: list[Cuts]) -> None:
         """Vet proposals, and those that come while vetting them; each that improves becomes the incumbent."""
@@ -190,13 +155,12 @@ class SolveSession:
             self.fail(error)
             return True
         finally:
-            statistics = self.statistics
-            statistics.seconds += time.perf_counter() - began
-            statistics.calls[event.value] = statistics.calls.get(event.value, 0) + 1
+            self._count(event.value, began)
+        statistics = self.statistics
         if reply is None:
             if event is Event.CANDIDATE and not cut_off:
                 self.accept(x)
-            self.statistics.rejected_candidates += cut_off
+            statistics.rejected_candidates += cut_off
             return cut_off
         if reply.stop:
             self.request_stop(Termination.STOPPED)
@@ -204,12 +168,12 @@ class SolveSession:
             if batch.rows.n_rows:
                 cuts.append(batch)
                 if batch.validity is Validity.OPTIMALITY:
-                    self._optimality_rows.append(batch.rows)
+                    self.optimality_rows.append(batch.rows)
                 statistics.cuts[batch.source] = statistics.cuts.get(batch.source, 0) + batch.rows.n_rows
         offers.extend(np.array(solution, dtype=np.float64) for solution in reply.solutions)
         if event is not Event.CANDIDATE:
             return False
-        if cut_off or any(_rejects(batch, x) for batch in reply.cuts):
+        if cut_off or any(rejects(batch, x) for batch in reply.cuts):
             statistics.rejected_candidates += 1
             return True
         self.accept(x)
@@ -227,7 +191,7 @@ class SolveSession:
             self.accept(x)
         else:
             further: deque[FloatArray] = deque()
-            known = any(_rejects(batch, x) for batch in cuts)  # also what the same reply has just said
+            known = any(rejects(batch, x) for batch in cuts)  # also what the same reply has just said
             if self._ask(Event.CANDIDATE, np.array(x), cuts, further, cut_off=known):
                 self.statistics.injections_rejected += 1
                 return False
@@ -236,43 +200,46 @@ class SolveSession:
         return True
 
     def _check(self, reply: Reply | None) -> None:
-        if reply is None:
-            return
-        if not isinstance(reply, Reply):
-            raise HandlerError(f"a handler must return a Reply or None, got {type(reply).__name__}")
-        for batch in reply.cuts:
-            if batch.validity not in self.needs.cuts:
-                raise HandlerError(
-                    f"the handler returned {batch.validity.name} cuts ({batch.source!r}), "
-                    "which its needs do not declare"
-                )
-            if batch.keeps is not None and batch.keeps not in self.needs.keeps:
-                raise HandlerError(
-                    f"the OPTIMALITY cuts {batch.source!r} keep an optimum by the rule {batch.keeps!r}, "
-                    f"which the handler's needs do not declare"
-                )
-            batch.rows.check(self.model.n_columns, f"cuts {batch.source!r}")
-            self._check_against_incumbent(batch)
-        if reply.solutions and not self.needs.injects:
-            raise HandlerError("the handler returned solutions, but its needs do not declare `injects`")
-        for solution in reply.solutions:
-            if np.shape(solution) != (self.model.n_columns,):
-                raise HandlerError(
-                    f"the handler returned a solution of shape {np.shape(solution)}; "
-                    f"the model has {self.model.n_columns} columns"
-                )
+        check_reply(reply, self.needs, self.model.n_columns)
+        if reply is not None and self.incumbent_x is not None:
+            for batch in reply.cuts:
+                check_against_solution(batch, self.incumbent_x, self.incumbent, strict=self.options.check_cuts)
 
-    def _check_against_incumbent(self, batch: Cuts) -> None:
-        if self.incumbent_x is None or batch.validity is Validity.OPTIMALITY:
+    def _count(self, what: str, began: float) -> None:
+        self.statistics.seconds += time.perf_counter() - began
+        self.statistics.calls[what] = self.statistics.calls.get(what, 0) + 1
+
+    # ---------------------------------------------------------------- bounds between points
+
+    def report(self, bound: float | None = None, nodes: int = 0) -> None:
+        """Take a bound on the optimum; tell the handler, if it wants bounds, what is new since it last heard.
+
+        To be called often, and only where the solver can be asked to stop afterwards.
+        """
+        if bound is not None:
+            self.tighten(bound)
+        self.nodes = max(self.nodes, nodes)
+        if self.needs.bounds and not self.stop_requested and self._gate.is_open(self.seconds):
+            self._tell_news()
+
+    def _tell_news(self) -> None:
+        # A bound that rounding has put on the wrong side of the incumbent is not passed on.
+        bound = self.bound if self.better(self.bound, self.incumbent) else cast(float, self.incumbent)
+        if not self._gate.has_news(bound, self.incumbent):
             return
-        violation = batch.rows.violation(self.incumbent_x)
-        allowed = REJECTION_TOLERANCE if self.options.check_cuts else CONTRADICTION_TOLERANCE
-        if violation.max(initial=0.0) > allowed:
-            row = int(np.argmax(violation))
-            raise InvalidCutError(
-                f"row {row} of the {batch.validity.name} cuts {batch.source!r} cuts off a solution that was accepted "
-                f"as feasible (objective {self.incumbent})"
-            )
+        report = BoundReport(bound, self.incumbent, self.nodes, self.seconds)
+        began = time.perf_counter()
+        try:
+            reply = cast(BoundListener, self.handler).on_bound(report)
+            check_reply_to_report(reply)
+        except BaseException as error:  # as in `_ask`
+            self.fail(error)
+            return
+        finally:
+            self._count("bound", began)
+            self._gate.passed(report, self.seconds)
+        if reply is not None and reply.stop:
+            self.request_stop(Termination.STOPPED)
 
     # ---------------------------------------------------------------- the end
 
@@ -289,34 +256,19 @@ class SolveSession:
             "some cut is invalid, or OPTIMALITY cuts keep different optima"
         )
 
-    def rows_to_reconcile(self) -> Rows | None:
-        """OPTIMALITY rows that the incumbent is outside of although it is called optimal; None: nothing to reconcile.
-
-        They are right if they keep *another* optimum. Together with the rows of the model and a row that asks for the
-        incumbent's value, they must leave something.
-        """
-        if self.incumbent_x is None or not self._optimality_rows or not self.is_proven or self.failed:
-            return None
-        rows = Rows.concatenate(self._optimality_rows)
-        if not np.any(rows.violation(self.incumbent_x) > FEASIBILITY_TOLERANCE):
-            return None
-        assert self.incumbent is not None
-        used = np.flatnonzero(self.model.objective)
-        limit = self.incumbent - self.model.sign * REJECTION_TOLERANCE * max(1.0, abs(self.incumbent))
-        side = {"lower": limit} if self.model.sign > 0 else {"upper": limit}
-        as_good = Rows.single(used, self.model.objective[used], **side)
-        return Rows.concatenate([self.model.rows, rows, as_good])
-
     def result(self, termination: Termination, nodes: int) -> MipResult:
-        """Close the session; raises what the handler raised."""
-        if self._error is not None:
-            raise self._error
+        """Close the session with a last report, if there is news; raises what the handler raised."""
+        self.raise_kept()
         if self.is_proven and self.options.gap == 0.0:
             termination = Termination.OPTIMAL
-        elif self._stop_reason is not None and termination is not Termination.OPTIMAL:
-            termination = self._stop_reason
+        elif self.stop_reason is not None and termination is not Termination.OPTIMAL:
+            termination = self.stop_reason
         if termination is Termination.OPTIMAL and self.incumbent is not None:
             self._check_bound(self.incumbent)
+        if self.needs.bounds:
+            self.nodes = max(self.nodes, nodes)
+            self._tell_news()
+            self.raise_kept()
         if termination is Termination.INFEASIBLE and self.incumbent is None:
             self.bound = -self.model.sign * math.inf
         if self.incumbent is None:
@@ -325,7 +277,6 @@ class SolveSession:
             status = SolutionStatus.OPTIMAL
         else:
             status = SolutionStatus.FEASIBLE
-        self._record()
         return MipResult(
             termination=termination,
             status=status,
@@ -334,7 +285,6 @@ class SolveSession:
             bound=self.bound,
             nodes=nodes,
             seconds=self.seconds,
-            history=tuple(self._history),
             statistics=self.statistics,
         )
 
@@ -348,8 +298,3 @@ class SolveSession:
                 "some cut removed it. Solve again with check_cuts=True to find out which."
             )
         self.bound = incumbent
-
-
-def _rejects(batch: Cuts, x: FloatArray) -> bool:
-    """OPTIMALITY cuts do not make a point infeasible; the others do."""
-    return batch.validity is not Validity.OPTIMALITY and bool(np.any(batch.rows.violation(x) > REJECTION_TOLERANCE))

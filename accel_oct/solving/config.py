@@ -1,17 +1,24 @@
 """Every switch of a solve, in frozen dataclasses that can be written in Python or TOML.
 
-Each row of the paper's tables is one `Config`; the named ones are `PRESETS`.
+A family of cuts keeps its switches in its own file; here they become a field of `Config`, and the family a line of
+`FAMILIES`. Each row of the paper's tables is one `Config`; the named ones are `PRESETS`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from accel_oct.cuts.benders import BendersConfig, BendersCuts
+from accel_oct.cuts.disjunctive import DisjunctivePathBounds, SubtreeBoundConfig
+from accel_oct.cuts.equivalent_points import EquivalentPointConfig, EquivalentPointInequalities
+from accel_oct.cuts.path_bound import PathBoundConfig, PathBoundCuts
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.formulation import Component, Site
+from accel_oct.heuristics.polishing import Polishing
 from accel_oct.support.files import read_text
 
 if sys.version_info >= (3, 11):
@@ -19,98 +26,20 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+__all__ = [
+    "FAMILIES",
+    "PRESETS",
+    "BendersConfig",
+    "Config",
+    "EquivalentPointConfig",
+    "Family",
+    "PathBoundConfig",
+    "SubtreeBoundConfig",
+]
+
 _MAX_TOML_BYTES = 1 << 20
 #: Every whole number of a configuration is a number of bytes, and NumPy counts them in 64 bits.
 _MOST_BYTES = 1 << 63
-
-
-@dataclass(frozen=True)
-class BendersConfig:
-    """Benders cuts (sections 4 and 5.1).
-
-    Parameters
-    ----------
-    strengthened : bool
-        Use the strengthened form at terminal nodes; predictions are integral then.
-    fractional : bool
-        Separate relaxations too.
-    """
-
-    strengthened: bool = False
-    fractional: bool = False
-
-
-@dataclass(frozen=True)
-class EquivalentPointConfig:
-    """Equivalent-point inequalities (section 5.3).
-
-    Parameters
-    ----------
-    enabled : bool
-    linking : {"basic", "chain", "recursive"}
-        The constraint set H.
-    disaggregated : bool
-        Disaggregate the chain or recursive constraints.
-    bounding : {"basic", "group_selection"}
-        The constraint set G.
-    max_split_size : {0, 1, 2}
-        Largest split set F* that is modelled.
-    """
-
-    enabled: bool = False
-    linking: Literal["basic", "chain", "recursive"] = "recursive"
-    disaggregated: bool = True
-    bounding: Literal["basic", "group_selection"] = "group_selection"
-    max_split_size: Literal[0, 1, 2] = 2
-
-
-@dataclass(frozen=True)
-class PathBoundConfig:
-    """Path-bound cutting planes (section 5.4, Algorithm 2).
-
-    Parameters
-    ----------
-    enabled : bool
-    bound : bool
-        The basic cut on the score of all samples of the path.
-    negative_samples : bool
-        Bound the samples that the optimal subtree misclassifies.
-    structure : bool
-        Bound the structure of the subtree.
-    paths : {"all", "end_points"}
-        Cut on every integral path, or only on those that are not part of a longer one.
-    fractional : bool
-        Separate relaxations, where the backend shows them; candidates are always separated.
-    empty_path : bool
-        Cut at the root too: a tree of depth at most two is the one of D2S. Algorithm 2 begins one level lower.
-    """
-
-    enabled: bool = False
-    bound: bool = False
-    negative_samples: bool = True
-    structure: bool = True
-    paths: Literal["all", "end_points"] = "all"
-    fractional: bool = True
-    empty_path: bool = True
-
-
-@dataclass(frozen=True)
-class SubtreeBoundConfig:
-    """Exact subtree profiles and disjunctive path bounds, beyond the paper.
-
-    Parameters
-    ----------
-    enabled : bool
-    tables : bool
-        Search the tables of exact profiles before the master is built; usually nothing is left to do then. Without it
-        the bounds reach the solver as disjunctive rows only, refined where the relaxation puts weight.
-    memory_limit : int
-        Bytes that the tables may take; beyond it a slower exact way is used.
-    """
-
-    enabled: bool = False
-    tables: bool = True
-    memory_limit: int = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -217,11 +146,74 @@ def _check(config: Any, where: str) -> None:
             raise InvalidInputError(f"{where}.{name} must be a {declared.__name__}, got {shown(value)}")
 
 
-_BASELINE = Config()
+def checked_config(config: Config | None, preset: str) -> Config:
+    """The switches that a user asked for, in either way."""
+    if config is None:
+        return Config.preset(preset)
+    if not isinstance(config, Config):
+        raise InvalidInputError(f"config must be an accel_oct.Config, got {shown(config)}")
+    return config
 
-#: `baseline`: section 4 with a polished CART warm start. `paper`: everything but the strengthened cuts, which the paper
-#: found to be of no use together with the rest. `default`: whatever proves optimality fastest.
+
+Switches = TypeVar("Switches")
+
+
+@dataclass(frozen=True)
+class Family(Generic[Switches]):
+    """A built-in family of cuts or a heuristic: where its switches are, and how it is built from them."""
+
+    switches: Callable[[Config], Switches]
+    build: Callable[[Site, Switches], Component | None]
+
+    def component(self, site: Site, config: Config) -> Component | None:
+        """None where the switches, the backend or a constraint rule it out."""
+        return self.build(site, self.switches(config))
+
+
+#: In the order in which they are asked: cuts first, heuristics last.
+FAMILIES: tuple[Family[Any], ...] = (
+    Family(lambda config: config.benders, BendersCuts.build),
+    Family(lambda config: config.subtree_bounds, DisjunctivePathBounds.build),
+    Family(lambda config: config.equivalent_points, EquivalentPointInequalities.build),
+    Family(lambda config: config.path_bound, PathBoundCuts.build),
+    Family(lambda config: config.polishing, Polishing.build),
+)
+
+
+def _as_published(*, ec: bool = False, sp: bool = False, eqp: bool = False, pbcp: bool = False) -> Config:
+    """A row of the paper's tables, with nothing of ours.
+
+    Parameters
+    ----------
+    ec, sp, eqp, pbcp : bool
+        The paper's abbreviations: strengthened Benders cuts, solution polishing, equivalent-point inequalities,
+        path-bound cutting planes (where Algorithm 2 makes them: at relaxations, below the root).
+    """
+    return Config(
+        merge_duplicates=False,
+        branch_priorities=False,
+        polishing=sp,
+        benders=BendersConfig(strengthened=ec),
+        equivalent_points=EquivalentPointConfig(enabled=eqp),
+        path_bound=PathBoundConfig(enabled=pbcp, candidates=False, empty_path=False),
+    )
+
+
+_BASELINE = Config()
+_ALL = {"ec": True, "sp": True, "eqp": True, "pbcp": True}
+
+#: `default`: whatever proves optimality fastest. `baseline`: section 4 with a polished CART warm start. `paper`:
+#: everything but the strengthened cuts, which the paper found to be of no use together with the rest. These two have
+#: improvements of our own: merged rows, branch priorities, cuts at candidates and at the empty path. Those that begin
+#: with `bendoct` have none: the model alone, each technique alone, all of them, and all but one (the paper's best is
+#: `bendoct:all-ec`, its partially accelerated one `bendoct:all-pbcp`).
 PRESETS: dict[str, Config] = {
+    "default": replace(
+        _BASELINE,
+        polishing=True,
+        benders=BendersConfig(fractional=True),
+        subtree_bounds=SubtreeBoundConfig(enabled=True),
+    ),
     "baseline": _BASELINE,
     "paper": replace(
         _BASELINE,
@@ -229,10 +221,8 @@ PRESETS: dict[str, Config] = {
         equivalent_points=EquivalentPointConfig(enabled=True),
         path_bound=PathBoundConfig(enabled=True),
     ),
-    "default": replace(
-        _BASELINE,
-        polishing=True,
-        benders=BendersConfig(fractional=True),
-        subtree_bounds=SubtreeBoundConfig(enabled=True),
-    ),
+    "bendoct": _as_published(),
+    **{f"bendoct:{technique}": _as_published(**{technique: True}) for technique in _ALL},
+    "bendoct:all": _as_published(**_ALL),
+    **{f"bendoct:all-{technique}": _as_published(**{**_ALL, technique: False}) for technique in _ALL},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,8 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow, Result, Status
-from accel_oct.subtree.frontier import FrontierTable
-from accel_oct.subtree.frontier import frontier as compute_table
+from accel_oct.solving.result import HistoryRow, Progress, Result, Status
+from accel_oct.subtree import FrontierTable, frontier_table
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
@@ -94,7 +93,7 @@ class Frontier:
 
     def tree(self, max_leaves: int) -> DecisionTree:
         """The best tree known with at most that many leaves."""
-        return DecisionTree(*self._table.tree(max_leaves))
+        return self._table.tree(max_leaves)
 
     def best(self, leaf_penalty: float) -> Result:
         """The optimum of a leaf penalty."""
@@ -108,7 +107,7 @@ class Frontier:
         objective = tree.score(dataset) / total - float(leaf_penalty) * tree.n_leaves
         limit = objective if proven else max(bound / total, objective)
         return Result(
-            tree=tree,
+            found=tree,
             objective=objective,
             bound=limit,
             status="optimal" if proven else self.status,
@@ -124,14 +123,14 @@ class Frontier:
 
 def frontier(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     max_depth: int,
     sample_weight: Any = None,
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = SubtreeBoundConfig().memory_limit,
-    progress: Callable[[float, float, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Frontier:
     """The best tree for every number of leaves, each with its proof, in one pass.
 
@@ -147,15 +146,15 @@ def frontier(
         At most as many as there are cores.
     memory_limit : int
         Bytes that the tables may take.
-    progress : callable (seconds, accuracy, bound), optional
-        Called during deep searches, with the values for the largest number of leaves.
+    progress : callable (HistoryRow), optional
+        Called during deep searches and at the end, with accuracy and bound for the largest number of leaves.
 
     Returns
     -------
     Frontier
     """
     began = time.perf_counter()
-    dataset = BinaryDataset.from_arrays(X, y, sample_weight)
+    dataset = BinaryDataset.of(X, y, sample_weight)
     depth = checked_depth(max_depth)
     return _computed(dataset, depth, time_limit, threads, memory_limit, progress, began)
 
@@ -166,7 +165,7 @@ def _computed(
     time_limit: float | None,
     threads: int,
     memory_limit: int,
-    progress: Callable[[float, float, float], None] | None,
+    progress: Progress | None,
     began: float,
 ) -> Frontier:
     if time_limit is not None and not time_limit >= 0:
@@ -179,13 +178,14 @@ def _computed(
 
     def report(seconds: float, scores: Any, bounds: Any) -> None:
         if progress is not None:
-            progress(seconds, float(np.max(scores[1:])) / total, float(np.max(bounds[1:])) / total)
+            used = time.perf_counter() - began
+            progress(HistoryRow(used, float(np.max(scores[1:])) / total, float(np.max(bounds[1:])) / total))
 
     def work() -> None:
         used = time.perf_counter() - began
         deadline = None if time_limit is None else time.monotonic() + max(time_limit - used, 0.0)
         tables.append(
-            compute_table(
+            frontier_table(
                 merged.X,
                 merged.y,
                 merged.weights,
@@ -200,13 +200,14 @@ def _computed(
         )
 
     run_interruptibly(work, interrupted.set)
+    report(0.0, tables[0].scores, tables[0].upper_bounds)
     status: Status = "interrupted" if interrupted.is_set() else "time_limit"
     return Frontier(dataset, tables[0], status, time.perf_counter() - began)
 
 
 def solve_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     max_depth: int,
     leaf_penalties: Iterable[float],
@@ -214,6 +215,7 @@ def solve_path(
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = SubtreeBoundConfig().memory_limit,
+    progress: Progress | None = None,
 ) -> list[Result]:
     """The optimum of every leaf penalty, read off one `frontier`.
 
@@ -226,11 +228,11 @@ def solve_path(
     """
     penalties = [float(penalty) for penalty in _checked_iterable(leaf_penalties)]
     began = time.perf_counter()
-    dataset = BinaryDataset.from_arrays(X, y, sample_weight)
+    dataset = BinaryDataset.of(X, y, sample_weight)
     depth = checked_depth(max_depth)
     for penalty in penalties:
         dataset.leaf_price(penalty)  # refuses bad ones before any work is done
-    table = _computed(dataset, depth, time_limit, threads, memory_limit, None, began)
+    table = _computed(dataset, depth, time_limit, threads, memory_limit, progress, began)
     return [table.best(penalty) for penalty in penalties]
 
 

@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
+from accel_oct.errors import NoTreeError
 from accel_oct.mip import relative_gap
 from accel_oct.tree import DecisionTree
 
-Status = Literal["optimal", "gap_limit", "time_limit", "node_limit", "interrupted", "stopped", "solver_failed"]
+Status = Literal[
+    "optimal", "infeasible", "gap_limit", "time_limit", "node_limit", "interrupted", "stopped", "solver_failed"
+]
 
 #: Every status that a result can have, for whoever reads one.
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
 class HistoryRow(NamedTuple):
-    """What was known at a moment of the solve, in normalised units."""
+    """What was known at a moment of the solve, in normalised units; minus infinity before there is a tree."""
 
     seconds: float
     objective: float
@@ -33,14 +36,14 @@ class Result:
 
     Attributes
     ----------
-    tree : DecisionTree
-        The best tree found; there always is one.
+    found : DecisionTree or None
+        The best tree found. None only under constraints that no tree keeps, or none that was met in time.
     objective : float
-        Share of the weight classified correctly, minus the leaf penalty per leaf.
+        Share of the weight classified correctly, minus the leaf penalty per leaf; minus infinity without a tree.
     bound : float
-        No tree of that depth has a larger objective.
+        No tree of that depth (that keeps every constraint) has a larger objective.
     status : str
-        "optimal" only with a proof: ``bound == objective``.
+        "optimal" only with a proof: ``bound == objective``. "infeasible" only with a proof too.
     seconds, nodes, backend
         Time, branch-and-bound nodes, and the backend that was chosen; ``stats["decided_by"]`` tells whether it had to
         run. "none" where no solver takes part.
@@ -52,7 +55,7 @@ class Result:
         For `show`.
     """
 
-    tree: DecisionTree
+    found: DecisionTree | None
     objective: float
     bound: float
     status: Status
@@ -63,6 +66,19 @@ class Result:
     history: tuple[HistoryRow, ...]
     feature_names: tuple[str, ...]
     class_names: tuple[str, ...]
+
+    @property
+    def tree(self) -> DecisionTree:
+        """The best tree found.
+
+        Raises
+        ------
+        NoTreeError
+            Where there is none, see `found`.
+        """
+        if self.found is None:
+            raise NoTreeError(f"there is no tree: the solve ended with status {self.status!r} before one was found")
+        return self.found
 
     @property
     def gap(self) -> float:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data import BinaryDataset
-from accel_oct.mip import SolveOptions
-from accel_oct.solving.config import Config
+from accel_oct.formulation import ComponentFactory
+from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.solving.components import component_factories
+from accel_oct.solving.config import Config, checked_config
+from accel_oct.solving.phases import BranchAndCut, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
 from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import TreeSearch
+from accel_oct.solving.search import Clock, Problem, Search
 from accel_oct.support.arguments import checked_depth, checked_solver_options
 
 
 def solve(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     max_depth: int,
     leaf_penalty: float,
@@ -31,6 +35,8 @@ def solve(
     solver_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     config: Config | None = None,
+    components: Sequence[ComponentFactory | str] | None = None,
+    constraints: Sequence[Constraint] | None = None,
 ) -> Result:
     """Find the classification tree with the best penalised accuracy, and prove it.
 
@@ -40,7 +46,7 @@ def solve(
     Parameters
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
-        Binary. `OptimalTreeClassifier` takes raw columns.
+        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset`, with nothing in y and sample_weight.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int
@@ -51,8 +57,9 @@ def solve(
     backend : str
         "highs", "gurobi", "scip", "pyomo:NAME" or any other registered backend; "auto" takes gurobi where its licence
         suffices, else scip where it is installed, else highs.
-    preset : {"default", "paper", "baseline"}
-        Which techniques are used; ignored when `config` is given.
+    preset : str
+        Which techniques are used: "default", "paper", "baseline" or a row of the paper's tables, see
+        `accel_oct.solving.config.PRESETS`. Ignored when `config` is given.
     time_limit : float, optional
         Seconds; the best tree so far and a valid bound are returned when it is reached.
     threads : int
@@ -69,6 +76,12 @@ def solve(
         Called when the objective or the bound changes, from the thread that solves.
     config : Config, optional
         All switches.
+    components : sequence of factories, optional
+        Cuts and heuristics of your own: each a callable (Master) -> Component, usually the component's class, or the
+        name of one that an installed package registered (entry-point group ``accel_oct.components``). They take part in
+        branch and cut, which the preset "default" seldom needs: choose another one to see them at work.
+    constraints : sequence of Constraint, optional
+        What the tree must satisfy, from `accel_oct.constraints` or of your own.
 
     Returns
     -------
@@ -82,22 +95,26 @@ def solve(
         When the backend's solver is not installed or not licensed.
     """
     began = time.perf_counter()
-    dataset = BinaryDataset.from_arrays(X, y, sample_weight)
-    config = config if config is not None else Config.preset(preset)
-    return TreeSearch(
-        dataset,
+    dataset = BinaryDataset.of(X, y, sample_weight)
+    switches = checked_config(config, preset)
+    options = SolveOptions(
+        time_limit=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        node_limit=node_limit,
+        native=checked_solver_options(solver_options),
+    )
+    leaf_price = dataset.leaf_price(leaf_penalty)
+    problem = Problem(
+        original=dataset,
+        dataset=dataset.merged() if switches.merge_duplicates else dataset,
         max_depth=checked_depth(max_depth),
-        leaf_penalty=leaf_penalty,
-        config=config,
-        backend=backend,
-        options=SolveOptions(
-            time_limit=time_limit,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            node_limit=node_limit,
-            native=checked_solver_options(solver_options),
-        ),
-        progress=progress,
-        began=began,
-    ).run()
+        leaf_penalty=float(leaf_penalty),
+        leaf_price=leaf_price,
+        constraints=bind_all(constraints, dataset),
+    )
+    branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
+    search = Search(problem, switches, options, Clock(began, options.time_limit), progress, backend)
+    branch_and_cut.prepare(search)
+    return run_phases(search, [SingleLeaf(), WarmStart(), SubtreeTables(), branch_and_cut, LastStep()])

@@ -1,10 +1,14 @@
-"""Optimal subtrees and bounds: the part of the library that counts samples and knows no solver."""
+"""Optimal subtrees and bounds: the part of the library that counts samples and knows no solver.
+
+Modules named `price_...` search the best tree for one leaf price, those named `profile_...` compute the best score for
+every number of leaves; both stand on `pair_level` (depth two) and `deep_levels` (the compiled levels above it).
+"""
 
 from accel_oct.subtree.bounds import SubtreeBounds
 from accel_oct.subtree.cache import SubtreeCache
 from accel_oct.subtree.d2s import PREORDER, DepthTwoSolver, Subtree
-from accel_oct.subtree.frontier import FrontierTable, frontier
-from accel_oct.subtree.search import BestTree, best_tree
+from accel_oct.subtree.price_tree import BestTree, best_tree
+from accel_oct.subtree.profile_table import FrontierTable, frontier_table
 
 __all__ = [
     "PREORDER",
@@ -15,5 +19,5 @@ __all__ = [
     "SubtreeBounds",
     "SubtreeCache",
     "best_tree",
-    "frontier",
+    "frontier_table",
 ]

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT, ProfileSolver, sides_from_pairs
-from accel_oct.subtree.prepare import Reduced, both_sides, column_keys, reduce_data
-from accel_oct.subtree.profiles import PairLevel
-from accel_oct.subtree.stopping import Stopper
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.profile_solver import ProfileSolver, sides_from_pairs
+from accel_oct.subtree.reduction import Reduced, both_sides, column_keys, reduce_data
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 
 Floats = NDArray[np.float64]
 Literals = frozenset[tuple[int, int]]
@@ -35,7 +35,7 @@ class SubtreeBounds:
     max_depth : int
         Depth limit of the whole tree, at least one.
     threads, memory_limit
-        As in `frontier`.
+        As in `frontier_table`.
     deadline, should_stop
         When exact computations stop; bounds stay valid, they are only less tight.
     """

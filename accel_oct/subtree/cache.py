@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
 from accel_oct.subtree.d2s import DepthTwoSolver, Subtree
 
 Literals = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class CacheStatistics:
+    """What a cache did, and what it holds."""
+
+    hits: int
+    misses: int
+    evictions: int
+    entries: int
+    bytes: int
 
 
 class SubtreeCache:
@@ -70,6 +82,14 @@ class SubtreeCache:
             self.evictions += 1
         return subtree
 
+    def at_price(self, leaf_price: float) -> Callable[..., Subtree]:
+        """`lookup` for one leaf price, as the polishing heuristic asks it: (literals, samples, max_depth=...)."""
+
+        def lookup(literals: Literals, samples: ArrayLike, *, max_depth: int) -> Subtree:
+            return self.lookup(literals, leaf_price, samples, max_depth=max_depth)
+
+        return lookup
+
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -78,12 +98,7 @@ class SubtreeCache:
         self._entries.clear()
         self.bytes = 0
 
-    def statistics(self) -> dict[str, int]:
-        """Counters for a result's statistics."""
-        return {
-            "hits": self.hits,
-            "misses": self.misses,
-            "evictions": self.evictions,
-            "entries": len(self._entries),
-            "bytes": self.bytes,
-        }
+    @property
+    def statistics(self) -> CacheStatistics:
+        """The counters now."""
+        return CacheStatistics(self.hits, self.misses, self.evictions, len(self._entries), self.bytes)

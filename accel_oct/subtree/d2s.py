@@ -48,6 +48,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.subtree.d2s_reference import Choice, ReferenceEngine
 from accel_oct.subtree.engine import Engine, numba_available, resolve_engine
+from accel_oct.tree import DecisionTree
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -90,6 +91,11 @@ class Subtree:
     def n_leaves(self) -> int:
         """Number of leaves."""
         return int(np.count_nonzero(self.label >= 0))
+
+    @property
+    def tree(self) -> DecisionTree:
+        """The subtree as a tree of its own, in arrays for depth two."""
+        return DecisionTree(self.feature, self.label)
 
     @cached_property
     def correct(self) -> Ints:
@@ -216,7 +222,8 @@ class DepthTwoSolver:
         return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
 
     def _compiled(self) -> _EngineProtocol:
-        from accel_oct.subtree.d2s_compiled import CompiledEngine
+        # Loads numba: optional, and half a second that only users of compiled code should wait.
+        from accel_oct.subtree.kernels.d2s_compiled import CompiledEngine
 
         return CompiledEngine(self._X, self._y, self._weights, self._n_classes)
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import engine
-from accel_oct.subtree.profiles import PairLevel
+from accel_oct.subtree.kernels.workspace import SHARED_SWEEP, Workspace
+from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.stopping import Stopper
-from accel_oct.subtree.workspace import SHARED_SWEEP, Workspace
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -74,8 +74,7 @@ class DeepLevels:
 
     def level_three(self, stopper: Stopper) -> bool:
         """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
-        from accel_oct.subtree import levels
-
+        levels = engine.compiled_levels()
         pairs, spread = self.pairs, self.pairs.layout
         F, width = pairs.n_features, spread.width
 
@@ -100,8 +99,7 @@ class DeepLevels:
 
         `wanted` (F, F) marks pairs f < g; without it all pairs are served, each triple of features once.
         """
-        from accel_oct.subtree import levels
-
+        levels = engine.compiled_levels()
         pairs, spread = self.pairs, self.pairs.layout
         F, width = pairs.n_features, spread.width
         symmetric = wanted is None

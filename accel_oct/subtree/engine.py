@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 from functools import lru_cache
+from types import ModuleType
 from typing import Literal
 
 Engine = Literal["auto", "numpy", "numba"]
@@ -13,6 +14,14 @@ logger = logging.getLogger(__name__)
 
 _WORTH_COMPILING = 200_000
 """Multiply-adds of one depth-two solve below which loading compiled code does not pay."""
+
+
+def compiled_levels() -> ModuleType:
+    """The compiled kernels of the tables."""
+    # Loads numba: optional, and half a second that only users of compiled code should wait.
+    from accel_oct.subtree.kernels import levels
+
+    return levels
 
 
 @lru_cache(maxsize=1)
@@ -24,12 +33,12 @@ def numba_available() -> bool:
     if importlib.util.find_spec("numba") is None:
         return False
     try:
-        import numba
+        import numba  # optional, and half a second to load
 
         if numba.config.DISABLE_JIT:
             logger.warning("NUMBA_DISABLE_JIT is set: the NumPy reference is used, same results, slower")
             return False
-        from accel_oct.subtree import d2s_compiled, levels  # noqa: F401
+        compiled_levels()
     except Exception as error:  # an installation that does not fit together may raise anything
         logger.warning(
             "numba is installed but cannot be used, so the NumPy reference is, same results, slower: %s: %s",

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.prepare import Layout, Reduced, layout, weighted_sums
+from accel_oct.subtree import engine
+from accel_oct.subtree.kernels.workspace import Workspace
+from accel_oct.subtree.layout import Layout, layout
+from accel_oct.subtree.reduction import Reduced, weighted_sums
 from accel_oct.subtree.stopping import Stopper
-from accel_oct.subtree.workspace import Workspace
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -125,8 +127,7 @@ class CompiledCounts(PairCounts):
         return np.asarray(self.blocked[:, :, c].reshape(channels, -1)[:, :F], dtype=np.float64)
 
     def _whole(self) -> None:
-        from accel_oct.subtree import levels
-
+        levels = engine.compiled_levels()
         self.work = Workspace(self.layout)
         levels.level_two(self.members, *self.work.counting(self.layout), self.blocked, 0)
         F, lanes = self.blocked.shape[2:]
@@ -160,8 +161,7 @@ class CompiledCounts(PairCounts):
             self.known[first:last] = True
 
     def _pass(self, table: Array, base: int) -> None:
-        from accel_oct.subtree import levels
-
+        levels = engine.compiled_levels()
         levels.pass_block(
             table, self.single, self.totals, self.one_leaf, self.two_leaves, self.data.n_features, base,
             self.data.signed,
@@ -175,8 +175,7 @@ class _DenseCounts:
         self._arguments = (members, *Workspace(spread).counting(spread))
 
     def __call__(self, table: Array, base: int) -> None:
-        from accel_oct.subtree import levels
-
+        levels = engine.compiled_levels()
         levels.level_two(*self._arguments, table, base)
 
 
@@ -197,8 +196,7 @@ class _SparseCounts:
         )
 
     def __call__(self, table: Array, base: int) -> None:
-        from accel_oct.subtree import levels
-
+        levels = engine.compiled_levels()
         levels.level_two_sparse(*self._arguments, table, base)
 
 

@@ -1,9 +1,12 @@
-"""When a long computation should stop early."""
+"""When a long computation should stop early, and how much memory it may take."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+
+DEFAULT_MEMORY_LIMIT = 4 * 2**30
+"""Bytes that tables may take together."""
 
 
 class Stopper:

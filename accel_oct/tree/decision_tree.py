@@ -61,6 +61,18 @@ class DecisionTree:
         return cls(feature, labels)
 
     @classmethod
+    def branch(cls, feature: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
+        """The tree that branches on `feature` at the root, with these subtrees for the values 0 and 1."""
+        room = max(zero.max_depth, one.max_depth)
+        n_nodes = Topology(room + 1).n_nodes
+        features, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        features[0] = feature
+        for node, subtree in ((2, zero), (3, one)):
+            inside = _nodes_below(node, subtree.max_depth) - 1
+            features[inside], labels[inside] = subtree.feature, subtree.label
+        return cls(features, labels)
+
+    @classmethod
     def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
         """Inverse of `to_dict`."""
         try:
@@ -159,21 +171,34 @@ class DecisionTree:
 
     def apply(self, X: Any) -> IntArray:
         """Node number of the leaf that each row of the binary matrix `X` falls into."""
-        matrix = self._checked_matrix(X)
-        node = np.ones(len(matrix), dtype=np.int64)
-        rows = np.arange(len(matrix))
-        for _ in range(self.depth):
-            feature = self.feature[node - 1]
-            node = np.where(feature >= 0, 2 * node + matrix[rows, feature], node)
-        return node
+        return self.leaf_of(self._checked_matrix(X))
 
     def predict(self, X: Any) -> IntArray:
         """Class index predicted for each row of the binary matrix `X`."""
         return self.label[self.apply(X) - 1]
 
+    def leaf_of(self, X: BoolMatrix) -> IntArray:
+        """As `apply`, of a matrix that was checked when its data set was made: nothing is checked again."""
+        node = np.ones(len(X), dtype=np.int64)
+        rows = np.arange(len(X))
+        for _ in range(self.depth):
+            feature = self.feature[node - 1]
+            node = np.where(feature >= 0, 2 * node + X[rows, feature], node)
+        return node
+
+    def predictions(self, X: BoolMatrix) -> IntArray:
+        """As `predict`, of a matrix that was checked when its data set was made."""
+        return self.label[self.leaf_of(X) - 1]
+
     def route(self, X: Any) -> BoolMatrix:
         """Which nodes each row of `X` visits, leaf included: bool array (rows, nodes)."""
-        node = self.apply(X)
+        return self._visits(self.apply(X))
+
+    def visits(self, X: BoolMatrix) -> BoolMatrix:
+        """As `route`, of a matrix that was checked when its data set was made."""
+        return self._visits(self.leaf_of(X))
+
+    def _visits(self, node: IntArray) -> BoolMatrix:
         visits = np.zeros((len(node), len(self.feature)), dtype=bool)
         rows = np.arange(len(node))
         while len(rows):
@@ -183,7 +208,7 @@ class DecisionTree:
 
     def score(self, dataset: BinaryDataset) -> float:
         """Total weight of the samples of `dataset` that are classified correctly (exact)."""
-        return float(dataset.weights[self.predict(dataset.X) == dataset.y].sum())
+        return float(dataset.weights[self.predictions(dataset.X) == dataset.y].sum())
 
     def value(self, dataset: BinaryDataset, leaf_price: float) -> float:
         """Score minus `leaf_price` per leaf: the objective times the total weight."""
@@ -238,7 +263,7 @@ class DecisionTree:
     def _node_class_weights(self, dataset: BinaryDataset) -> FloatArray:
         """Weight of each class at each node, cut nodes zero; (nodes, classes)."""
         n_nodes, n_classes = len(self.feature), dataset.n_classes
-        cell = (self.apply(dataset.X) - 1) * n_classes + dataset.y
+        cell = (self.leaf_of(dataset.X) - 1) * n_classes + dataset.y
         weights = weighted_bincount(cell, dataset.weights, n_nodes * n_classes).reshape(n_nodes, n_classes)
         for node in self.branch_nodes[::-1].tolist():
             weights[node - 1] = weights[2 * node - 1] + weights[2 * node]

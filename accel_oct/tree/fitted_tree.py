@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree
 
 __all__ = ["TREE_LEAF", "TREE_UNDEFINED", "FittedTree"]
@@ -44,15 +45,13 @@ class FittedTree:
     n_features: int
 
     @classmethod
-    def from_training(
-        cls, tree: DecisionTree, X: NDArray[np.bool_], y: IntArray, weights: FloatArray, n_classes: int
-    ) -> FittedTree:
+    def from_training(cls, tree: DecisionTree, dataset: BinaryDataset) -> FittedTree:
         """Count the training data at every node."""
-        order = _depth_first(tree)
-        visits = tree.route(X)[:, order - 1]
-        one_hot = np.zeros((len(y), n_classes))
-        one_hot[np.arange(len(y)), y] = weights
-        return cls(tree, visits.T.astype(np.float64) @ one_hot, visits.sum(axis=0).astype(np.int64), X.shape[1])
+        visits = tree.visits(dataset.X)[:, _depth_first(tree) - 1]
+        one_hot = np.zeros((dataset.n_samples, dataset.n_classes))
+        one_hot[np.arange(dataset.n_samples), dataset.y] = dataset.weights
+        counts = visits.sum(axis=0).astype(np.int64)
+        return cls(tree, visits.T.astype(np.float64) @ one_hot, counts, dataset.n_features)
 
     # ---------------------------------------------------------------- scikit-learn's names
 

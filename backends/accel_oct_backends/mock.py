@@ -1,27 +1,33 @@
 """A backend with no solver behind it, to unit-test handlers.
 
-It either plays a script of points to the handler, recording each reply, or solves a tiny pure-binary model exactly by
-trying every point. Its capabilities are switches: a handler can be tested on a backend that lacks any of them.
+It either plays a script of points and bounds to the handler, recording what is said, or solves a tiny pure-binary model
+exactly by trying every point. Its capabilities are switches: a handler can be tested on a backend that lacks any of
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from accel_oct.mip import (
+    FEASIBILITY_TOLERANCE,
     Backend,
+    BoolArray,
+    BoundReport,
     Capabilities,
     CutLoop,
     Event,
+    FloatArray,
     FunctionHandler,
     Handler,
+    IntArray,
     IntegerRequest,
+    MipModel,
     MipResult,
-    ModelArrays,
     Point,
     Reply,
     Rows,
@@ -33,8 +39,6 @@ from accel_oct.mip import (
     Termination,
     UnsupportedError,
 )
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
-from accel_oct.mip.rows import FloatArray, IntArray
 
 MAX_COLUMNS = 20
 
@@ -61,13 +65,24 @@ class ScriptedPoint:
     x: FloatArray
 
 
+@dataclass(frozen=True)
+class ScriptedBound:
+    """A bound to report, as if a solver had proven it."""
+
+    bound: float
+
+
+def _step(item: tuple[Event, FloatArray] | float) -> ScriptedPoint | ScriptedBound:
+    return ScriptedPoint(*item) if isinstance(item, tuple) else ScriptedBound(float(item))
+
+
 class MockBackend(Backend):
     """See the module's description.
 
     Parameters
     ----------
-    script : iterable of (Event, x), optional
-        Points to play, in order. Without a script the model is solved by enumeration.
+    script : iterable of (Event, x) or float, optional
+        Points to show and bounds to prove, in order. Without a script the model is solved by enumeration.
     **switches : Support
         Capabilities to change, such as ``injection=Support.NO``. With ``lazy_rows=Support.EMULATED`` the enumeration
         runs inside the shared cut loop.
@@ -75,37 +90,31 @@ class MockBackend(Backend):
     Attributes
     ----------
     replies : list of Reply or None
-        What the handler answered in the last solve, in order.
+        What the handler answered to the points of the last solve, in order.
     points : list of Point
         What it was shown.
+    reports : list of BoundReport
+        What it heard between points: changes only, also of the incumbent.
     """
 
     name = "mock"
     capabilities = _NATIVE
 
-    def __init__(self, script: Iterable[tuple[Event, FloatArray]] | None = None, **switches: Any) -> None:
+    def __init__(self, script: Iterable[tuple[Event, FloatArray] | float] | None = None, **switches: Any) -> None:
         super().__init__()
-        self.script = None if script is None else [ScriptedPoint(event, x) for event, x in script]
+        self.script = None if script is None else [_step(item) for item in script]
         self.capabilities = replace(_NATIVE if script is None else _SCRIPTED, **switches)
         self.points: list[Point] = []
         self.replies: list[Reply | None] = []
-        self.added_rows: list[Rows] = []
+        self.reports: list[BoundReport] = []
 
-    def _load(self, arrays: ModelArrays) -> None:
-        if self.script is not None:
-            return
-        if arrays.n_columns > MAX_COLUMNS:
-            raise UnsupportedError(
-                f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {arrays.n_columns}"
-            )
-        if np.any(arrays.lower < 0) or np.any(arrays.upper > 1):
-            raise UnsupportedError("backend 'mock' enumerates pure-binary models: bounds must lie within 0 and 1")
-
-    def _add_rows(self, rows: Rows) -> None:
-        self.added_rows.append(rows)
+    def load(self, model: MipModel) -> None:
+        if self.script is None:
+            _check_enumerable(model)
+        super().load(model)
 
     def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
-        self.points, self.replies = [], []
+        self.points, self.replies, self.reports = [], [], []
         return super().solve(options, None if handler is None else self._recorded(handler))
 
     def _recorded(self, handler: Handler) -> Handler:
@@ -115,7 +124,15 @@ class MockBackend(Backend):
             self.replies.append(reply)
             return reply
 
-        return FunctionHandler(record, handler.needs)
+        on_bound: Callable[[BoundReport], Reply | None] | None = getattr(handler, "on_bound", None)
+        if on_bound is None:
+            return FunctionHandler(record, handler.needs)
+
+        def record_bound(report: BoundReport) -> Reply | None:
+            self.reports.append(report)
+            return on_bound(report)
+
+        return FunctionHandler(record, handler.needs, record_bound)
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if self.script is not None:
@@ -125,12 +142,24 @@ class MockBackend(Backend):
             return CutLoop(session, engine).run()
         return engine.branch_and_cut()
 
-    def _play(self, session: SolveSession, script: list[ScriptedPoint]) -> tuple[Termination, int]:
+    def _play(self, session: SolveSession, script: list[ScriptedPoint | ScriptedBound]) -> tuple[Termination, int]:
         for step in script:
             if session.stop_requested:
                 return Termination.STOPPED, 0
-            session.consult(step.event, np.asarray(step.x, dtype=np.float64))
+            if isinstance(step, ScriptedBound):
+                session.report(step.bound)
+            else:
+                session.consult(step.event, np.asarray(step.x, dtype=np.float64))
         return Termination.NODE_LIMIT, 0  # a script proves nothing
+
+
+def _check_enumerable(model: MipModel) -> None:
+    if model.n_columns > MAX_COLUMNS:
+        raise UnsupportedError(
+            f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {model.n_columns}"
+        )
+    if np.any(model.lower < 0) or np.any(model.upper > 1):
+        raise UnsupportedError("backend 'mock' enumerates pure-binary models: bounds must lie within 0 and 1")
 
 
 class _Enumeration:
@@ -158,9 +187,11 @@ class _Enumeration:
             if session.options.node_limit is not None and nodes >= session.options.node_limit:
                 return Termination.NODE_LIMIT, nodes
             nodes += 1
-            session.tighten(session.model.value(x))
+            session.report(session.model.value(x), nodes)
             if session.is_proven:
                 return Termination.OPTIMAL, nodes
+            if session.stop_requested:
+                return Termination.STOPPED, nodes
             verdict = session.consult(Event.CANDIDATE, x)
             for cuts in verdict.cuts:
                 self.add_integer_rows(cuts.rows)
@@ -180,6 +211,9 @@ class _Enumeration:
         best = self._points[alive[0]]
         bound = self._session.model.value(best)
         if request.nodes == 0 or request.seconds <= 0 or request.should_stop():
+            return Run(RunStatus.LIMIT, None, bound)
+        request.on_bound(bound, 0)
+        if request.should_stop():
             return Run(RunStatus.LIMIT, None, bound)
         request.on_solution(np.array(best), bound)
         return Run(RunStatus.OPTIMAL, np.array(best), bound, 1)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.mip import MipModel, ModelArrays, Rows
-from accel_oct.mip.rows import FloatArray
+from accel_oct.mip import FloatArray, MipModel, ModelArrays, Rows
 
 
 def to_pyomo(model: MipModel) -> Any:

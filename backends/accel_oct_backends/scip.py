@@ -1,12 +1,14 @@
 """SCIP (Apache 2.0), through PySCIPOpt: every capability is native.
 
-The plugins that SCIP calls during a solve are in `scip_plugins`, which is imported together with the solver package.
+Native objects are built per solve: a cut of one solve must not stay for the next. The plugins that SCIP calls are in
+`scip_plugins`, which is imported together with the solver package.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +17,6 @@ from accel_oct.mip import (
     Capabilities,
     Event,
     ModelArrays,
-    Rows,
     SolveOptions,
     SolverError,
     SolveSession,
@@ -62,6 +63,13 @@ class ScipBackend(Backend):
     name = "scip"
     package = "pyscipopt"
     extra = "scip"
+    auto_rank = 20
+    plain_options: ClassVar[Mapping[str, Any]] = {
+        "presolving/maxrounds": 0,
+        "heuristics/locks/freq": -1,
+        "heuristics/oneopt/freq": -1,
+        "heuristics/randrounding/freq": -1,
+    }
     capabilities = Capabilities(
         lazy_rows=Support.NATIVE,
         user_cuts=Support.NATIVE,
@@ -70,12 +78,6 @@ class ScipBackend(Backend):
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
     )
-
-    def _load(self, arrays: ModelArrays) -> None:
-        pass  # native objects are built per solve: a cut of one solve must not stay for the next
-
-    def _add_rows(self, rows: Rows) -> None:
-        pass
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:
@@ -89,12 +91,12 @@ class _NativeModel:
     def __init__(self, session: SolveSession) -> None:
         import pyscipopt
 
-        from accel_oct_backends import scip_plugins
+        from accel_oct_backends import scip_columns, scip_plugins
 
         self._session = session
         self._model: Any = pyscipopt.Model()
         self._model.hideOutput()
-        self._columns = scip_plugins.Columns(self._model, session.model)
+        self._columns = scip_columns.Columns(self._model, session.model)
         self._configure(session.options)
         scip_plugins.include(self._model, self._columns, session)
         self._set_start()
@@ -165,13 +167,13 @@ class _NativeModel:
     def _has_feasible_point(self) -> bool:
         import pyscipopt
 
-        from accel_oct_backends import scip_plugins
+        from accel_oct_backends import scip_columns
 
         arrays = self._session.model
         probe = pyscipopt.Model()
         probe.hideOutput()
         probe.setParam("misc/catchctrlc", False)
-        scip_plugins.Columns(
+        scip_columns.Columns(
             probe,
             ModelArrays(
                 arrays.maximise,

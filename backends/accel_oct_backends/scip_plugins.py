@@ -9,86 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, SCIP_STAGE, Conshdlr, Eventhdlr, Heur
-from pyscipopt.scip import Expr, ExprCons, Term
 
-from accel_oct.mip import Event, ModelArrays, Rows, SolveSession
-from accel_oct.mip.pool import CutPool
-from accel_oct.mip.rows import FloatArray
+from accel_oct.mip import CutPool, Event, FloatArray, SolveSession
+from accel_oct_backends.scip_columns import INFINITY, Columns
 
 #: After integrality and every constraint of the model itself, which all have larger priorities.
 _LAST = -9_000_000
 #: Verdicts on this many points are remembered: SCIP checks and then enforces the same point.
 _REMEMBERED = 64
-_INFINITY = 1e20
 
 Outcome = dict[str, Any]
-
-
-class Columns:
-    """The columns of the model as SCIP variables: building, reading and writing points, rows."""
-
-    def __init__(self, model: Any, arrays: ModelArrays) -> None:
-        self.model = model
-        kinds = np.where(arrays.integer, "I", "C").tolist()
-        lower, upper = _clipped(arrays.lower).tolist(), _clipped(arrays.upper).tolist()
-        self.variables = [
-            model.addVar(name=f"x{column}", vtype=kind, lb=low, ub=high, obj=value)
-            for column, (kind, low, high, value) in enumerate(
-                zip(kinds, lower, upper, arrays.objective.tolist(), strict=True)
-            )
-        ]
-        if arrays.maximise:
-            model.setMaximize()
-        else:
-            model.setMinimize()
-        self._add_constraints(arrays.rows)
-
-    def _add_constraints(self, rows: Rows) -> None:
-        terms = [Term(variable) for variable in self.variables]
-        for columns, values, lower, upper in _by_row(rows):
-            expression = Expr({terms[column]: value for column, value in zip(columns, values, strict=True)})
-            if not columns:  # PySCIPOpt has no constraint without variables
-                expression = Expr({terms[0]: 0.0})
-            self.model.addCons(ExprCons(expression, lower, upper))
-
-    def set_branch_priorities(self, priorities: npt.NDArray[Any]) -> None:
-        for variable, priority in zip(self.variables, np.asarray(priorities).tolist(), strict=True):
-            self.model.chgVarBranchPriority(variable, int(priority))
-
-    def read(self, solution: Any) -> FloatArray:
-        """A solution of SCIP's as a full vector."""
-        return np.fromiter(map(solution.__getitem__, self.variables), np.float64, len(self.variables))
-
-    def read_relaxation(self) -> FloatArray:
-        """The current LP solution: three times faster than reading it as a solution."""
-        return np.fromiter((variable.getLPSol() for variable in self.variables), np.float64, len(self.variables))
-
-    def write(self, solution: Any, x: FloatArray) -> None:
-        put = self.model.setSolVal
-        for variable, value in zip(self.variables, x.tolist(), strict=True):
-            put(solution, variable, value)
-
-    def add_cuts(self, rows: Rows) -> bool:
-        """Hand globally valid rows to the LP; returns whether they show the current node to be infeasible.
-
-        All of them: left to select, SCIP kept about one a round, and needed twice the LPs and nodes.
-        """
-        model, variables = self.model, self.variables
-        put = model.addVarToRow
-        for columns, values, lower, upper in _by_row(rows):
-            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=False)
-            model.cacheRowExtensions(row)
-            for column, value in zip(columns, values, strict=True):
-                put(row, variables[column], value)
-            model.flushRowExtensions(row)
-            infeasible = model.addCut(row, forcecut=True)
-            model.releaseRow(row)
-            if infeasible:
-                return True
-        return False
 
 
 class Separation:
@@ -294,15 +225,14 @@ class Progress(Eventhdlr, _Guard):  # type: ignore[misc]
                 self.session.consult(Event.CANDIDATE, self.columns.read(self.model.getBestSol()))
         elif kind != SCIP_EVENTTYPE.PRESOLVEROUND:
             bound = self.model.getDualbound()
-            if abs(bound) < _INFINITY:
-                self.session.tighten(bound)
+            self.session.report(bound if abs(bound) < INFINITY else None, self.model.getNTotalNodes())
         return 0
 
 
 def include(model: Any, columns: Columns, session: SolveSession) -> None:
     """Give SCIP the plugins that the session's handler needs."""
     model.includeEventhdlr(Progress(session, columns), "accel_oct", "reports progress")
-    if session.handler is None:
+    if not session.needs.events:
         return
     separation = Separation(session, columns)
     model.includeConshdlr(
@@ -325,16 +255,3 @@ def include(model: Any, columns: Columns, session: SolveSession) -> None:
         model.includeHeur(
             Injection(separation), "accel_oct", "the handler's solutions", "Y", 1_000_000, timingmask=timing
         )
-
-
-def _clipped(bounds: FloatArray) -> FloatArray:
-    return np.clip(bounds, -_INFINITY, _INFINITY)
-
-
-def _by_row(rows: Rows) -> Any:
-    """Each row as plain Python lists and its two sides: what PySCIPOpt reads fastest."""
-    columns, values, starts = rows.columns.tolist(), rows.values.tolist(), rows.starts.tolist()
-    lower, upper = _clipped(rows.lower).tolist(), _clipped(rows.upper).tolist()
-    for row in range(rows.n_rows):
-        part = slice(starts[row], starts[row + 1])
-        yield columns[part], values[part], lower[row], upper[row]

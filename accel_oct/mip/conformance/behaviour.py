@@ -17,9 +17,10 @@ from accel_oct.mip.conformance.suite import (
     close,
     hard_knapsack,
     knapsack,
+    listening,
 )
 from accel_oct.mip.errors import HandlerError, ModelError, UnsupportedError
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import SolutionStatus, Termination
@@ -44,10 +45,11 @@ def bound_valid_at_time_limit(factory: BackendFactory) -> None:
     optimum = backend.solve().objective
     assert optimum is not None
     for seconds in (0.0, 0.01, 0.05):
-        result = backend.solve(SolveOptions(time_limit=seconds))
+        reports: list[BoundReport] = []
+        result = backend.solve(SolveOptions(time_limit=seconds), listening(reports.append))
         assert result.termination in (Termination.TIME_LIMIT, Termination.OPTIMAL)
         assert result.bound >= optimum - 1e-6
-        assert all(row.bound >= optimum - 1e-6 for row in result.history)
+        assert all(report.bound >= optimum - 1e-6 for report in reports)
         if result.x is not None:
             assert result.objective is not None and result.objective <= optimum + 1e-6
             assert np.all(model.rows.violation(result.x) <= 1e-6)

@@ -18,9 +18,10 @@ from accel_oct.mip.conformance.suite import (
     close,
     covering,
     expect_unsupported,
+    listening,
 )
 from accel_oct.mip.errors import HandlerError, InvalidCutError
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import MipResult, Termination
@@ -61,7 +62,7 @@ def candidates_are_integral_and_read_only(factory: BackendFactory) -> None:
 
 @check
 def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
-    """However good a rejected candidate is, no later point, history row or result shows it as incumbent."""
+    """However good a rejected candidate is, no later point, report or result shows it as incumbent."""
     model = cardinality()
     best = cardinality_optimum(model, 3)
     incumbents: list[float | None] = []
@@ -75,8 +76,10 @@ def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
     backend.load(model)
     if not backend.capabilities.lazy_rows:
         return
-    result = backend.solve(handler=FunctionHandler(separate, inner.needs))
-    values = [*incumbents, *(row.objective for row in result.history), result.objective]
+    reports: list[BoundReport] = []
+    result = backend.solve(handler=listening(reports.append, FunctionHandler(separate, inner.needs)))
+    assert reports
+    values = [*incumbents, *(report.incumbent for report in reports), result.objective]
     assert all(value is None or value <= best + TOLERANCE for value in values)
 
 
@@ -110,7 +113,7 @@ def implied_cuts_tighten_the_bound(factory: BackendFactory) -> None:
     if not (backend.capabilities.relaxation_points and backend.capabilities.user_cuts):
         expect_unsupported(lambda: backend.solve(handler=handler))
         return
-    result = backend.solve(SolveOptions(native=presolve_off(backend.name)), handler)
+    result = backend.solve(SolveOptions(native=backend.plain_options), handler)
     assert result.termination is Termination.OPTIMAL and close(result.objective, 3.0) and close(result.bound, 3.0)
     assert relaxations, "the handler was never shown a relaxation"
 
@@ -165,7 +168,7 @@ def contradictory_optimality_cuts_raise(factory: BackendFactory) -> None:
                 continue
             if start is not None and backend.capabilities.start:
                 backend.set_start(start)
-            options = SolveOptions(native=presolve_off(backend.name))
+            options = SolveOptions(native=backend.plain_options)
             result = _invalid(lambda backend=backend, o=options, h=handler: backend.solve(o, h))  # type: ignore[misc]
             # A solver that finds no feasible point before the cuts empty its search has nothing to contradict them, and
             # one that solves the model without showing a point has not seen the cuts.
@@ -265,17 +268,3 @@ def _can_deliver(backend: Backend, handler: FunctionHandler) -> bool:
         return True
     expect_unsupported(lambda: backend.solve(handler=handler))
     return False
-
-
-def presolve_off(name: str) -> dict[str, object]:
-    """Native options that keep presolve and rounding from solving the tiny model before a relaxation is seen."""
-    options: dict[str, dict[str, object]] = {
-        "gurobi": {"Presolve": 0, "Cuts": 0, "Heuristics": 0.0},
-        "scip": {
-            "presolving/maxrounds": 0,
-            "heuristics/locks/freq": -1,
-            "heuristics/oneopt/freq": -1,
-            "heuristics/randrounding/freq": -1,
-        },
-    }
-    return options.get(name, {})

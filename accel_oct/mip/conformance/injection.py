@@ -16,8 +16,9 @@ from accel_oct.mip.conformance.suite import (
     expect_unsupported,
     hard_knapsack,
     knapsack,
+    listening,
 )
-from accel_oct.mip.exchange import Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import BoundReport, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.result import Termination
 from accel_oct.mip.rows import FloatArray, Rows
@@ -123,8 +124,9 @@ def start_used(factory: BackendFactory) -> None:
         expect_unsupported(lambda: backend.set_start(start))
         return
     backend.set_start(start)
-    first = next(row.objective for row in backend.solve().history if row.objective is not None)
-    assert close(first, 20.0)
+    reports: list[BoundReport] = []
+    backend.solve(handler=listening(reports.append))
+    assert close(reports[0].incumbent, 20.0)
     result = backend.solve(SolveOptions(time_limit=0.0))
     assert result.objective is not None and result.objective >= 20.0 - 1e-6 and result.bound >= KNAPSACK_OPTIMUM - 1e-6
 
@@ -146,10 +148,11 @@ def solutions_proposed_for_the_start_are_used(factory: BackendFactory) -> None:
         return Reply(solutions=(best,)) if len(seen) == 1 else None
 
     backend.set_start(np.zeros(model.n_columns))
-    result = backend.solve(handler=FunctionHandler(offer, Needs([Event.CANDIDATE], injects=True)))
+    reports: list[BoundReport] = []
+    inner = FunctionHandler(offer, Needs([Event.CANDIDATE], injects=True))
+    result = backend.solve(handler=listening(reports.append, inner))
     assert result.statistics.injections_accepted == 1 and result.termination is Termination.OPTIMAL
-    values = [row.objective for row in result.history if row.objective is not None]
-    assert close(values[0], 0.0) and close(values[1], float(model.objective @ best))
+    assert close(reports[0].incumbent, 0.0) and close(reports[1].incumbent, float(model.objective @ best))
 
 
 @check

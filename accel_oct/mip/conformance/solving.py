@@ -167,15 +167,3 @@ def branch_priorities_accepted(factory: BackendFactory) -> None:
         expect_unsupported(lambda: backend.solve(options))
         return
     assert close(backend.solve(options).objective, KNAPSACK_OPTIMUM)
-
-
-@check
-def history_is_monotone(factory: BackendFactory) -> None:
-    """Over time objectives only improve, bounds only tighten, and the last row is the result."""
-    backend = factory()
-    backend.load(knapsack())
-    result = backend.solve()
-    bounds = [row.bound for row in result.history]
-    objectives = [row.objective for row in result.history if row.objective is not None]
-    assert bounds == sorted(bounds, reverse=True) and objectives == sorted(objectives)
-    assert result.history[-1].bound == result.bound and result.history[-1].objective == result.objective

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel_oct.mip.backend import Backend
 from accel_oct.mip.errors import UnsupportedError
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
 from accel_oct.mip.rows import FloatArray, Rows
 
@@ -58,6 +58,14 @@ def expect_unsupported(action: Callable[[], object]) -> None:
 
 def close(value: float | None, expected: float) -> bool:
     return value is not None and abs(value - expected) <= TOLERANCE * max(1.0, abs(expected))
+
+
+def listening(
+    on_bound: Callable[[BoundReport], Reply | None], handler: FunctionHandler | None = None, *events: Event
+) -> FunctionHandler:
+    """A handler that hears bounds, and otherwise does what another one does; `events` are shown in addition."""
+    needs = Needs(events, bounds=True) | (Needs() if handler is None else handler.needs)
+    return FunctionHandler(handler.function if handler is not None else lambda point: None, needs, on_bound)
 
 
 # -------------------------------------------------------------------- models

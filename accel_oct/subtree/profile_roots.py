@@ -1,24 +1,37 @@
-"""Frontiers of deep trees: root features one by one, with bounds that say which can still matter."""
+"""Profiles of deep trees: root features one by one, with bounds that say which can still matter."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.heap import TreeArrays, split_on
-from accel_oct.subtree.prepare import as_factor, both_sides
-from accel_oct.subtree.profiles import PairLevel, convolve
-
-if TYPE_CHECKING:
-    from accel_oct.subtree.frontier import Profile, ProfileSolver, Report
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.profiles import Profile, convolve, find_split
+from accel_oct.subtree.reduction import Reduced, as_factor, both_sides
+from accel_oct.subtree.stopping import Stopper
+from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
+Report = Callable[[Floats, Floats], None]
 
 
-class RootFrontier:
+class SideSolver(Protocol):
+    """Who computes the profiles of sides, within which limits; `ProfileSolver` in practice."""
+
+    stopper: Stopper
+    threads: int
+    memory_limit: int
+
+    def solve(self, data: Reduced, depth: int) -> Profile:
+        """Profile of depth `depth`; exact unless stopped."""
+        ...
+
+
+class ProfileRoots:
     """Profile of depth d from the profiles of depth d - 1 of both sides of every root feature.
 
     Every feature has an upper profile for each side: exact for few leaves (the depth-two profiles of level three), the
@@ -26,7 +39,7 @@ class RootFrontier:
     Features that cannot improve any number of leaves are never opened.
     """
 
-    def __init__(self, solver: ProfileSolver, pairs: PairLevel, depth: int) -> None:
+    def __init__(self, solver: SideSolver, pairs: PairLevel, depth: int) -> None:
         self._solver = solver
         self._pairs = pairs
         self._depth = depth
@@ -51,8 +64,6 @@ class RootFrontier:
 
     def run(self, report: Report | None = None) -> Profile:
         """Open root features, the most promising first, until none can improve anything or time is up."""
-        from accel_oct.subtree.frontier import Profile
-
         potential = convolve(self._upper[:, 0], self._upper[:, 1])
         while True:
             gain = np.where(self._done, -np.inf, (potential - self.lower).max(axis=1))
@@ -95,9 +106,7 @@ class RootFrontier:
         upper[0] = self.lower[0]
         return np.asarray(np.maximum.accumulate(upper))
 
-    def _tree(self, leaves: int) -> TreeArrays:
-        from accel_oct.subtree.frontier import find_split
-
+    def _tree(self, leaves: int) -> DecisionTree:
         goal = self.lower[leaves - 1]
         if goal == self._pairs.profile[min(leaves, 4) - 1]:
             return self._pairs.tree(leaves)
@@ -105,4 +114,4 @@ class RootFrontier:
         f, zero, one = self._choice[fewest]
         found = find_split(zero.lower[None], one.lower[None], self.lower, fewest + 1)
         assert found is not None
-        return split_on(self._pairs.data, f, zero.tree(found[1]), one.tree(found[2]))
+        return self._pairs.data.branch(f, zero.tree(found[1]), one.tree(found[2]))

@@ -1,4 +1,4 @@
-"""Reduce a data set to what decides its optimal trees, laid out for the counting kernels.
+"""Reduce a data set to what decides its optimal trees.
 
 Rows that agree in every feature and in the class become one weighted row. Constant columns go, of equal or
 complementary columns the one with the smallest index stays, each column is flipped so that its ones are the minority,
@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.data.merging import equal_rows
+from accel_oct.tree import DecisionTree
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-VECTOR_BYTES = 64
-_MAX_PLANES = 14
 _CONVERTED = 2**22
 """Entries of X that are turned into floating-point numbers at a time."""
 
@@ -89,33 +90,27 @@ class Reduced:
             self.flipped,
         )
 
+    def branch(self, column: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
+        """Tree that branches on a column, in terms of the original features: undoes the column's flip."""
+        if self.flipped[column]:
+            zero, one = one, zero
+        return DecisionTree.branch(int(self.feature[column]), zero, one)
+
 
 def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) -> Reduced:
     """Merge equal rows, drop rows without weight, and reduce the columns."""
     keep = weights > 0
     if not keep.all():
         X, y, weights = X[keep], y[keep], weights[keep]
-    n_samples, n_features = X.shape
-    words = -(-n_features // 64)
-    packed = np.zeros((n_samples, 8 * words), dtype=np.uint8)
-    if n_features:
-        packed[:, : -(-n_features // 8)] = np.packbits(X, axis=1)
-    keys = packed.view(np.uint64).T
-    order = np.lexsort((y, *keys)) if n_samples else np.zeros(0, dtype=np.int64)
-    new_point = np.ones(n_samples, dtype=bool)
-    new_row = np.ones(n_samples, dtype=bool)
-    if n_samples:
-        sorted_keys = keys[:, order]
-        new_point[1:] = (sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)
-        new_row[1:] = new_point[1:] | (y[order[1:]] != y[order[:-1]])
-    starts = np.flatnonzero(new_row)
-    merged = np.add.reduceat(weights[order], starts) if n_samples else weights
-    first = np.flatnonzero(new_point[starts])
-    ceiling = np.zeros(starts.size)
-    if n_samples:
+    n_features = X.shape[1]
+    groups = equal_rows(X, y)
+    merged = groups.sums(weights)
+    ceiling = np.zeros(merged.size)
+    if merged.size:
         # Rows of one point differ in the class, so the majority weight is the largest merged weight.
+        first = np.flatnonzero(groups.new_point)
         ceiling[first] = np.maximum.reduceat(merged, first)
-    rows = order[starts]
+    rows = groups.first
     return _reduce_columns(
         X[rows].view(np.uint8), y[rows], merged, ceiling, n_classes, np.arange(n_features), np.zeros(n_features, bool)
     )
@@ -199,84 +194,3 @@ def both_sides(amounts: Floats, X: NDArray[Any]) -> Floats:
     """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
     one = weighted_sums(amounts, X)
     return np.stack([amounts.sum() - one, one], axis=1)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.
-
-    A *channel* is a table of counts: one signed table for two classes, else one per class. With real weights there are
-    no bits: one entry per row, and `numbers` takes the place of the words.
-    """
-
-    entries: NDArray[np.uint8]  # (E, P)
-    channel: NDArray[np.int32]  # (E,)
-    plane: NDArray[np.int32]  # (E,)
-    marked: NDArray[np.uint8]  # (E,) class 0 of a signed table
-    signs: Floats  # (E,) weight of the entry in its channel
-    n_channels: int
-    n_features: int
-    width: int  # P
-    dtype: Any
-
-    @cached_property
-    def numbers(self) -> Floats:
-        """Signed weight times the features (E, P) for real weights, else empty; made when it is first needed."""
-        bits = self.dtype != np.float64
-        return np.zeros((0, self.width)) if bits else self.entries * self.signs[:, None]
-
-    @property
-    def table_shape(self) -> tuple[int, int, int, int]:
-        """Shape of a table of pair counts, see `counts`."""
-        lanes = VECTOR_BYTES // self.dtype.itemsize
-        return self.n_channels, self.width // lanes, self.n_features, lanes
-
-    @property
-    def word_dtype(self) -> Any:
-        """Unsigned words as wide as the counters."""
-        return np.uint32 if self.dtype == np.int32 else np.uint16
-
-
-def layout(data: Reduced) -> Layout:
-    """Choose counters wide enough for exact sums and spread the rows out for them."""
-    weights = data.weights
-    total = data.total_weight
-    integral = bool(np.all(weights == np.floor(weights)))
-    heaviest = int(weights.max()) if integral and weights.size else 0
-    bits = integral and total < 2**31 and heaviest < 2**_MAX_PLANES
-    dtype: Any = (np.int16 if total < 2**15 else np.int32) if bits else np.float64
-    lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
-    width = max(1, -(-data.n_features // lanes)) * lanes
-    class_channel = np.zeros(data.n_samples, dtype=np.int64) if data.signed else data.y
-    row_parts: list[Ints] = []
-    plane_parts: list[Ints] = []
-    if bits:
-        whole = weights.astype(np.int64)
-        for bit in range(max(1, heaviest.bit_length())):
-            rows = np.flatnonzero((whole >> bit) & 1)
-            row_parts.append(rows)
-            plane_parts.append(np.full(rows.size, bit))
-        row = np.concatenate(row_parts)
-        plane = np.concatenate(plane_parts)
-        amount = np.exp2(plane)
-    else:
-        row = np.arange(data.n_samples)
-        plane = np.zeros(data.n_samples, dtype=np.int64)
-        amount = weights
-    order = np.lexsort((row, plane, class_channel[row]))
-    row, plane, amount = row[order], plane[order], amount[order]
-    entries = np.zeros((row.size, width), dtype=np.uint8)
-    entries[:, : data.n_features] = data.X[row]
-    marked = (data.y[row] == 0) & data.signed
-    signs = np.where(marked, -amount, amount)
-    return Layout(
-        entries=entries,
-        channel=class_channel[row].astype(np.int32),
-        plane=plane.astype(np.int32),
-        marked=marked.astype(np.uint8),
-        signs=signs,
-        n_channels=1 if data.signed else data.n_classes,
-        n_features=data.n_features,
-        width=width,
-        dtype=np.dtype(dtype),
-    )

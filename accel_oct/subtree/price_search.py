@@ -8,60 +8,18 @@ best bound first and each side is searched with the value that it has to beat.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.frontier import DEFAULT_MEMORY_LIMIT
-from accel_oct.subtree.heap import TreeArrays, leaf_arrays, leaves_of, resized, score_of, split_on
-from accel_oct.subtree.pair_search import PairSearch
-from accel_oct.subtree.prepare import Reduced, reduce_data
-from accel_oct.subtree.profiles import PairLevel, Units
-from accel_oct.subtree.stopping import Stopper
-
-Floats = NDArray[np.float64]
-
-
-@dataclass
-class Outcome:
-    """A known tree's value and a proven bound, in table units; the tree is built on request."""
-
-    value: float
-    upper: float
-    tree: Callable[[], TreeArrays]
-
-
-@dataclass
-class BestTree:
-    """Result of `best_tree`.
-
-    Attributes
-    ----------
-    value, bound : float
-        Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
-    tree : (feature, label)
-        Heap-order arrays for the depth limit.
-    exact : bool
-    seconds : float
-    stats : dict
-        How many sets were looked at on which level.
-    """
-
-    value: float
-    bound: float
-    tree: TreeArrays
-    seconds: float
-    stats: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the tree is proven optimal."""
-        return self.bound <= self.value
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.price_pairs import PricePairs
+from accel_oct.subtree.price_roots import Outcome, PriceRoots
+from accel_oct.subtree.profiles import Units
+from accel_oct.subtree.reduction import Reduced
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.tree import DecisionTree
 
 
 class PriceSearch:
@@ -99,7 +57,7 @@ class PriceSearch:
             return best
         ceiling = float(self.units.from_score(data.row_ceiling.sum(), data.total_weight))
         best.upper = max(best.upper, ceiling - 4 * self.price)
-        self._publish(best, top)
+        self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
         if not DeepLevels.possible(pairs, self.memory_limit, self.threads):
@@ -114,7 +72,7 @@ class PriceSearch:
             best.upper = best.value
             return best
         best.upper = max(best.value, ceiling - 5 * self.price)
-        self._publish(best, top)
+        self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
         if fits:
@@ -124,7 +82,7 @@ class PriceSearch:
     def _leaf(self, data: Reduced) -> Outcome:
         counts = data.class_weights
         value = float(self.units.from_score(counts.max(), counts.sum())) - self.price
-        return Outcome(value, value, lambda: leaf_arrays(int(np.argmax(counts))))
+        return Outcome(value, value, lambda: DecisionTree.leaf(int(np.argmax(counts))))
 
     def _from_profile(self, pairs: PairLevel, max_leaves: int) -> Outcome:
         prices = self.price * np.arange(1, max_leaves + 1)
@@ -133,7 +91,7 @@ class PriceSearch:
         upper = float((pairs.upper_profile[:max_leaves] - prices).max())
         return Outcome(float(values[leaves - 1]), upper, lambda: pairs.tree(leaves))
 
-    def _tree_of_two(self, data: Reduced) -> TreeArrays:
+    def _tree_of_two(self, data: Reduced) -> DecisionTree:
         """Best tree of depth two, for rebuilding what is known already: not stopped by anything."""
         return self._leaf(data).tree() if data.n_features == 0 else self._from_profile(PairLevel(data), 4).tree()
 
@@ -149,31 +107,31 @@ class PriceSearch:
         if sums[column] <= best.value:
             return best
 
-        def tree() -> TreeArrays:
+        def tree() -> DecisionTree:
             sides = [self._tree_of_two(self._side(pairs.data, column, side)) for side in (0, 1)]
-            return split_on(pairs.data, column, sides[0], sides[1])
+            return pairs.data.branch(column, sides[0], sides[1])
 
         return Outcome(float(sums[column]), float(sums[column]), tree)
 
     def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool) -> Outcome:
         self.stats["level_four"] += 1
-        inner = PairSearch(deep, self.price, self.stopper)
+        inner = PricePairs(deep, self.price, self.stopper)
         while True:
             if inner.value > best.value:
-                best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner, inner.choice))
+                best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner.choice))
             best.upper = max(best.value, min(best.upper, inner.upper))
-            self._publish(best, top)
+            self.publish(best, top)
             if self.stopper() or not inner.step(max(best.value, target)):
                 break
         self.stats["pairs"] += inner.n_pairs
         return best
 
-    def _pair_tree(self, pairs: PairLevel, inner: PairSearch, choice: tuple[int, int, int]) -> Callable[[], TreeArrays]:
+    def _pair_tree(self, pairs: PairLevel, choice: tuple[int, int, int]) -> Callable[[], DecisionTree]:
         """Builder for a root and, per side, the second feature (negative: at most depth two below)."""
         data = pairs.data
         column = choice[0]
 
-        def tree() -> TreeArrays:
+        def tree() -> DecisionTree:
             sides = []
             for side in (0, 1):
                 second = choice[1 + side]
@@ -183,8 +141,8 @@ class PriceSearch:
                     continue
                 rows = data.X[:, column] == side
                 parts = [self._tree_of_two(data.restricted(rows & (data.X[:, second] == value))) for value in (0, 1)]
-                sides.append(split_on(data, second, parts[0], parts[1]))
-            return split_on(data, column, sides[0], sides[1])
+                sides.append(data.branch(second, parts[0], parts[1]))
+            return data.branch(column, sides[0], sides[1])
 
         return tree
 
@@ -192,8 +150,6 @@ class PriceSearch:
         self, pairs: PairLevel, deep: DeepLevels | None, depth: int, best: Outcome, target: float, top: bool
     ) -> Outcome:
         """Root features one by one, best bound first; sides are searched one level lower."""
-        from accel_oct.subtree.root_search import RootSearch
-
         if depth > 4:
             # Not published: what bounds the shallower trees does not bound these.
             shallow = self.search(pairs.data, depth - 1, target)
@@ -202,78 +158,9 @@ class PriceSearch:
             best = Outcome(shallow.value, max(below, ceiling - (depth + 1) * self.price), shallow.tree)
             if best.upper <= max(best.value, target) or self.stopper():
                 return best
-        return RootSearch(self, pairs, deep, depth).run(best, target, top)
+        return PriceRoots(self, pairs, deep, depth).run(best, target, top)
 
-    def _publish(self, outcome: Outcome, top: bool) -> None:
+    def publish(self, outcome: Outcome, top: bool) -> None:
+        """Tell whoever listens, if this is about the whole tree."""
         if top and self.report is not None:
             self.report(outcome)
-
-
-def best_tree(
-    X: ArrayLike,
-    y: ArrayLike,
-    weights: ArrayLike,
-    n_classes: int,
-    max_depth: int,
-    leaf_price: float,
-    *,
-    incumbent: TreeArrays | None = None,
-    deadline: float | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    threads: int = 1,
-    memory_limit: int = DEFAULT_MEMORY_LIMIT,
-    on_improvement: Callable[[float, float, float], None] | None = None,
-) -> BestTree:
-    """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
-
-    Parameters
-    ----------
-    X, y, weights, n_classes
-        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
-    leaf_price : float
-        Price of a leaf in the units of the weights, on the same grid.
-    incumbent : (feature, label), optional
-        A known tree in heap order; the result is at least as good.
-    deadline, should_stop
-        When to stop early: a reading of `time.monotonic`, a function asked now and then.
-    on_improvement : callable, optional
-        Called with (seconds, value, bound) whenever either improves.
-    """
-    start = time.monotonic()
-    features = np.asarray(X, dtype=bool)
-    classes, sample_weights = np.asarray(y, np.int64), np.asarray(weights, np.float64)
-
-    def value_of(tree: TreeArrays) -> float:
-        return score_of(tree, features, classes, sample_weights) - leaf_price * leaves_of(tree)
-
-    data = reduce_data(features, classes, sample_weights, int(n_classes))
-    search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
-    units, weight = search.units, data.total_weight
-    known = -np.inf if incumbent is None else value_of(incumbent)
-    if on_improvement is not None:
-        search.report = _reporter(on_improvement, start, lambda number: units.to_score(number, weight), known)
-    outcome = search.search(data, max_depth, float(units.from_score(known, weight)), top=True)
-    tree = resized(outcome.tree(), max_depth)
-    value = value_of(tree)
-    if incumbent is not None and known > value:
-        tree, value = resized(incumbent, max_depth), known
-    bound = max(value, float(units.to_score(outcome.upper, weight)))
-    if on_improvement is not None:
-        on_improvement(time.monotonic() - start, value, bound)
-    return BestTree(value, bound, tree, time.monotonic() - start, search.stats)
-
-
-def _reporter(
-    on_improvement: Callable[[float, float, float], None], start: float, convert: Callable[[float], Any], known: float
-) -> Callable[[Outcome], None]:
-    """Pass on only what improves; the bound never rises and the value never falls."""
-    last = [known, np.inf]
-
-    def report(outcome: Outcome) -> None:
-        value = max(last[0], float(convert(outcome.value)))
-        bound = min(last[1], max(value, float(convert(outcome.upper))))
-        if value > last[0] or bound < last[1]:
-            last[:] = value, bound
-            on_improvement(time.monotonic() - start, value, bound)
-
-    return report

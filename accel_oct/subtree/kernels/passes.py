@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.jit import kernel
-from accel_oct.subtree.lanes import fill, least, load, most, spread, store
+from accel_oct.subtree.kernels.jit import kernel
+from accel_oct.subtree.kernels.lanes import fill, least, load, most, spread, store
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.profiles import PairLevel
+from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.stopping import Stopper
 
 Floats = NDArray[np.float64]
@@ -15,7 +15,7 @@ _FIRST_ROOTS = 3
 """Roots opened first, alone, to get a good incumbent before the rest is pruned against it."""
 
 
-class PairSearch:
+class PricePairs:
     """Bounds on and values of all pairs of features, refined in steps.
 
     For a root f, a side and a second feature g the value below is V_2 of both sides of g. Before a pair is computed,

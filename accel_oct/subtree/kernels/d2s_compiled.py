@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.d2s_reference import Choice
-from accel_oct.subtree.jit import entry_point, kernel, popcount16
+from accel_oct.subtree.kernels.jit import entry_point, kernel, popcount16
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

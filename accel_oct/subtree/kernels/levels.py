@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.counts import count_pairs, scatter_pairs, select
-from accel_oct.subtree.jit import entry_point, kernel
-from accel_oct.subtree.lanes import load, store
-from accel_oct.subtree.passes import fold, fold_over_lanes, pass_classes, pass_signed, pass_signed_pair
+from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
+from accel_oct.subtree.kernels.jit import entry_point, kernel
+from accel_oct.subtree.kernels.lanes import load, store
+from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_classes, pass_signed, pass_signed_pair
 
 
 @entry_point

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.heap import split_on
-from accel_oct.subtree.prepare import as_factor, both_sides
-from accel_oct.subtree.profiles import PairLevel
-
-if TYPE_CHECKING:
-    from accel_oct.subtree.search import Outcome, PriceSearch
+from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.reduction import Reduced, as_factor, both_sides
+from accel_oct.subtree.stopping import Stopper
+from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
 
 
-class RootSearch:
+@dataclass
+class Outcome:
+    """A known tree's value and a proven bound, in table units; the tree is built on request."""
+
+    value: float
+    upper: float
+    tree: Callable[[], DecisionTree]
+
+
+class SideSearch(Protocol):
+    """Who searches the sides, for which price, within which limits; `PriceSearch` in practice."""
+
+    price: float
+    stopper: Stopper
+    stats: dict[str, int]
+
+    def search(self, data: Reduced, depth: int, target: float) -> Outcome:
+        """Best tree of depth at most `depth`, or a proof that none beats `target`."""
+        ...
+
+    def publish(self, outcome: Outcome, top: bool) -> None:
+        """Tell whoever listens, if this is about the whole tree."""
+        ...
+
+
+class PriceRoots:
     """Best-first over root features with a bound for each of their sides.
 
     A side starts with max(V_2, E - 4 * price) and is tightened by similar support, V(S) <= V(S') + W(S - S'), whenever
@@ -26,7 +51,7 @@ class RootSearch:
     other side.
     """
 
-    def __init__(self, search: PriceSearch, pairs: PairLevel, deep: DeepLevels | None, depth: int) -> None:
+    def __init__(self, search: SideSearch, pairs: PairLevel, deep: DeepLevels | None, depth: int) -> None:
         self._search = search
         self._pairs = pairs
         self._depth = depth
@@ -51,7 +76,7 @@ class RootSearch:
         while True:
             best.upper = self._bound(best, before)
             f = int(np.argmax(np.where(closed, -np.inf, self._upper.sum(axis=1))))
-            search._publish(best, top)
+            search.publish(best, top)
             if best.upper <= max(best.value, target) or search.stopper():
                 return best
             search.stats["roots"] += 1
@@ -74,8 +99,6 @@ class RootSearch:
 
     def _open(self, f: int, threshold: float) -> Outcome | None:
         """Search both sides of a root; None when the root is proven not to beat the threshold."""
-        from accel_oct.subtree.search import Outcome
-
         data, search = self._pairs.data, self._search
         sides: list[Outcome | None] = [None, None]
         # The lighter side first: it is cheaper, and its result may already close the root.
@@ -91,7 +114,7 @@ class RootSearch:
         zero, one = sides
         assert zero is not None and one is not None
         value = zero.value + one.value
-        return Outcome(value, value, lambda: split_on(data, f, zero.tree(), one.tree()))
+        return Outcome(value, value, lambda: data.branch(f, zero.tree(), one.tree()))
 
     def _tighten(self, f: int, side: int) -> None:
         data, units = self._pairs.data, self._pairs.units

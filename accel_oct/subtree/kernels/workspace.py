@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.prepare import Layout
+from accel_oct.subtree.layout import Layout
 
 Array = NDArray[Any]
 

@@ -1,0 +1,80 @@
+"""What a constraint is written against.
+
+A `Constraint` is a small value that knows no data: a limit, a name, an array of the user's. When a solve begins it is
+bound to the data, and from then on it can do two things, independently of each other:
+
+- measure by how much a tree violates it, from the tree alone. This is its definition: no tree becomes the incumbent
+  before every constraint was asked (`accel_oct.formulation.Incumbent`);
+- write itself into the master as columns and rows, so that the solver knows of it. What the rows let through is
+  caught by the definition (`accel_oct.cuts.no_goods`); what they forbid is lost, so they must hold for every tree that
+  satisfies the constraint.
+
+While there is a constraint, whatever chooses subtrees one by one is off: path-bound cuts, and the proof by subtree
+tables (their bound still holds, for the best tree of all is at least as good as the best one allowed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.formulation import Master
+from accel_oct.tree import DecisionTree
+
+
+class BoundConstraint(Protocol):
+    """A constraint that knows the data."""
+
+    @property
+    def name(self) -> str:
+        """What messages and statistics call it."""
+
+    def violation(self, tree: DecisionTree) -> float:
+        """By how much the tree breaks the limit; at most zero where it keeps it. Nothing but the tree is asked."""
+
+    def add_to(self, master: Master) -> None:
+        """Write columns and rows; own columns are filled for a tree by `Master.add_lift`.
+
+        Every tree without violation must satisfy the rows. Doing nothing is allowed: trees are then rejected one by
+        one.
+        """
+
+
+@runtime_checkable
+class Constraint(Protocol):
+    """What `accel_oct.solve` takes in `constraints`."""
+
+    def bind(self, dataset: BinaryDataset) -> BoundConstraint:
+        """The constraint for these data, as the user gave them: rows are not merged. May be the object itself.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the constraint and the argument that does not fit the data.
+        """
+
+
+def bind_all(constraints: Sequence[Constraint] | None, dataset: BinaryDataset) -> tuple[BoundConstraint, ...]:
+    """Bind what a user gave, with an error that names what is no constraint."""
+    return tuple(_bound(value, place, dataset) for place, value in enumerate(_as_list(constraints)))
+
+
+def _as_list(constraints: Any) -> list[Any]:
+    if constraints is None:
+        return []
+    if isinstance(constraints, Constraint) or not isinstance(constraints, Sequence) or isinstance(constraints, str):
+        raise InvalidInputError(f"constraints must be a list of constraints, got {shown(constraints)}")
+    return list(constraints)
+
+
+def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
+    if isinstance(value, type) or not isinstance(value, Constraint):
+        hint = f"; did you mean {value.__name__}(...)?" if isinstance(value, type) else ""
+        raise InvalidInputError(f"constraints[{place}] has no method `bind`, got {shown(value)}{hint}")
+    bound = value.bind(dataset)
+    missing = [method for method in ("violation", "add_to", "name") if not hasattr(bound, method)]
+    if missing:
+        raise InvalidInputError(f"constraints[{place}]: what `bind` returned has no {', '.join(missing)}")
+    return bound

@@ -1,0 +1,208 @@
+"""The master problem on a solver: what the other phases leave open, and what only a MIP can say."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accel_oct.cuts.no_goods import NoGoods
+from accel_oct.errors import InvalidInputError
+from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
+from accel_oct.mip import Backend, InvalidCutError, LicenceError, MipResult, SolveOptions, Termination, Validity
+from accel_oct.solving.config import FAMILIES
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.result import Status
+from accel_oct.solving.search import Search
+
+logger = logging.getLogger(__name__)
+
+_STOPPED_BY: dict[Termination, Status] = {
+    Termination.TIME_LIMIT: "time_limit",
+    Termination.NODE_LIMIT: "node_limit",
+    Termination.INTERRUPTED: "interrupted",
+    Termination.STOPPED: "stopped",
+    Termination.SOLVER_FAILED: "solver_failed",
+}
+
+
+@dataclass(frozen=True)
+class SolverStatistics:
+    """What the solver did, and what it was asked."""
+
+    columns: int
+    rows: int
+    rounds: int
+    handler_seconds: float
+    lift_seconds: float
+    seconds: float
+    injections_accepted: int
+    rejected_candidates: int
+
+
+class BranchAndCut:
+    """Branch and cut on the first backend whose licence suffices.
+
+    Parameters
+    ----------
+    backends : sequence of Backend
+        To try in turn; only ``backend="auto"`` gives more than one.
+    factories : sequence of (name, factory)
+        Components of the user's own; see `prepare`.
+    """
+
+    name = "branch and cut"
+
+    def __init__(self, backends: Sequence[Backend], factories: Sequence[tuple[str, ComponentFactory]] = ()) -> None:
+        self._backends = tuple(backends)
+        self._factories = tuple(factories)
+        self._built: tuple[Master, list[Component]] | None = None
+
+    def prepare(self, search: Search) -> None:
+        """Build the user's components now, so that what is wrong with them shows before any work is done."""
+        if self._factories and search.problem.max_depth > 0:
+            self._built = self._master(search)
+
+    def applies(self, search: Search) -> bool:
+        return True
+
+    def run(self, search: Search) -> Status | None:
+        for backend in self._backends[:-1]:
+            try:
+                return self._run_on(backend, search)
+            except LicenceError as error:
+                logger.info("backend %r is passed over: %s", backend.name, error)
+        return self._run_on(self._backends[-1], search)
+
+    def _run_on(self, backend: Backend, search: Search) -> Status | None:
+        master, own = self._built or self._master(search)
+        self._built = None
+        problem = search.problem
+        rounding = BoundRounding(
+            problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral, master.scale
+        )
+        search.slack = rounding.slack
+        handler = TreeHandler(
+            master,
+            [*_built_in(master, backend, search), *own],
+            search.incumbent,
+            lambda bound: search.tighten(rounding.valid(bound)),
+        )
+        backend.load(master.model)
+        if backend.capabilities.start and search.incumbent.tree is not None:
+            backend.set_start(master.lift(search.incumbent.tree))
+        solved = backend.solve(_options(backend, master, search), handler)
+        if len(self._backends) > 1:
+            search.backend_name = backend.name
+        search.nodes = solved.nodes
+        _report(solved, master, handler, search)
+        return _take(solved, master, rounding, search)
+
+    def _master(self, search: Search) -> tuple[Master, list[Component]]:
+        """The master with every constraint in it, and the user's components built on it."""
+        problem = search.problem
+        master = Master(
+            problem.dataset,
+            problem.max_depth,
+            problem.leaf_price,
+            integral_predictions=search.config.benders.strengthened or bool(problem.constraints),
+        )
+        for constraint in problem.constraints:
+            constraint.add_to(master)
+            master.couple_subtrees(constraint.name)
+        return master, [_own_component(name, factory, master) for name, factory in self._factories]
+
+
+def _own_component(name: str, factory: ComponentFactory, master: Master) -> Component:
+    """Build one, and refuse what would make the other phases wrong."""
+    couplings = master.couplings
+    component = factory(master)
+    missing = [attribute for attribute in ("name", "needs", "respond") if not hasattr(component, attribute)]
+    if missing:
+        raise InvalidInputError(f"{name} built no component: it has no {', '.join(missing)}")
+    if Validity.REQUIRED in component.needs.cuts or master.couplings != couplings:
+        raise InvalidInputError(
+            f"{name} decides which trees are allowed, of which tables, warm start and polishing would know nothing: "
+            "hand it to constraints= instead (docs/write-a-constraint.md)"
+        )
+    if Validity.OPTIMALITY in component.needs.cuts and couplings:
+        raise InvalidInputError(
+            f"{name} makes OPTIMALITY cuts, which choose subtrees one by one and are wrong together with "
+            f"{', '.join(couplings)}"
+        )
+    return component
+
+
+def _built_in(master: Master, backend: Backend, search: Search) -> list[Component]:
+    """The families that are switched on; cuts first, heuristics last."""
+    site = Site(
+        master,
+        search.subtrees,
+        shows_relaxations=bool(backend.capabilities.relaxation_points),
+        threads=search.options.threads,
+        deadline=search.clock.deadline,
+    )
+    components = [family.component(site, search.config) for family in FAMILIES]
+    built = [component for component in components if component is not None]
+    if search.problem.constraints:
+        built.insert(0, NoGoods(master, search.incumbent.rules))
+        if search.config.path_bound.enabled:
+            search.notes["path_bound"] = f"switched off: {'; '.join(master.couplings)}"
+    return built
+
+
+def _options(backend: Backend, master: Master, search: Search) -> SolveOptions:
+    options = search.options
+    use_priorities = search.config.branch_priorities and backend.capabilities.branch_priorities
+    return SolveOptions(
+        time_limit=search.clock.left,
+        gap=options.gap,
+        threads=options.threads,
+        seed=options.seed,
+        node_limit=options.node_limit,
+        branch_priorities=master.branch_priorities if use_priorities else None,
+        native=options.native,
+    )
+
+
+def _report(solved: MipResult, master: Master, handler: TreeHandler, search: Search) -> None:
+    search.statistics |= handler.statistics
+    search.statistics["solver"] = SolverStatistics(
+        columns=master.model.n_columns,
+        rows=master.model.rows.n_rows,
+        rounds=solved.statistics.rounds,
+        handler_seconds=solved.statistics.seconds,
+        lift_seconds=handler.lift_seconds,
+        seconds=solved.seconds,
+        injections_accepted=solved.statistics.injections_accepted,
+        rejected_candidates=solved.statistics.rejected_candidates,
+    )
+    search.statistics["subtree_cache"] = search.subtrees.statistics
+
+
+def _take(solved: MipResult, master: Master, rounding: BoundRounding, search: Search) -> Status | None:
+    """Bring home what the solver found, exact and in our own terms."""
+    if solved.termination is Termination.INFEASIBLE:
+        _check_infeasible(search)
+        search.tighten(-math.inf)
+        return None
+    if solved.x is not None:
+        tree = master.decode(solved.x)
+        search.incumbent.offer(tree.relabelled(search.problem.dataset))
+        search.incumbent.offer(tree)
+    search.tighten(rounding.valid(solved.bound))
+    stopped = _STOPPED_BY.get(solved.termination)
+    return "gap_limit" if stopped is None and search.options.gap > 0.0 else stopped
+
+
+def _check_infeasible(search: Search) -> None:
+    """A solver that finds no tree at all is right only if a constraint forbids them all."""
+    if not search.problem.constraints:
+        raise InvalidCutError("the solver found no tree at all, but a single leaf is one: some cut is invalid")
+    if search.incumbent.tree is not None:
+        names = ", ".join(constraint.name for constraint in search.problem.constraints)
+        raise InvalidCutError(
+            f"the solver found no tree at all, but one is known that keeps {names}: "
+            "some cut is invalid, or a constraint's rows forbid what its `violation` allows"
+        )

@@ -1,0 +1,116 @@
+"""The best tree for one leaf price, as the rest of the library asks for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accel_oct.subtree.price_roots import Outcome
+from accel_oct.subtree.price_search import PriceSearch
+from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.tree import DecisionTree
+
+
+@dataclass
+class BestTree:
+    """Result of `best_tree`.
+
+    Attributes
+    ----------
+    value, bound : float
+        Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
+    tree : DecisionTree
+        In arrays for the depth limit.
+    exact : bool
+    seconds : float
+    stats : dict
+        How many sets were looked at on which level.
+    """
+
+    value: float
+    bound: float
+    tree: DecisionTree
+    seconds: float
+    stats: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the tree is proven optimal."""
+        return self.bound <= self.value
+
+
+def best_tree(
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    n_classes: int,
+    max_depth: int,
+    leaf_price: float,
+    *,
+    incumbent: DecisionTree | None = None,
+    deadline: float | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    threads: int = 1,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    on_improvement: Callable[[float, float, float], None] | None = None,
+) -> BestTree:
+    """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
+
+    Parameters
+    ----------
+    X, y, weights, n_classes
+        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
+    leaf_price : float
+        Price of a leaf in the units of the weights, on the same grid.
+    incumbent : DecisionTree, optional
+        A known tree; the result is at least as good.
+    deadline, should_stop
+        When to stop early: a reading of `time.monotonic`, a function asked now and then.
+    on_improvement : callable, optional
+        Called with (seconds, value, bound) whenever either improves.
+    """
+    start = time.monotonic()
+    features = np.asarray(X, dtype=bool)
+    classes, sample_weights = np.asarray(y, np.int64), np.asarray(weights, np.float64)
+
+    def value_of(tree: DecisionTree) -> float:
+        score = float(sample_weights[tree.predictions(features) == classes].sum())
+        return score - leaf_price * tree.n_leaves
+
+    data = reduce_data(features, classes, sample_weights, int(n_classes))
+    search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
+    units, weight = search.units, data.total_weight
+    known = -np.inf if incumbent is None else value_of(incumbent)
+    if on_improvement is not None:
+        search.report = _reporter(on_improvement, start, lambda number: units.to_score(number, weight), known)
+    outcome = search.search(data, max_depth, float(units.from_score(known, weight)), top=True)
+    tree = outcome.tree().with_max_depth(max_depth)
+    value = value_of(tree)
+    if incumbent is not None and known > value:
+        tree, value = incumbent.with_max_depth(max_depth), known
+    bound = max(value, float(units.to_score(outcome.upper, weight)))
+    if on_improvement is not None:
+        on_improvement(time.monotonic() - start, value, bound)
+    return BestTree(value, bound, tree, time.monotonic() - start, search.stats)
+
+
+def _reporter(
+    on_improvement: Callable[[float, float, float], None], start: float, convert: Callable[[float], Any], known: float
+) -> Callable[[Outcome], None]:
+    """Pass on only what improves; the bound never rises and the value never falls."""
+    last = [known, np.inf]
+
+    def report(outcome: Outcome) -> None:
+        value = max(last[0], float(convert(outcome.value)))
+        bound = min(last[1], max(value, float(convert(outcome.upper))))
+        if value > last[0] or bound < last[1]:
+            last[:] = value, bound
+            on_improvement(time.monotonic() - start, value, bound)
+
+    return report

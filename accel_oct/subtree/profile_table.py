@@ -1,0 +1,127 @@
+"""The best score for every number of leaves, with trees and proofs, in one pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accel_oct.subtree.profile_solver import ProfileSolver
+from accel_oct.subtree.profiles import Units
+from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.tree import DecisionTree
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class FrontierTable:
+    """Best scores by number of leaves.
+
+    Attributes
+    ----------
+    scores : float array of length 2**max_depth + 1
+        Entry h: best known score of a tree with at most h leaves (entry 0: minus infinity).
+    upper_bounds : float array, same shape
+        Proven bounds; equal to `scores` when `exact`.
+    max_depth : int
+    total_weight : float
+    exact : bool
+    seconds : float
+        Time taken.
+    """
+
+    scores: Floats
+    upper_bounds: Floats
+    max_depth: int
+    total_weight: float
+    seconds: float
+    _tree: Callable[[int], DecisionTree]
+    _trees: dict[int, DecisionTree] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every entry is proven optimal."""
+        return bool(np.array_equal(self.scores, self.upper_bounds))
+
+    def tree(self, max_leaves: int) -> DecisionTree:
+        """A tree with ``scores[max_leaves]`` and at most that many leaves, in arrays for `max_depth`.
+
+        Trees are rebuilt on demand, with as few leaves as reach the score, and kept.
+        """
+        if not 1 <= max_leaves < self.scores.size:
+            raise ValueError(f"max_leaves must be between 1 and {self.scores.size - 1}, got {max_leaves}")
+        fewest = int(np.searchsorted(self.scores, self.scores[max_leaves]))
+        if fewest not in self._trees:
+            self._trees[fewest] = self._tree(fewest).with_max_depth(self.max_depth)
+        return self._trees[fewest]
+
+    def best(self, leaf_price: float, max_leaves: int | None = None) -> tuple[float, float, int]:
+        """Value, upper bound and number of leaves of the best tree for a leaf price (fewest leaves on ties)."""
+        stop = self.scores.size if max_leaves is None else min(self.scores.size, max_leaves + 1)
+        leaves = np.arange(1, stop)
+        values = self.scores[1:stop] - leaf_price * leaves
+        bounds = self.upper_bounds[1:stop] - leaf_price * leaves
+        best = int(np.argmax(values))
+        return float(values[best]), float(bounds.max()), best + 1
+
+
+def frontier_table(
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    n_classes: int,
+    max_depth: int,
+    *,
+    threads: int = 1,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    deadline: float | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    progress: Callable[[float, Floats, Floats], None] | None = None,
+) -> FrontierTable:
+    """Best score for every number of leaves of trees of depth at most `max_depth`.
+
+    Parameters
+    ----------
+    X, y, weights, n_classes
+        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
+    max_depth : int
+        Depth limit; the table has 2**max_depth entries.
+    threads : int
+        Threads of the compiled kernels.
+    memory_limit : int
+        Bytes the tables may take.
+    deadline : float, optional
+        Reading of `time.monotonic` at which to stop with what is proven by then.
+    should_stop : callable, optional
+        Asked now and then; true stops like the deadline.
+    progress : callable, optional
+        Called with (seconds, scores, upper bounds), arrays as in the result, after every root feature that is searched
+        on its own (from depth five, or where the tables do not fit).
+    """
+    start = time.monotonic()
+    data = reduce_data(
+        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes)
+    )
+    units, weight = Units(data.signed), data.total_weight
+
+    def public(profile: Floats) -> Floats:
+        return np.concatenate([[-np.inf], units.to_score(profile, weight)])
+
+    def report(lower: Floats, upper: Floats) -> None:
+        if progress is not None:
+            progress(time.monotonic() - start, public(lower), public(upper))
+
+    profile = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit).solve(data, max_depth, report)
+    return FrontierTable(
+        scores=public(profile.lower),
+        upper_bounds=public(profile.upper),
+        max_depth=max_depth,
+        total_weight=weight,
+        seconds=time.monotonic() - start,
+        _tree=profile.tree,
+    )
