@@ -211,19 +211,21 @@ def test_a_cycle_is_found_and_told() -> None:
 
 
 def late_imports_without_reason(source: str, module: str, is_package: bool = False) -> list[str]:
-    """Imports inside functions: not of a package that may be late, and no comment beside them says why."""
-    said = comments(source)
+    """Imports inside functions: not of a package that may be late, and no comment beside or right above says why."""
+    said, lines = comments(source), source.splitlines()
+    above = {line + 1: said[line] for line in said if lines[line - 1].lstrip().startswith("#")}
     return [
         f"{module}:{found.lines[0]} imports {found.module} late"
         for found in imports(source, module, is_package)
         if found.late
         and found.module.split(".")[0] not in LATE_PACKAGES
         and not any(len(said.get(line, "").split()) >= 2 for line in found.lines)
+        and len(above.get(found.lines[0], "").split()) < 2
     ]
 
 
 def test_late_imports_have_a_reason() -> None:
-    """An import inside a function is of an optional or costly package, or a comment on its line says why."""
+    """An import inside a function is of an optional or costly package, or a comment beside or above it says why."""
     found = []
     for module, source, is_package in sources():
         if is_within(module, "accel_oct"):
@@ -241,6 +243,9 @@ def test_late_imports_have_a_reason() -> None:
         ("def f():\n    from accel_oct.subtree import levels", True),
         ("def f():\n    from accel_oct.subtree import levels  # noqa: F401", True),
         ("def f():\n    from accel_oct.subtree import levels  # compiled only where it is used", False),
+        ("def f():\n    # Compiled only where it is used.\n    from accel_oct.subtree import levels", False),
+        ("def f():\n    # Compiled only where it is used.\n\n    from accel_oct.subtree import levels", True),
+        ("def f():\n    x = 1  # that is one\n    from accel_oct.subtree import levels", True),
         ("def f():\n    from accel_oct.subtree import levels  # noqa: F401 # compiles what follows", False),
         ("class A:\n    async def f(self):\n        if True:\n            from . import levels", True),
     ],
