@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset, weighted_bincount
 from accel_oct.errors import InvalidInputError
+from accel_oct.tree.checks import check_arrays
 from accel_oct.tree.rendering import render_text
 from accel_oct.tree.topology import Topology
 
@@ -50,7 +51,7 @@ class DecisionTree:
             array = np.array(getattr(self, name), dtype=np.int64)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        self._validate()
+        check_arrays(self.feature, self.label)
 
     @classmethod
     def leaf(cls, label: int, max_depth: int = 0) -> DecisionTree:
@@ -281,27 +282,6 @@ class DecisionTree:
     def _require_node(self, node: int) -> None:
         if not 1 <= node <= len(self.feature) or self.is_cut(node):
             raise InvalidInputError(f"node {node} is not a branch node or leaf of this tree")
-
-    def _validate(self) -> None:
-        feature, label = self.feature, self.label
-        if feature.ndim != 1 or feature.shape != label.shape:
-            raise InvalidInputError("feature and label must be one-dimensional and of the same length")
-        if len(feature) == 0 or len(feature) & (len(feature) + 1):
-            raise InvalidInputError(f"feature must have 2**(D+1) - 1 entries, got {len(feature)}")
-        if min(feature.min(), label.min()) < -1:
-            raise InvalidInputError("feature and label must not be below -1")
-        branches, leaves = feature >= 0, label >= 0
-        if (branches & leaves).any():
-            raise InvalidInputError(f"node {np.argmax(branches & leaves) + 1} is a branch node and a leaf")
-        if branches[len(feature) // 2 :].any():
-            raise InvalidInputError("a terminal node has a branching feature")
-        # Only nodes with a branching parent, and all of those, carry a feature or a label.
-        expected = np.concatenate(([True], np.repeat(branches[: len(feature) // 2], 2)))
-        wrong = (branches | leaves) != expected
-        if wrong.any():
-            node = int(np.argmax(wrong)) + 1
-            problem = "needs a feature or a label" if expected[node - 1] else "is below a leaf, so must be cut"
-            raise InvalidInputError(f"node {node} {problem}")
 
 
 def _nodes_below(node: int, levels: int) -> IntArray:
