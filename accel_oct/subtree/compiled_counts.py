@@ -44,6 +44,7 @@ class CompiledCounts(PairCounts):
         spread = self.layout
         channels, blocks, F, lanes = spread.table_shape
         n_entries = spread.entries.shape[0]
+        self._types = spread.dtype.num  # all arrays are made here, for this type of counters
         self.members = np.arange(n_entries, dtype=np.int64)
         self.totals = np.bincount(spread.channel, spread.signs, spread.n_channels).astype(spread.dtype)
         self.single = np.zeros((channels, spread.width), dtype=spread.dtype)
@@ -78,7 +79,8 @@ class CompiledCounts(PairCounts):
         return np.asarray(self.blocked[:, :, c].reshape(channels, -1)[:, :F], dtype=np.float64)
 
     def _whole(self) -> None:
-        engine.kernels().level_two(self.members, self.entries, Words.of(self.layout), self.blocked, 0)
+        words = Words.of(self.layout)
+        engine.kernels().level_two.by(self._types, self.members, self.entries, words, self.blocked, 0)
         F, lanes = self.blocked.shape[2:]
         diagonal = np.arange(F)
         self.single[:, :F] = self.blocked[:, diagonal // lanes, diagonal, diagonal % lanes]
@@ -104,7 +106,7 @@ class CompiledCounts(PairCounts):
             table = self.blocked[:, begin:end] if self.kept and channels == 1 else scratch[:, : end - begin]
             table = table if table.flags.c_contiguous else np.zeros_like(table, order="C")
             if ones is None:
-                engine.kernels().level_two(self.members, self.entries, words, table, first)
+                engine.kernels().level_two.by(self._types, self.members, self.entries, words, table, first)
             else:
                 engine.kernels().level_two_sparse(ones, table, first)
             self._pass(table, first)
@@ -113,7 +115,8 @@ class CompiledCounts(PairCounts):
             self.known[first:last] = True
 
     def _pass(self, table: Array, base: int) -> None:
-        engine.kernels().pass_block(Counts(table, self.single, self.totals), self._scores, base, self.rule.signed)
+        counts = Counts(table, self.single, self.totals)
+        engine.kernels().pass_block.by(self._types, counts, self._scores, base, self.rule.signed)
 
 
 def _ones(spread: Layout) -> Ones:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -79,16 +80,15 @@ class DeepLevels:
 
     def level_three(self, stopper: Stopper) -> bool:
         """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
-        level_three = engine.kernels().level_three
         pairs, counts = self.pairs, self._counts
         F, width = pairs.n_features, counts.layout.width
         signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
 
-        def run(work: Work, best: Array, f: int) -> None:
+        def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
             with_f = self._tables[f] if self._keep else work.table
-            level_three(f, signed, members, entries, whole, with_f, work, best, self._splits)
+            return f, signed, members, entries, whole, with_f, work, best, self._splits
 
-        best, done = self._parallel(run, 1, 6 * width, stopper)
+        best, done = self._parallel(engine.kernels().level_three, arguments, 1, 6 * width, stopper)
         split = best.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
         self.side_profiles[:, :, 0] = pairs.side_profiles[:, :, 0]
         self.side_profiles[:, :, 1:] = split
@@ -100,7 +100,6 @@ class DeepLevels:
 
         `wanted` (F, F) marks pairs f < g; without it all pairs are served, each triple of features once.
         """
-        level_four = engine.kernels().level_four
         counts = self._counts
         F, width = self.pairs.n_features, counts.layout.width
         signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
@@ -109,27 +108,33 @@ class DeepLevels:
         # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
         sweep = SHARED_SWEEP if entries.rows.size <= _SHARED_ENTRIES else 1
 
-        def run(work: Work, best: Array, f: int) -> None:
-            n_rows = min(sweep, F - f)
-            level_four(f, n_rows, signed, symmetric, want, members, entries, whole, self._tables, work, best)
+        def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
+            count = min(sweep, F - f)
+            return f, count, signed, symmetric, want, members, entries, whole, self._tables, work, best
 
-        best, done = self._parallel(run, sweep, F * 12 * width, stopper)
+        best, done = self._parallel(engine.kernels().level_four, arguments, sweep, F * 12 * width, stopper)
         self.pair_scores = best.reshape(F, 2, 2, 3, width)[..., :F]
         return done
 
-    def _parallel(self, run: Any, stride: int, size: int, stopper: Stopper) -> tuple[Array, bool]:
-        """Call `run` for every feature (every `stride`-th) on the threads; results are joined by maximum."""
+    def _parallel(
+        self, kernel: Any, arguments: Callable[..., tuple[Any, ...]], stride: int, size: int, stopper: Stopper
+    ) -> tuple[Array, bool]:
+        """Call a kernel for every feature (every `stride`-th) on the threads; results are joined by maximum."""
         F, spread = self.pairs.n_features, self._counts.layout
         queue = iter(range(0, F, stride))
 
         def worker() -> tuple[Array, bool]:
             work = Work.of(spread)
-            scores: Array = np.zeros(size, dtype=spread.dtype)
+            best: Array = np.zeros(size, dtype=spread.dtype)
+            code = None
             for f in queue:
                 if stopper():
-                    return scores, False
-                run(work, scores, f)
-            return scores, True
+                    return best, False
+                given = arguments(work, best, f)
+                # All calls pass the same types, so they are looked at once.
+                code = code or kernel.ready(*given)
+                code(*given)
+            return best, True
 
         threads = min(self._threads, -(-F // stride))
         if threads == 1 or F < 8:

@@ -53,6 +53,7 @@ class EntryPoint:
         self._function = function
         self._compiled: Any = None
         self._ready: set[tuple[Any, ...]] = set()
+        self._by_key: dict[object, Callable[..., Any]] = {}
         self._making = threading.Lock()
         update_wrapper(self, function)
 
@@ -71,6 +72,13 @@ class EntryPoint:
             self._ready.add(given)
         code: Callable[..., Any] = self._compiled
         return code
+
+    def by(self, key: object, *arguments: Any) -> Any:
+        """Call with arguments whose types all follow from `key`, so that they are looked at once per key."""
+        code = self._by_key.get(key)
+        if code is None:
+            code = self._by_key[key] = self.ready(*arguments)
+        return code(*arguments)
 
     def _make(self, arguments: tuple[Any, ...]) -> None:
         signature = tuple(numba.typeof(argument) for argument in arguments)
