@@ -56,22 +56,35 @@ class DecisionTree:
     @classmethod
     def leaf(cls, label: int, max_depth: int = 0) -> DecisionTree:
         """The tree whose root is a leaf predicting class index `label`."""
-        n_nodes = Topology(max_depth).n_nodes
-        feature, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        if label < 0:
+            raise InvalidInputError(f"label must not be negative, got {label}")
+        feature, labels = np.full((2, Topology(max_depth).n_nodes), -1)
         labels[0] = label
-        return cls(feature, labels)
+        return cls._trusted(feature, labels)
 
     @classmethod
     def branch(cls, feature: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
         """The tree that branches on `feature` at the root, with these subtrees for the values 0 and 1."""
-        room = max(zero.max_depth, one.max_depth)
-        n_nodes = Topology(room + 1).n_nodes
-        features, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        if feature < 0:
+            raise InvalidInputError(f"feature must not be negative, got {feature}")
+        n_nodes = 2 * max(len(zero.feature), len(one.feature)) + 1
+        features, labels = np.full((2, n_nodes), -1)
         features[0] = feature
         for node, subtree in ((2, zero), (3, one)):
-            inside = _nodes_below(node, subtree.max_depth) - 1
-            features[inside], labels[inside] = subtree.feature, subtree.label
-        return cls(features, labels)
+            for level in range(subtree.max_depth + 1):
+                here, there = (node << level) - 1, (1 << level) - 1
+                inside, size = slice(here, here + there + 1), slice(there, 2 * there + 1)
+                features[inside], labels[inside] = subtree.feature[size], subtree.label[size]
+        return cls._trusted(features, labels)
+
+    @classmethod
+    def _trusted(cls, feature: IntArray, label: IntArray) -> DecisionTree:
+        """A tree from arrays that are known to describe one and that nobody else holds: no check, no copy."""
+        tree = object.__new__(cls)
+        for name, array in (("feature", feature), ("label", label)):
+            array.flags.writeable = False
+            object.__setattr__(tree, name, array)
+        return tree
 
     @classmethod
     def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
@@ -144,11 +157,12 @@ class DecisionTree:
         n_nodes = Topology(max_depth).n_nodes
         if self.depth > max_depth:
             raise InvalidInputError(f"max_depth={max_depth} is too small for a tree of depth {self.depth}")
-        missing = max(0, n_nodes - len(self.feature))
-        return DecisionTree(
-            np.pad(self.feature[:n_nodes], (0, missing), constant_values=-1),
-            np.pad(self.label[:n_nodes], (0, missing), constant_values=-1),
-        )
+        if n_nodes == len(self.feature):
+            return self
+        feature, label = np.full((2, n_nodes), -1)
+        kept = min(n_nodes, len(self.feature))
+        feature[:kept], label[:kept] = self.feature[:kept], self.label[:kept]
+        return DecisionTree._trusted(feature, label)
 
     def subtree(self, node: int) -> DecisionTree:
         """The tree that hangs at `node`, which must not be cut; its root is node 1 again."""
