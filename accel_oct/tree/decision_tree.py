@@ -15,7 +15,7 @@ from accel_oct.data.dataset import BinaryDataset, weighted_bincount
 from accel_oct.errors import InvalidInputError
 from accel_oct.tree.checks import check_arrays
 from accel_oct.tree.rendering import render_text
-from accel_oct.tree.topology import Topology
+from accel_oct.tree.topology import Topology, nodes_below
 
 __all__ = ["DecisionTree"]
 
@@ -167,7 +167,7 @@ class DecisionTree:
     def subtree(self, node: int) -> DecisionTree:
         """The tree that hangs at `node`, which must not be cut; its root is node 1 again."""
         self._require_node(node)
-        inside = _nodes_below(node, self.topology.height(node)) - 1
+        inside = nodes_below(node, self.topology.height(node)) - 1
         return DecisionTree(self.feature[inside], self.label[inside])
 
     def with_subtree(self, node: int, subtree: DecisionTree) -> DecisionTree:
@@ -178,7 +178,7 @@ class DecisionTree:
             raise InvalidInputError(f"a subtree of depth {subtree.depth} does not fit below node {node}")
         fitted = subtree.with_max_depth(room)
         feature, label = self.feature.copy(), self.label.copy()
-        inside = _nodes_below(node, room) - 1
+        inside = nodes_below(node, room) - 1
         feature[inside], label[inside] = fitted.feature, fitted.label
         return DecisionTree(feature, label)
 
@@ -296,8 +296,3 @@ class DecisionTree:
     def _require_node(self, node: int) -> None:
         if not 1 <= node <= len(self.feature) or self.is_cut(node):
             raise InvalidInputError(f"node {node} is not a branch node or leaf of this tree")
-
-
-def _nodes_below(node: int, levels: int) -> IntArray:
-    """`node` and its descendants down to `levels` below, in heap order of the subtree."""
-    return np.concatenate([np.arange(node << s, (node + 1) << s) for s in range(levels + 1)])
