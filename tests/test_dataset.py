@@ -126,6 +126,13 @@ def test_bad_tables(table: object, message: str) -> None:
         BinaryDataset.from_arrays(table, Y)
 
 
+def test_a_view_of_other_bytes_as_bools() -> None:
+    """What is not zero is one: kernels count with the bytes, and must not see a 254."""
+    odd = np.array([[0, 254], [7, 1], [0, 0]], dtype=np.uint8).view(bool)
+    dataset = BinaryDataset.from_arrays(odd, Y)
+    assert dataset.X.view(np.uint8).tolist() == [[0, 1], [1, 1], [0, 0]]
+
+
 def test_sparse_matrix() -> None:
     """A sparse matrix is refused with what to do instead."""
     sparse = pytest.importorskip("scipy.sparse")

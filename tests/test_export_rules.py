@@ -97,12 +97,16 @@ def stored(model: OptimalTreeClassifier, X: pd.DataFrame) -> list[list[Any]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+def without_na(cell: Any) -> Any:
+    return None if cell is pd.NA else cell
+
+
 @given(tables(), st.sampled_from(ENCODERS))
 @settings(deadline=None, max_examples=150)
 def test_sql_rules_agree_on_any_columns(data: tuple[pd.DataFrame, list[Any], pd.DataFrame], encoder: Any) -> None:
     """In SQLite, where a categorical column holds text and a boolean one 0 and 1."""
     X, y, new = data
-    X, new = (table.map(lambda cell: None if cell is pd.NA else cell).astype(object) for table in (X, new))
+    X, new = (table.apply(lambda column: column.map(without_na)).astype(object) for table in (X, new))
     model = fitted(X, y, encoder)
     with sqlite3.connect(":memory:") as connection:
         connection.execute("CREATE TABLE data (" + ", ".join(f'"{name}"' for name in X.columns) + ")")

@@ -11,7 +11,7 @@ import pytest
 from oracles.dynamic_programme import optimal_score, optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier_table, pair_counts
+from accel_oct.subtree import SubtreeBounds, best_tree, compiled_counts, engine, frontier_table, pair_counts
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.reduction import column_keys, reduce_data
@@ -23,7 +23,7 @@ ENGINES = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not numba_ava
 @pytest.fixture(params=ENGINES)
 def small_steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Steps of one block of columns, with and without the compiled kernels."""
-    monkeypatch.setattr(pair_counts, "_STEP_BYTES", 1)
+    monkeypatch.setattr(compiled_counts, "_STEP_BYTES", 1)
     monkeypatch.setattr(pair_counts, "_NUMPY_STEP", 1)
     if request.param == "numpy":
         monkeypatch.setattr(engine, "numba_available", lambda: False)
@@ -57,7 +57,7 @@ def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit
     data = reduce_data(*_arrays(_data(seed)))
     stepped = PairLevel(data, None, table_limit)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_counts, "_STEP_BYTES", 2**25)
+        patch.setattr(compiled_counts, "_STEP_BYTES", 2**25)
         patch.setattr(pair_counts, "_NUMPY_STEP", 2**21)
         whole = PairLevel(data)
     assert stepped.exact and whole.exact
@@ -68,7 +68,8 @@ def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit
     for leaves in (1, 2, 3, 4):
         assert stepped.tree(leaves) == whole.tree(leaves)
     if stepped.kept:
-        assert np.array_equal(stepped.blocked, whole.blocked)
+        assert stepped.compiled is not None and whole.compiled is not None
+        assert np.array_equal(stepped.compiled.blocked, whole.compiled.blocked)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -116,9 +117,9 @@ def test_no_step_is_begun_after_a_stop(small_steps: str, monkeypatch: pytest.Mon
     data = reduce_data(*_arrays(_data(2, n_features=400)))
     steps: list[int] = []
     if small_steps == "numba":
-        original = pair_counts.CompiledCounts._pass
+        original = compiled_counts.CompiledCounts._pass
         monkeypatch.setattr(
-            pair_counts.CompiledCounts, "_pass", lambda self, *given: (steps.append(1), original(self, *given))[1]
+            compiled_counts.CompiledCounts, "_pass", lambda self, *given: (steps.append(1), original(self, *given))[1]
         )
     else:
         product = pair_counts.NumpyCounts._multiply
@@ -138,7 +139,7 @@ def test_the_memory_limit_covers_the_pairs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sparse: bool
 ) -> None:
     """Where the table of pairs is larger than the limit it is never there as a whole; the log says what happens."""
-    monkeypatch.setattr(pair_counts, "_STEP_BYTES", 2**20)
+    monkeypatch.setattr(compiled_counts, "_STEP_BYTES", 2**20)
     rng = np.random.default_rng(0)
     X = rng.random((100, 3000)) < (0.01 if sparse else 0.5)
     if sparse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -148,8 +149,7 @@ def run_streed(data: EncodedData, depth: int, penalty: float, *, time_limit: flo
 
 def peak_memory_of(task: Callable[[], Any]) -> tuple[Any, float]:
     """Run a task and return its result with the process's peak resident memory in GiB so far."""
-    import resource
-    import sys
+    import resource  # Unix only
 
     result = task()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TextIO
-
-import numpy as np
+from typing import IO, Any
 
 from accel_oct._version import __version__
 from accel_oct.bench import command as bench
+from accel_oct.cli.progress import ProgressLine
 from accel_oct.cli.tables import read_csv, read_training_csv, write_csv
 from accel_oct.encoding import (
     AllThresholdsEncoder,
@@ -29,7 +28,6 @@ from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES, OptimalTreeC
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 from accel_oct.mip import list_backends
 from accel_oct.solving.frontier import solve_path
-from accel_oct.solving.result import HistoryRow
 from accel_oct.support.files import replacing
 
 __all__ = ["main"]
@@ -75,7 +73,7 @@ def _fit(options: argparse.Namespace) -> None:
         "n_jobs": options.threads,
         "random_state": options.seed,
     }
-    progress = _Progress(sys.stderr, quiet=options.quiet)
+    progress = ProgressLine(sys.stderr, quiet=options.quiet)
     model: Any
     if options.cv:
         penalties = options.leaf_penalty or None
@@ -118,7 +116,7 @@ def _show(options: argparse.Namespace) -> None:
     if options.format == "png":
         if not options.output:
             raise InvalidInputError("--format png needs --output")
-        from accel_oct.plotting import plot_tree
+        from accel_oct.plotting import plot_tree  # matplotlib is an extra
 
         with replacing(options.output, binary=True) as file:
             plot_tree(model).figure.savefig(file, format="png", dpi=150)
@@ -285,27 +283,3 @@ def _warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_, **__: print(f"accel-oct: warning: {message}", file=sys.stderr)
         yield
-
-
-class _Progress:
-    """Draws each change of objective and bound: over the same line on a terminal, else line by line."""
-
-    def __init__(self, stream: TextIO, quiet: bool) -> None:
-        self._stream = stream
-        self._quiet = quiet
-        self._on_terminal = stream.isatty()
-        self._drawn = False
-
-    def __call__(self, row: HistoryRow) -> None:
-        if self._quiet:
-            return
-        gap = np.divide(row.bound - row.objective, abs(row.objective)) if row.objective else np.inf
-        text = f"{row.seconds:8.1f} s  objective {row.objective:.6f}  bound {row.bound:.6f}  gap {gap:.2%}"
-        self._stream.write(f"\r{text}" if self._on_terminal else f"{text}\n")
-        self._stream.flush()
-        self._drawn = True
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._drawn and self._on_terminal:
-            self._stream.write("\n")

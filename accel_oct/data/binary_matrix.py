@@ -48,7 +48,8 @@ def as_binary_matrix(X: Any, *, name: str = "X") -> BoolMatrix:
     if array.ndim != 2:
         raise InvalidInputError(f"{name} must be two-dimensional (samples x features), got {array.ndim} dimension(s)")
     if array.dtype == np.bool_:
-        return np.ascontiguousarray(array)
+        # A view of other bytes as bools may hold more than 0 and 1, and kernels count with the bytes.
+        return np.asarray(np.ascontiguousarray(array).view(np.uint8) != 0)
     if array.dtype.kind in "OUSTV":
         array = _numbers_from_objects(array, names, name)
     elif array.dtype.kind not in "iuf":

@@ -59,9 +59,10 @@ def equal_rows(X: BoolMatrix, y: IntArray) -> EqualRows:
 
 
 def _is_sorted(words: NDArray[np.uint64], y: IntArray) -> bool:
-    differs = words[1:] != words[:-1]
-    first = differs.argmax(axis=1)[:, None]
-    after, before = np.take_along_axis(words[1:], first, axis=1), np.take_along_axis(words[:-1], first, axis=1)
+    rows, first = np.arange(len(y) - 1), 0
+    if words.shape[1] > 1:
+        first = (words[1:] != words[:-1]).argmax(axis=1)
+    after, before = words[rows + 1, first], words[rows, first]
     # Where no word differs these are equal too, and the class decides.
-    rises = (after > before)[:, 0] | ((after == before)[:, 0] & (y[1:] >= y[:-1]))
+    rises = (after > before) | ((after == before) & (y[1:] >= y[:-1]))
     return bool(rises.all())

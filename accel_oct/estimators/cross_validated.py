@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.base import TreeClassifier
-from accel_oct.estimators.classifier import OptimalTreeClassifier, n_threads
+from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.folds import FoldOutcome, Task, solve_fold
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.solving.config import Config
-from accel_oct.solving.frontier import solve_path
-from accel_oct.solving.result import HistoryRow, Progress, Result
+from accel_oct.solving.result import Progress
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.interrupts import remembered_interrupts
 
@@ -157,7 +154,7 @@ class OptimalTreeClassifierCV(TreeClassifier):
             raise InvalidInputError("cv yields no split")
         y = np.asarray(as_labels(y)).reshape(-1)
         tasks = [
-            _Task(self._classifier(depth, 0.0), X, y, weights, train, test, penalties)
+            Task(self._classifier(depth, 0.0), X, y, weights, train, test, penalties)
             for depth in depths
             for train, test in folds
         ]
@@ -165,15 +162,15 @@ class OptimalTreeClassifierCV(TreeClassifier):
         shaped = np.array(found).reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
         return shaped[..., 0], shaped[..., 1]
 
-    def _fold_outcomes(self, tasks: list[_Task]) -> list[_FoldOutcome]:
+    def _fold_outcomes(self, tasks: list[Task]) -> list[FoldOutcome]:
         """Solve the folds; Ctrl-C in any of them ends them all."""
         done = []
         report: Progress = (lambda row: None) if self.progress is None else self.progress
         with remembered_interrupts() as interrupted:
             if effective_n_jobs(self.n_jobs) == 1:
-                outcomes: Iterable[_FoldOutcome] = (_fold(task, interrupted.is_set) for task in tasks)
+                outcomes: Iterable[FoldOutcome] = (solve_fold(task, interrupted.is_set) for task in tasks)
             else:
-                outcomes = Parallel(n_jobs=self.n_jobs)(delayed(_fold)(task) for task in tasks)
+                outcomes = Parallel(n_jobs=self.n_jobs)(delayed(solve_fold)(task) for task in tasks)
             for outcome in outcomes:
                 if outcome.interrupted or interrupted.is_set():
                     raise KeyboardInterrupt("cross-validation was interrupted: no penalty was chosen")
@@ -255,60 +252,3 @@ class OptimalTreeClassifierCV(TreeClassifier):
             Config.preset(self.preset)
         candidate_backends(self.backend)
         SolveOptions(time_limit=self.time_limit, gap=self.gap)
-
-
-class _Task(NamedTuple):
-    """One fold at one depth; it may be sent to another process."""
-
-    model: OptimalTreeClassifier
-    X: Any
-    y: Any
-    weights: Any
-    train: NDArray[Any]
-    test: NDArray[Any]
-    penalties: list[float]
-
-
-@dataclass(frozen=True)
-class _FoldOutcome:
-    """Per penalty the accuracy on the held-out rows and the number of leaves; and how the solves went."""
-
-    scores: list[tuple[float, float]]
-    history: list[HistoryRow]
-    interrupted: bool
-
-
-def _fold(task: _Task, should_stop: Callable[[], bool] = lambda: False) -> _FoldOutcome:
-    model, X, y, weights, train, test, penalties = task
-    data = model._prepare(_rows(X, train), y[train], None if weights is None else weights[train])
-    held_out = _rows(X, test)
-    test_weights = None if weights is None or not weights[test].any() else weights[test]
-    scores: list[tuple[float, float]] = []
-    history: list[HistoryRow] = []
-    interrupted = False
-    for result in _results(model, data, penalties):
-        model._adopt(result, data)
-        accuracy = accuracy_score(y[test], model.predict(held_out), sample_weight=test_weights)
-        scores.append((float(accuracy), float(model.get_n_leaves())))
-        history += result.history
-        interrupted = interrupted or result.status == "interrupted" or should_stop()
-        if interrupted:
-            break
-    return _FoldOutcome(scores, history, interrupted)
-
-
-def _results(model: OptimalTreeClassifier, data: Any, penalties: list[float]) -> Iterable[Result]:
-    """The optimum of each penalty: all read off one frontier, unless something was asked for that only `solve` does."""
-    if (model.backend, model.preset, model.gap, model.config) != ("highs", "default", 0.0, None):
-        return (model.set_params(leaf_penalty=penalty)._solve(data, model.time_limit) for penalty in penalties)
-    return solve_path(
-        data.dataset,
-        max_depth=model.max_depth,
-        leaf_penalties=penalties,
-        time_limit=model.time_limit,
-        threads=n_threads(model.n_jobs),
-    )
-
-
-def _rows(X: Any, chosen: NDArray[Any]) -> Any:
-    return X.rows(chosen) if hasattr(X, "rows") else _safe_indexing(X, chosen)

@@ -41,13 +41,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accel_oct.subtree.d2s_reference import Choice, ReferenceEngine
 from accel_oct.subtree.engine import Engine, numba_available, resolve_engine
+from accel_oct.subtree.first_trees import CompiledFirstTrees, FirstTrees, NumpyFirstTrees
 from accel_oct.tree import DecisionTree
 
 Ints = NDArray[np.int64]
@@ -114,10 +114,6 @@ class Subtree:
         return 512 + 16 * self.samples.size
 
 
-class _EngineProtocol(Protocol):
-    def solve(self, samples: Ints, leaf_price: float, max_depth: int) -> Choice: ...
-
-
 class DepthTwoSolver:
     """Exact optimal subtrees of depth at most two on subsets of one data set.
 
@@ -170,8 +166,8 @@ class DepthTwoSolver:
         # On small data loading compiled code pays only after many solves; both engines return the same subtrees.
         self._solves_left = _SOLVES_BEFORE_COMPILING if plain and engine == "auto" and resolved == "numpy" else -1
         # Engines copy the data and lay out tables, so they are made when the first subtree is asked for.
-        self._engine: _EngineProtocol | None = None
-        self._make: Callable[[], _EngineProtocol] = self._compiled
+        self._engine: FirstTrees | None = None
+        self._make: Callable[[], FirstTrees] = self._compiled
         if resolved == "numpy":
             if rewards is None:
                 table = np.zeros((n_samples, self._n_classes))
@@ -180,10 +176,10 @@ class DepthTwoSolver:
                 table = np.ascontiguousarray(rewards, dtype=np.float64)
                 if table.shape != (n_samples, self._n_classes):
                     raise ValueError(f"rewards must have shape {(n_samples, self._n_classes)}, got {table.shape}")
-            prices = np.zeros(n_features) if feature_prices is None else np.asarray(feature_prices, np.float64)
-            if prices.shape != (n_features,):
+            prices = None if feature_prices is None else np.asarray(feature_prices, np.float64)
+            if prices is not None and prices.shape != (n_features,):
                 raise ValueError(f"feature_prices must have shape {(n_features,)}, got {prices.shape}")
-            self._make = lambda: ReferenceEngine(self._X, table, self._weights, prices, min_leaf_weight)
+            self._make = lambda: NumpyFirstTrees(self._X, table, self._weights, prices, min_leaf_weight)
 
     @property
     def n_samples(self) -> int:
@@ -221,11 +217,8 @@ class DepthTwoSolver:
         choice = self._engine.solve(indices, float(leaf_price), max_depth)
         return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
 
-    def _compiled(self) -> _EngineProtocol:
-        # Loads numba: optional, and half a second that only users of compiled code should wait.
-        from accel_oct.subtree.kernels.d2s_compiled import CompiledEngine
-
-        return CompiledEngine(self._X, self._y, self._weights, self._n_classes)
+    def _compiled(self) -> FirstTrees:
+        return CompiledFirstTrees(self._X, self._y, self._weights, self._n_classes)
 
     @property
     def table_bytes(self) -> int:

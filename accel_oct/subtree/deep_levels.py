@@ -1,8 +1,9 @@
-"""Levels three and four of the profile computation: drives the kernels of `levels` over all features, on threads."""
+"""Levels three and four of the profile computation: drives the compiled kernels over all features, on threads."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.workspace import SHARED_SWEEP, Workspace
+from accel_oct.subtree.compiled_counts import CompiledCounts
+from accel_oct.subtree.kernels.arguments import SHARED_SWEEP, Work
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.stopping import Stopper
 
@@ -34,9 +36,13 @@ class DeepLevels:
     """
 
     def __init__(self, pairs: PairLevel, keep_tables: bool, threads: int = 1) -> None:
+        if pairs.compiled is None or not pairs.kept:
+            raise ValueError("the deeper levels need compiled counts with their table")
         self.pairs = pairs
-        spread = pairs.layout
+        self._counts: CompiledCounts = pairs.compiled
+        spread = self._counts.layout
         F = pairs.n_features
+        self.dtype = spread.dtype
         self._threads = max(1, threads)
         self._keep = keep_tables
         self._tables: Array = np.zeros((F if keep_tables else 0, *spread.table_shape), dtype=spread.dtype)
@@ -74,21 +80,16 @@ class DeepLevels:
 
     def level_three(self, stopper: Stopper) -> bool:
         """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
-        levels = engine.compiled_levels()
-        pairs, spread = self.pairs, self.pairs.layout
-        F, width = pairs.n_features, spread.width
+        pairs, counts = self.pairs, self._counts
+        F, width = pairs.n_features, counts.layout.width
+        signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
 
-        def run(work: Workspace, scores: Array, f: int) -> None:
-            with_f, rest = work.tables[0], work.tables[1]
-            if self._keep:
-                with_f = self._tables[f]
-            levels.level_three(
-                f, pairs.data.signed, pairs.members, *work.counting(spread), work.chosen[0],
-                pairs.blocked, pairs.single, pairs.totals, with_f, rest, *work.passing(), scores, self._splits,
-            )  # fmt: skip
+        def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
+            with_f = self._tables[f] if self._keep else work.table
+            return f, signed, members, entries, whole, with_f, work, best, self._splits
 
-        scores, done = self._parallel(run, 1, 6 * width, stopper)
-        split = scores.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
+        best, done = self._parallel(engine.kernels().level_three, arguments, 1, 6 * width, stopper)
+        split = best.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
         self.side_profiles[:, :, 0] = pairs.side_profiles[:, :, 0]
         self.side_profiles[:, :, 1:] = split
         np.maximum.accumulate(self.side_profiles, axis=-1, out=self.side_profiles)
@@ -99,39 +100,41 @@ class DeepLevels:
 
         `wanted` (F, F) marks pairs f < g; without it all pairs are served, each triple of features once.
         """
-        levels = engine.compiled_levels()
-        pairs, spread = self.pairs, self.pairs.layout
-        F, width = pairs.n_features, spread.width
+        counts = self._counts
+        F, width = self.pairs.n_features, counts.layout.width
+        signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
         symmetric = wanted is None
         want = np.ones((F, F), dtype=bool) if wanted is None else wanted
         # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
-        sweep = SHARED_SWEEP if spread.entries.size <= _SHARED_ENTRIES else 1
+        sweep = SHARED_SWEEP if entries.rows.size <= _SHARED_ENTRIES else 1
 
-        def run(work: Workspace, scores: Array, f: int) -> None:
-            levels.level_four(
-                f, min(sweep, F - f), pairs.data.signed, want,
-                pairs.members, *work.counting(spread), work.chosen, work.chosen2,
-                pairs.blocked, pairs.single, pairs.totals, self._tables, work.tables[0], work.tables[1],
-                *work.passing(), scores, symmetric,
-            )  # fmt: skip
+        def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
+            count = min(sweep, F - f)
+            return f, count, signed, symmetric, want, members, entries, whole, self._tables, work, best
 
-        scores, done = self._parallel(run, sweep, F * 12 * width, stopper)
-        self.pair_scores = scores.reshape(F, 2, 2, 3, width)[..., :F]
+        best, done = self._parallel(engine.kernels().level_four, arguments, sweep, F * 12 * width, stopper)
+        self.pair_scores = best.reshape(F, 2, 2, 3, width)[..., :F]
         return done
 
-    def _parallel(self, run: Any, stride: int, size: int, stopper: Stopper) -> tuple[Array, bool]:
-        """Call `run` for every feature (every `stride`-th) on the threads; results are joined by maximum."""
-        F, spread = self.pairs.n_features, self.pairs.layout
+    def _parallel(
+        self, kernel: Any, arguments: Callable[..., tuple[Any, ...]], stride: int, size: int, stopper: Stopper
+    ) -> tuple[Array, bool]:
+        """Call a kernel for every feature (every `stride`-th) on the threads; results are joined by maximum."""
+        F, spread = self.pairs.n_features, self._counts.layout
         queue = iter(range(0, F, stride))
 
         def worker() -> tuple[Array, bool]:
-            work = Workspace(spread, 2)
-            scores: Array = np.zeros(size, dtype=spread.dtype)
+            work = Work.of(spread)
+            best: Array = np.zeros(size, dtype=spread.dtype)
+            code = None
             for f in queue:
                 if stopper():
-                    return scores, False
-                run(work, scores, f)
-            return scores, True
+                    return best, False
+                given = arguments(work, best, f)
+                # All calls pass the same types, so they are looked at once.
+                code = code or kernel.ready(*given)
+                code(*given)
+            return best, True
 
         threads = min(self._threads, -(-F // stride))
         if threads == 1 or F < 8:

@@ -16,12 +16,12 @@ _WORTH_COMPILING = 200_000
 """Multiply-adds of one depth-two solve below which loading compiled code does not pay."""
 
 
-def compiled_levels() -> ModuleType:
-    """The compiled kernels of the tables."""
+def kernels() -> ModuleType:
+    """The compiled functions, see `accel_oct.subtree.kernels.entry_points`."""
     # Loads numba: optional, and half a second that only users of compiled code should wait.
-    from accel_oct.subtree.kernels import levels
+    from accel_oct.subtree.kernels import entry_points
 
-    return levels
+    return entry_points
 
 
 @lru_cache(maxsize=1)
@@ -38,7 +38,7 @@ def numba_available() -> bool:
         if numba.config.DISABLE_JIT:
             logger.warning("NUMBA_DISABLE_JIT is set: the NumPy reference is used, same results, slower")
             return False
-        compiled_levels()
+        kernels()
     except Exception as error:  # an installation that does not fit together may raise anything
         logger.warning(
             "numba is installed but cannot be used, so the NumPy reference is, same results, slower: %s: %s",

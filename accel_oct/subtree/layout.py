@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.reduction import Reduced
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -31,6 +29,8 @@ class Layout:
     plane: NDArray[np.int32]  # (E,)
     marked: NDArray[np.uint8]  # (E,) class 0 of a signed table
     signs: Floats  # (E,) weight of the entry in its channel
+    row: Ints  # (E,) the row it belongs to
+    n_rows: int
     n_channels: int
     n_features: int
     width: int  # P
@@ -41,6 +41,13 @@ class Layout:
         """Signed weight times the features (E, P) for real weights, else empty; made when it is first needed."""
         bits = self.dtype != np.float64
         return np.zeros((0, self.width)) if bits else self.entries * self.signs[:, None]
+
+    @property
+    def by_row(self) -> Ints:
+        """Entry (n, bits) of every row for each bit of its weight, -1 where there is none."""
+        result = np.full((self.n_rows, int(self.plane.max(initial=0)) + 1), -1, dtype=np.int64)
+        result[self.row, self.plane] = np.arange(self.row.size)
+        return result
 
     @property
     def table_shape(self) -> tuple[int, int, int, int]:
@@ -54,17 +61,18 @@ class Layout:
         return np.uint32 if self.dtype == np.int32 else np.uint16
 
 
-def layout(data: Reduced) -> Layout:
+def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int) -> Layout:
     """Choose counters wide enough for exact sums and spread the rows out for them."""
-    weights = data.weights
-    total = data.total_weight
+    n_rows, n_features = X.shape
+    total = float(weights.sum())
     integral = bool(np.all(weights == np.floor(weights)))
     heaviest = int(weights.max()) if integral and weights.size else 0
     bits = integral and total < 2**31 and heaviest < 2**_MAX_PLANES
     dtype: Any = (np.int16 if total < 2**15 else np.int32) if bits else np.float64
     lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
-    width = max(1, -(-data.n_features // lanes)) * lanes
-    class_channel = np.zeros(data.n_samples, dtype=np.int64) if data.signed else data.y
+    width = max(1, -(-n_features // lanes)) * lanes
+    signed = n_classes == 2
+    class_channel = np.zeros(n_rows, dtype=np.int64) if signed else y
     row_parts: list[Ints] = []
     plane_parts: list[Ints] = []
     if bits:
@@ -77,23 +85,24 @@ def layout(data: Reduced) -> Layout:
         plane = np.concatenate(plane_parts)
         amount = np.exp2(plane)
     else:
-        row = np.arange(data.n_samples)
-        plane = np.zeros(data.n_samples, dtype=np.int64)
+        row = np.arange(n_rows)
+        plane = np.zeros(n_rows, dtype=np.int64)
         amount = weights
     order = np.lexsort((row, plane, class_channel[row]))
     row, plane, amount = row[order], plane[order], amount[order]
     entries = np.zeros((row.size, width), dtype=np.uint8)
-    entries[:, : data.n_features] = data.X[row]
-    marked = (data.y[row] == 0) & data.signed
-    signs = np.where(marked, -amount, amount)
+    entries[:, :n_features] = X[row]
+    marked = (y[row] == 0) & signed
     return Layout(
         entries=entries,
         channel=class_channel[row].astype(np.int32),
         plane=plane.astype(np.int32),
         marked=marked.astype(np.uint8),
-        signs=signs,
-        n_channels=1 if data.signed else data.n_classes,
-        n_features=data.n_features,
+        signs=np.where(marked, -amount, amount),
+        row=row,
+        n_rows=n_rows,
+        n_channels=1 if signed else n_classes,
+        n_features=n_features,
         width=width,
         dtype=np.dtype(dtype),
     )

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.workspace import Workspace
-from accel_oct.subtree.pair_counts import CompiledCounts, NumpyCounts, PairCounts
+from accel_oct.subtree.compiled_counts import CompiledCounts
+from accel_oct.subtree.kernels.arguments import Words
+from accel_oct.subtree.pair_counts import LeafRule, NumpyCounts, PairCounts, class_amounts
 from accel_oct.subtree.profiles import Units, convolve, with_leaf
 from accel_oct.subtree.reduction import Reduced, both_sides
 from accel_oct.subtree.stopping import Stopper
@@ -18,7 +19,6 @@ from accel_oct.tree import DecisionTree
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PairLevel:
@@ -39,8 +39,10 @@ class PairLevel:
     exact : bool
         Whether these are the best there are; false only when stopped.
     upper_profile, side_upper : bounds on them, equal to them when exact
+    compiled : CompiledCounts or None
+        The counts behind all this, for the deeper levels; None where nothing is compiled.
     kept : bool
-        Whether `blocked`, the table of pairs, is there.
+        Whether they hold the table of pairs.
     """
 
     def __init__(self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0) -> None:
@@ -48,23 +50,20 @@ class PairLevel:
         self.units = Units(data.signed)
         self.n_features = data.n_features
         stopper = stopper or Stopper()
-        self._counts: PairCounts
+        self.compiled: CompiledCounts | None = None
         if engine.numba_available():
-            self._counts = counts = CompiledCounts(data, stopper, table_limit)
-            self.layout, self.members, self.blocked = counts.layout, counts.members, counts.blocked
-            self.kept, self.table_bytes = counts.kept, counts.table_bytes
-        else:
-            self._counts = NumpyCounts(data, stopper)
-            self.kept, self.table_bytes = False, 0
+            self.compiled = CompiledCounts(data, stopper, table_limit)
+        self._counts: PairCounts = self.compiled or NumpyCounts(
+            data.X, class_amounts(data.y, data.weights, data.n_classes), LeafRule(data.signed), stopper
+        )
+        self.kept = self.compiled is not None and self.compiled.kept
+        self.table_bytes = 0 if self.compiled is None else self.compiled.table_bytes
         self.totals, self.single = self._counts.totals, self._counts.single
         self.exact = bool(self._counts.known.all())
-        self.leaf = float(self._leaf(self.totals[:, None])[0])
-        F = self.n_features
-        sides = (
-            self._counts.one_leaf[:, :F].astype(np.float64),
-            self._counts.two_leaves[:, :F].astype(np.float64),
-        )
-        self.side_profiles = np.stack(sides, axis=-1).transpose(1, 0, 2)
+        self.leaf = float(self._counts.rule.score(self.totals))
+        one_leaf = self._counts.one_leaf[:, : self.n_features].astype(np.float64)
+        two_leaves = np.maximum(one_leaf, self._counts.two_leaves[:, : self.n_features])
+        self.side_profiles = np.stack([one_leaf, two_leaves], axis=-1).transpose(1, 0, 2)
         self.profile = self._joined(self.side_profiles)
         self.side_upper = self.side_profiles if self.exact else self._side_bounds()
         self.upper_profile = self.profile
@@ -90,66 +89,43 @@ class PairLevel:
     @cached_property
     def table(self) -> Array:
         """The table (channels, F, F) without the blocks and the padding of the kernels; only when `kept`."""
-        return self._dense(self.blocked)
+        assert self.compiled is not None
+        return _dense(self.compiled.blocked)
 
     def weight_table(self) -> Floats:
         """Weight (F, F) of the samples with both features, whatever their class; only when `kept`."""
         if not self.data.signed:
             return np.asarray(self.table.sum(axis=0, dtype=np.float64))
-        levels = engine.compiled_levels()
-        spread = self.layout
-        entries, channel, plane, marked, numbers, words, masks = Workspace(spread).counting(spread)
+        assert self.compiled is not None
+        spread, entries = self.compiled.layout, self.compiled.entries
+        unsigned = entries._replace(marked=np.zeros_like(entries.marked), numbers=np.abs(entries.numbers))
         table = np.zeros(spread.table_shape, dtype=spread.dtype)
-        unmarked = np.zeros_like(marked)
-        levels.level_two(self.members, entries, channel, plane, unmarked, np.abs(numbers), words, masks, table, 0)
-        return np.asarray(self._dense(table)[0], dtype=np.float64)
-
-    def _dense(self, blocked: Array) -> Array:
-        channels, blocks, n_features, lanes = blocked.shape
-        return blocked.transpose(0, 2, 1, 3).reshape(channels, n_features, blocks * lanes)[:, :, :n_features]
-
-    def _leaf(self, counts: Array) -> Array:
-        return np.asarray(np.abs(counts[0]) if self.data.signed else counts.max(axis=0))
+        engine.kernels().level_two(self.compiled.members, unsigned, Words.of(spread), table, 0)
+        return np.asarray(_dense(table)[0], dtype=np.float64)
 
     def tree(self, max_leaves: int) -> DecisionTree:
         """A best tree with at most `max_leaves` leaves, in the original features and in arrays for depth two."""
-        feature = np.full(7, -1, dtype=np.int64)
-        label = np.full(7, -1, dtype=np.int64)
         limit = min(max_leaves, 4)
         goal = self.profile[limit - 1]
-        totals = self.totals.astype(np.float64)
         if goal == self.leaf:
-            label[0] = self._label(totals)
-            return DecisionTree(feature, label)
-        splits = [(1, 1), (1, 2), (2, 1), (2, 2)]
-        for zero, one in splits:
+            return self._leaf(self.totals)
+        for zero, one in ((1, 1), (1, 2), (2, 1), (2, 2)):
             sums = self.side_profiles[:, 0, zero - 1] + self.side_profiles[:, 1, one - 1]
             c = int(np.argmax(sums))
             if zero + one <= limit and sums[c] == goal:
                 break
-        flip = bool(self.data.flipped[c])
-        feature[0] = self.data.feature[c]
-        at_c = self.single[:, c].astype(np.float64)
-        for side, leaves in ((0, zero), (1, one)):
-            node = 1 + (side ^ flip)
-            here = at_c if side else totals - at_c
-            self._grow(here, c, side, leaves, node, feature, label)
-        return DecisionTree(feature, label)
+        return self.data.branch(c, self._side_tree(c, 0, zero), self._side_tree(c, 1, one)).with_max_depth(2)
 
-    def _grow(self, here: Floats, c: int, side: int, leaves: int, node: int, feature: Ints, label: Ints) -> None:
+    def _side_tree(self, c: int, side: int, leaves: int) -> DecisionTree:
         if leaves == 1:
-            label[node] = self._label(here)
-            return
-        F = self.n_features
-        ones = self._counts.row(c)
-        if side == 0:
-            ones = self.single[:, :F] - ones
-        zeros = here[:, None] - ones
-        b = int(np.argmax(self._leaf(ones) + self._leaf(zeros)))
-        flip = int(self.data.flipped[b])
-        feature[node] = self.data.feature[b]
-        label[2 * node + 1 + flip] = self._label(zeros[:, b])
-        label[2 * node + 2 - flip] = self._label(ones[:, b])
+            return self._leaf(self._counts.side(c, side))
+        b, zeros, ones = self._counts.best_split(c, side)
+        return self.data.branch(b, self._leaf(zeros), self._leaf(ones))
 
-    def _label(self, counts: Array) -> int:
-        return int(counts[0] > 0) if self.data.signed else int(np.argmax(counts))
+    def _leaf(self, counts: Array) -> DecisionTree:
+        return DecisionTree.leaf(self._counts.rule.label(counts))
+
+
+def _dense(blocked: Array) -> Array:
+    channels, blocks, n_features, lanes = blocked.shape
+    return blocked.transpose(0, 2, 1, 3).reshape(channels, n_features, blocks * lanes)[:, :, :n_features]

@@ -96,7 +96,7 @@ class ProfileSolver:
         deeper = sides_from_pairs(pairs, below)
         values = with_leaf(convolve(deeper[:, 0], deeper[:, 1]).max(axis=0), np.asarray(pairs.leaf))
         # Callers keep profiles for their trees: the counters' own dtype is a quarter of the size or less.
-        compact = below.astype(pairs.layout.dtype)
+        compact = below.astype(deep.dtype)
         found = Profile(values, values, lambda leaves: self._rebuild(pairs, deeper, values, leaves, compact))
         return found if finished else better_of(found, self._stopped(pairs, 4, three, three))
 

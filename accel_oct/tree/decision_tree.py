@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset, weighted_bincount
 from accel_oct.errors import InvalidInputError
+from accel_oct.tree.checks import check_arrays
 from accel_oct.tree.rendering import render_text
-from accel_oct.tree.topology import Topology
+from accel_oct.tree.topology import Topology, nodes_below
 
 __all__ = ["DecisionTree"]
 
@@ -50,27 +51,40 @@ class DecisionTree:
             array = np.array(getattr(self, name), dtype=np.int64)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        self._validate()
+        check_arrays(self.feature, self.label)
 
     @classmethod
     def leaf(cls, label: int, max_depth: int = 0) -> DecisionTree:
         """The tree whose root is a leaf predicting class index `label`."""
-        n_nodes = Topology(max_depth).n_nodes
-        feature, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        if label < 0:
+            raise InvalidInputError(f"label must not be negative, got {label}")
+        feature, labels = np.full((2, Topology(max_depth).n_nodes), -1)
         labels[0] = label
-        return cls(feature, labels)
+        return cls._trusted(feature, labels)
 
     @classmethod
     def branch(cls, feature: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
         """The tree that branches on `feature` at the root, with these subtrees for the values 0 and 1."""
-        room = max(zero.max_depth, one.max_depth)
-        n_nodes = Topology(room + 1).n_nodes
-        features, labels = np.full(n_nodes, -1), np.full(n_nodes, -1)
+        if feature < 0:
+            raise InvalidInputError(f"feature must not be negative, got {feature}")
+        n_nodes = 2 * max(len(zero.feature), len(one.feature)) + 1
+        features, labels = np.full((2, n_nodes), -1)
         features[0] = feature
         for node, subtree in ((2, zero), (3, one)):
-            inside = _nodes_below(node, subtree.max_depth) - 1
-            features[inside], labels[inside] = subtree.feature, subtree.label
-        return cls(features, labels)
+            for level in range(subtree.max_depth + 1):
+                here, there = (node << level) - 1, (1 << level) - 1
+                inside, size = slice(here, here + there + 1), slice(there, 2 * there + 1)
+                features[inside], labels[inside] = subtree.feature[size], subtree.label[size]
+        return cls._trusted(features, labels)
+
+    @classmethod
+    def _trusted(cls, feature: IntArray, label: IntArray) -> DecisionTree:
+        """A tree from arrays that are known to describe one and that nobody else holds: no check, no copy."""
+        tree = object.__new__(cls)
+        for name, array in (("feature", feature), ("label", label)):
+            array.flags.writeable = False
+            object.__setattr__(tree, name, array)
+        return tree
 
     @classmethod
     def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
@@ -143,16 +157,17 @@ class DecisionTree:
         n_nodes = Topology(max_depth).n_nodes
         if self.depth > max_depth:
             raise InvalidInputError(f"max_depth={max_depth} is too small for a tree of depth {self.depth}")
-        missing = max(0, n_nodes - len(self.feature))
-        return DecisionTree(
-            np.pad(self.feature[:n_nodes], (0, missing), constant_values=-1),
-            np.pad(self.label[:n_nodes], (0, missing), constant_values=-1),
-        )
+        if n_nodes == len(self.feature):
+            return self
+        feature, label = np.full((2, n_nodes), -1)
+        kept = min(n_nodes, len(self.feature))
+        feature[:kept], label[:kept] = self.feature[:kept], self.label[:kept]
+        return DecisionTree._trusted(feature, label)
 
     def subtree(self, node: int) -> DecisionTree:
         """The tree that hangs at `node`, which must not be cut; its root is node 1 again."""
         self._require_node(node)
-        inside = _nodes_below(node, self.topology.height(node)) - 1
+        inside = nodes_below(node, self.topology.height(node)) - 1
         return DecisionTree(self.feature[inside], self.label[inside])
 
     def with_subtree(self, node: int, subtree: DecisionTree) -> DecisionTree:
@@ -163,7 +178,7 @@ class DecisionTree:
             raise InvalidInputError(f"a subtree of depth {subtree.depth} does not fit below node {node}")
         fitted = subtree.with_max_depth(room)
         feature, label = self.feature.copy(), self.label.copy()
-        inside = _nodes_below(node, room) - 1
+        inside = nodes_below(node, room) - 1
         feature[inside], label[inside] = fitted.feature, fitted.label
         return DecisionTree(feature, label)
 
@@ -281,29 +296,3 @@ class DecisionTree:
     def _require_node(self, node: int) -> None:
         if not 1 <= node <= len(self.feature) or self.is_cut(node):
             raise InvalidInputError(f"node {node} is not a branch node or leaf of this tree")
-
-    def _validate(self) -> None:
-        feature, label = self.feature, self.label
-        if feature.ndim != 1 or feature.shape != label.shape:
-            raise InvalidInputError("feature and label must be one-dimensional and of the same length")
-        if len(feature) == 0 or len(feature) & (len(feature) + 1):
-            raise InvalidInputError(f"feature must have 2**(D+1) - 1 entries, got {len(feature)}")
-        if min(feature.min(), label.min()) < -1:
-            raise InvalidInputError("feature and label must not be below -1")
-        branches, leaves = feature >= 0, label >= 0
-        if (branches & leaves).any():
-            raise InvalidInputError(f"node {np.argmax(branches & leaves) + 1} is a branch node and a leaf")
-        if branches[len(feature) // 2 :].any():
-            raise InvalidInputError("a terminal node has a branching feature")
-        # Only nodes with a branching parent, and all of those, carry a feature or a label.
-        expected = np.concatenate(([True], np.repeat(branches[: len(feature) // 2], 2)))
-        wrong = (branches | leaves) != expected
-        if wrong.any():
-            node = int(np.argmax(wrong)) + 1
-            problem = "needs a feature or a label" if expected[node - 1] else "is below a leaf, so must be cut"
-            raise InvalidInputError(f"node {node} {problem}")
-
-
-def _nodes_below(node: int, levels: int) -> IntArray:
-    """`node` and its descendants down to `levels` below, in heap order of the subtree."""
-    return np.concatenate([np.arange(node << s, (node + 1) << s) for s in range(levels + 1)])

@@ -154,3 +154,8 @@ class Topology:
 def _frozen(array: IntArray) -> IntArray:
     array.flags.writeable = False
     return array
+
+
+def nodes_below(node: int, levels: int) -> IntArray:
+    """`node` and its descendants down to `levels` below, in heap order of the subtree."""
+    return np.concatenate([np.arange(node << s, (node + 1) << s) for s in range(levels + 1)])

@@ -18,30 +18,31 @@ from accel_oct.subtree.kernels.jit import kernel
 from accel_oct.subtree.kernels.lanes import as_dtype, fill, load, popcount, shifted, spread, store
 
 
-def count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
+def count_pairs(members, size, entries, words, table, first_lane, base):
     """Fill `table` with the counts over entries ``members[:size]`` (inside kernels only)."""
     raise NotImplementedError
 
 
 @overload(count_pairs, jit_options={"nogil": True, "error_model": "numpy"})
-def _count_pairs(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
+def _count_pairs(members, size, entries, words, table, first_lane, base):
     if isinstance(table.dtype, types.Float):
 
-        def by_sums(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
-            _sum_pairs(members, size, entries, channel, numbers, table, first_lane, base)
+        def by_sums(members, size, entries, words, table, first_lane, base):
+            _sum_pairs(members, size, entries, table, first_lane, base)
 
         return by_sums
 
-    def by_bits(members, size, entries, channel, plane, marked, numbers, words, masks, table, first_lane, base):
-        _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane, base)
+    def by_bits(members, size, entries, words, table, first_lane, base):
+        _bit_pairs(members, size, entries, words, table, first_lane, base)
 
     return by_bits
 
 
 @kernel
-def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, table, first_lane, base):
+def _bit_pairs(members, size, entries, words, table, first_lane, base):
     """Counts by bit operations, one run of entries of equal channel and weight bit after the other."""
-    limit = words.shape[0] * words.itemsize * 8
+    limit = words.words.shape[0] * words.words.itemsize * 8
+    channel, plane = entries.channel, entries.plane
     # Plain zeros would be literal types, and each helper be compiled once more for them.
     untouched, start = np.int64(0), np.int64(0)
     while start < size:
@@ -49,12 +50,12 @@ def _bit_pairs(members, size, entries, channel, plane, marked, words, masks, tab
         stop = start + 1
         while stop < size and stop - start < limit and channel[members[stop]] == k and plane[members[stop]] == bit:
             stop += 1
-        n_words, offset = _pack(members, start, stop, entries, marked, words, masks)
+        n_words, offset = _pack(members, start, stop, entries, words)
         fresh = k >= untouched
         if fresh:
             _clear(table, untouched, k, first_lane)
             untouched = k + 1
-        _add_words(words, masks, n_words, offset, bit, table, k, first_lane, base, fresh)
+        _add_words(words, n_words, offset, bit, table, k, first_lane, base, fresh)
         start = stop
     _clear(table, untouched, table.shape[0], first_lane)
 
@@ -68,14 +69,16 @@ def _clear(table, first, last, first_lane):
 
 
 @kernel
-def _pack(members, start, stop, entries, marked, words, masks):
+def _pack(members, start, stop, entries, words):
     """Turn rows into words laid out [word][feature]; returns the number of words and of marked samples."""
-    per_word = words.itemsize * 8
+    rows, marked = entries.rows, entries.marked
+    packed, masks = words.words, words.masks
+    per_word = packed.itemsize * 8
     n_words = (stop - start + per_word - 1) // per_word
-    width = words.shape[1]
+    width = packed.shape[1]
     n_marked = 0
     for word in range(n_words):
-        target = words[word]
+        target = packed[word]
         for c in range(width):
             target[c] = 0
         mask = 0
@@ -85,27 +88,28 @@ def _pack(members, start, stop, entries, marked, words, masks):
             if marked[entry]:
                 mask |= 1 << shift
                 n_marked += 1
-            row = entries[entry]
+            row = rows[entry]
             for c in range(width):
-                target[c] |= words.dtype.type(row[c]) << shift
+                target[c] |= packed.dtype.type(row[c]) << shift
         masks[word] = mask
     return n_words, n_marked
 
 
 @kernel
-def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, base, fresh):
+def _add_words(words, n_words, offset, bit, table, k, first_lane, base, fresh):
     """Add bit counts of packed samples of weight 2**bit to one channel.
 
     popcount(x ^ m) - popcount(m), with m the marked samples, is the number of unmarked minus marked samples in x.
     """
     _, blocks, n_features, lanes = table.shape
-    width = words.shape[1]
+    packed, masks = words.words, words.masks
+    width = packed.shape[1]
     for block in range(first_lane // lanes, blocks):
         c = base + block * lanes
         for b in range(n_features):
             total = fill(table, -offset)
             for word in range(n_words):
-                both = load(words, word * width + c) & spread(words, word * width + b)
+                both = load(packed, word * width + c) & spread(packed, word * width + b)
                 total = total + as_dtype(popcount(both ^ spread(masks, word)), table)
             total = shifted(total, bit)
             place = ((k * blocks + block) * n_features + b) * lanes
@@ -116,41 +120,50 @@ def _add_words(words, masks, n_words, offset, bit, table, k, first_lane, base, f
 
 
 @kernel
-def _sum_pairs(members, size, entries, channel, numbers, table, first_lane, base):
+def _sum_pairs(members, size, entries, table, first_lane, base):
     """Sums of real weights: each row adds its numbers to the table rows of its ones."""
+    rows, channel, numbers = entries.rows, entries.channel, entries.numbers
     channels, blocks, n_features, lanes = table.shape
     width = numbers.shape[1]
     _clear(table, np.int64(0), channels, first_lane)
+    ones = np.empty(n_features + 1, dtype=np.int64)
     for position in range(size):
         entry = members[position]
         k = channel[entry]
+        # A list first: a branch per feature would be mispredicted half of the time.
+        found = np.int64(0)
         for b in range(n_features):
-            if entries[entry, b]:
-                for block in range(first_lane // lanes, blocks):
-                    place = ((k * blocks + block) * n_features + b) * lanes
-                    store(table, place, load(table, place) + load(numbers, entry * width + base + block * lanes))
+            ones[found] = b
+            found += np.int64(rows[entry, b])
+        for block in range(first_lane // lanes, blocks):
+            added = load(numbers, entry * width + base + block * lanes)
+            start = (k * blocks + block) * n_features * lanes
+            for one in range(found):
+                place = start + ones[one] * lanes
+                store(table, place, load(table, place) + added)
 
 
 @kernel
-def scatter_pairs(ones, ones_start, features, features_start, channel, amounts, table, base):
+def scatter_pairs(ones, table, base):
     """The same from lists: ones of every feature, features of every entry. For data that are nearly all zeros."""
     channels, blocks, n_features, lanes = table.shape
+    entries, entries_start, features, features_start, channel, amounts = ones
     _clear(table, np.int64(0), channels, np.int64(0))
     for c in range(base, min(base + blocks * lanes, n_features)):
         block, lane = (c - base) // lanes, (c - base) % lanes
-        for place in range(ones_start[c], ones_start[c + 1]):
-            entry = ones[place]
+        for place in range(entries_start[c], entries_start[c + 1]):
+            entry = entries[place]
             k, amount = channel[entry], amounts[entry]
             for other in range(features_start[entry], features_start[entry + 1]):
                 table[k, block, features[other], lane] += amount
 
 
 @kernel
-def select(members, size, entries, feature, chosen):
+def select(members, size, rows, feature, chosen):
     """Those of the listed entries that have the feature; returns how many."""
     found = np.int64(0)
     for position in range(size):
         entry = members[position]
         chosen[found] = entry
-        found += np.int64(entries[entry, feature])
+        found += np.int64(rows[entry, feature])
     return found

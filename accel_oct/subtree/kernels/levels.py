@@ -14,37 +14,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from accel_oct.subtree.kernels.arguments import Counts
 from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
 from accel_oct.subtree.kernels.jit import entry_point, kernel
 from accel_oct.subtree.kernels.lanes import load, store
-from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_classes, pass_signed, pass_signed_pair
+from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_set, pass_signed_pair
 
 
 @entry_point
-def level_two(members, entries, channel, plane, marked, numbers, words, masks, table, base):
+def level_two(members, entries, words, table, base):
     """Pair counts over all entries, for the lanes of `table` from `base` on."""
-    count_pairs(members, members.size, entries, channel, plane, marked, numbers, words, masks, table, np.int64(0), base)
+    count_pairs(members, members.size, entries, words, table, np.int64(0), base)
 
 
 @entry_point
-def level_two_sparse(ones, ones_start, features, features_start, channel, amounts, table, base):
+def level_two_sparse(ones, table, base):
     """The same for data that are nearly all zeros."""
-    scatter_pairs(ones, ones_start, features, features_start, channel, amounts, table, base)
-
-
-@kernel
-def pass_set(table, single, totals, one_leaf, two_leaves, n_features, first_lane, base, row, signed):
-    """Passes of one set, for two classes or more."""
-    if signed:
-        pass_signed(table, single, totals[0], one_leaf, two_leaves, n_features, first_lane, base, row)
-    else:
-        pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, base, row)
+    scatter_pairs(ones, table, base)
 
 
 @entry_point
-def pass_block(table, single, totals, one_leaf, two_leaves, n_features, base, signed):
-    """Passes of all samples, for the lanes of `table` from `base` on."""
-    pass_set(table, single, totals, one_leaf, two_leaves, n_features, base, base, np.int64(0), signed)
+def pass_block(counts, scores, base, signed):
+    """Passes of all samples, for the lanes of the table from `base` on."""
+    pass_set(counts, scores, base, base, np.int64(0), signed)
 
 
 @kernel
@@ -57,21 +49,20 @@ def _subtract(whole, part, result, first_lane):
 
 
 @entry_point
-def level_three(
-    f, signed, members, entries, channel, plane, marked, numbers, words, masks, chosen,
-    all_, single, totals, with_f, rest, singles, sums, one_leaf, two_leaves, scratch, scores, splits,
-):  # fmt: skip
+def level_three(f, signed, members, entries, whole, with_f, work, best, splits):
     """Sets of one feature f and both its values; `with_f` receives the table of f = 1.
 
-    `splits` (F, 4, P), or empty: receives the best two-leaf scores of the pairs (f, c), by sign pattern.
-
-    `scores`, flat (2, 3, P): best scores of depth two with two to four leaves by side and feature.
+    `whole` are the counts of all samples. `splits` (F, 4, P), or empty: receives the best two-leaf scores of the pairs
+    (f, c), by sign pattern. `best`, flat (2, 3, P): best scores of depth two with two to four leaves by side and
+    feature.
     """
-    channels, blocks, n_features, lanes = all_.shape
+    all_, single, totals = whole.table, whole.single, whole.totals
+    singles, sums, scores, chosen = work.singles, work.sums, work.scores, work.chosen[0]
+    channels, blocks, _, lanes = all_.shape
     width = blocks * lanes
-    size = select(members, members.size, entries, f, chosen)
-    count_pairs(chosen, size, entries, channel, plane, marked, numbers, words, masks, with_f, np.int64(0), np.int64(0))
-    _subtract(all_, with_f, rest, np.int64(0))
+    size = select(members, members.size, entries.rows, f, chosen)
+    count_pairs(chosen, size, entries, work.words, with_f, np.int64(0), np.int64(0))
+    _subtract(all_, with_f, work.rest, np.int64(0))
     for k in range(channels):
         sums[1, k] = single[k, f]
         sums[0, k] = totals[k] - single[k, f]
@@ -81,58 +72,51 @@ def level_three(
     # Lanes before f were served when their own turn as f came.
     first_lane = f // lanes * lanes
     for side in range(2):
-        table = with_f if side else rest
-        pass_set(
-            table, singles[side], sums[side], one_leaf, two_leaves, n_features, first_lane, np.int64(0), 2 * side,
-            signed,
-        )  # fmt: skip
+        counts = Counts(with_f if side else work.rest, singles[side], sums[side])
+        pass_set(counts, scores, first_lane, np.int64(0), 2 * side, signed)
     if splits.size:
         for side in range(4):
             for c in range(first_lane, width):
-                splits[f, side, c] = two_leaves[side, c]
+                splits[f, side, c] = scores.two_leaves[side, c]
     for side in range(2):
-        fold(one_leaf, two_leaves, side, 2 + side, scores, side * 3 * width, first_lane)
-        fold_over_lanes(one_leaf, two_leaves, 2 * side, 2 * side + 1, scores, side * 3 * width + f, scratch, first_lane)
+        fold(scores, side, 2 + side, best, side * 3 * width, first_lane)
+        fold_over_lanes(scores, 2 * side, 2 * side + 1, best, side * 3 * width + f, work.scratch, first_lane)
 
 
 @entry_point
-def level_four(
-    first, count, signed, wanted, members, entries, channel, plane, marked, numbers, words, masks, chosen, chosen2,
-    all_, single, totals, tables, both, rest, singles, sums, one_leaf, two_leaves, scratch, scores, symmetric,
-):  # fmt: skip
+def level_four(first, count, signed, symmetric, wanted, members, entries, whole, tables, work, best):
     """Sets of all pairs (f, g) that are `wanted`, with f < g and f among `count` features from `first` on.
 
-    `tables` (F, channels, blocks, F, L) holds the level-three tables. `scores`, flat (F, 4, 3, P): best scores of depth
+    `tables` (F, channels, blocks, F, L) holds the level-three tables. `best`, flat (F, 4, 3, P): best scores of depth
     two with two to four leaves for the pair (row, lane), by sign pattern 2 * side of the row + side of the lane. With
     `symmetric` the third feature runs over c > g and serves all three pairs; without, it runs over all features, for
     pairs on their own. Several f share a sweep over g because the table of g has to come from far away.
     """
-    n_features, lanes = all_.shape[2], all_.shape[3]
-    sizes = [select(members, members.size, entries, first + j, chosen[j]) for j in range(count)]
+    n_features, lanes = whole.table.shape[2], whole.table.shape[3]
+    chosen, chosen2 = work.chosen, work.chosen2
+    sizes = [select(members, members.size, entries.rows, first + j, chosen[j]) for j in range(count)]
     for g in range(first + 1, n_features):
         first_lane = g // lanes * lanes if symmetric else 0
         for f in range(first, min(g, first + count)):
             if not wanted[f, g]:
                 continue
-            size = select(chosen[f - first], sizes[f - first], entries, g, chosen2)
-            count_pairs(
-                chosen2, size, entries, channel, plane, marked, numbers, words, masks, both, first_lane, np.int64(0)
-            )
-            _count_sides(f, g, all_, single, totals, tables, singles, sums)
+            size = select(chosen[f - first], sizes[f - first], entries.rows, g, chosen2)
+            count_pairs(chosen2, size, entries, work.words, work.table, first_lane, np.int64(0))
+            _count_sides(f, g, whole, tables, work)
             if signed:
                 pass_signed_pair(
-                    all_, tables[f], tables[g], both, singles, sums, one_leaf, two_leaves, n_features, first_lane
+                    whole.table, tables[f], tables[g], work.table, work.singles, work.sums, work.scores, first_lane
                 )
             else:
-                _pass_classes_pair(
-                    all_, tables[f], tables[g], both, rest, singles, sums, one_leaf, two_leaves, n_features, first_lane
-                )
-            _fold_pair(f, g, one_leaf, two_leaves, scores, scratch, first_lane, symmetric)
+                _pass_classes_pair(whole.table, tables[f], tables[g], work, first_lane)
+            _fold_pair(f, g, work, best, first_lane, symmetric)
 
 
 @kernel
-def _count_sides(f, g, all_, single, totals, tables, singles, sums):
+def _count_sides(f, g, whole, tables, work):
     """Counts of the four sides of a pair: their totals and, for every feature c, the part with c = 1."""
+    all_, single, totals = whole.table, whole.single, whole.totals
+    singles, sums = work.singles, work.sums
     channels, blocks, _, lanes = all_.shape
     for k in range(channels):
         sums[3, k] = all_[k, g // lanes, f, g % lanes]
@@ -150,30 +134,36 @@ def _count_sides(f, g, all_, single, totals, tables, singles, sums):
 
 
 @kernel
-def _pass_classes_pair(
-    all_, with_f, with_g, both, rest, singles, sums, one_leaf, two_leaves, n_features, first_lane
-):  # fmt: skip
-    """The four sets of a pair of features with a table per class; overwrites `both`."""
-    pass_classes(both, singles[3], sums[3], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(6))
+def _pass_classes_pair(all_, with_f, with_g, work, first_lane):
+    """The four sets of a pair of features with a table per class; overwrites the table of f = g = 1."""
+    both, rest = work.table, work.rest
+    _pass_side(both, work, np.int64(3), first_lane)
     _subtract(with_f, both, rest, first_lane)
-    pass_classes(rest, singles[2], sums[2], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(4))
+    _pass_side(rest, work, np.int64(2), first_lane)
     _subtract(with_g, both, rest, first_lane)
-    pass_classes(rest, singles[1], sums[1], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(2))
+    _pass_side(rest, work, np.int64(1), first_lane)
     _subtract(all_, with_f, both, first_lane)
     _subtract(both, rest, rest, first_lane)
-    pass_classes(rest, singles[0], sums[0], one_leaf, two_leaves, n_features, first_lane, np.int64(0), np.int64(0))
+    _pass_side(rest, work, np.int64(0), first_lane)
 
 
 @kernel
-def _fold_pair(f, g, one_leaf, two_leaves, scores, scratch, first_lane, symmetric):
+def _pass_side(table, work, side, first_lane):
+    counts = Counts(table, work.singles[side], work.sums[side])
+    pass_set(counts, work.scores, first_lane, np.int64(0), 2 * side, False)
+
+
+@kernel
+def _fold_pair(f, g, work, best, first_lane, symmetric):
     """Raise the scores of the pair (f, g) over all c, and of (f, c) and (g, c) lane by lane."""
-    width = one_leaf.shape[1]
+    scores = work.scores
+    width = scores.one_leaf.shape[1]
     for side in range(4):
         place = (f * 4 + side) * 3 * width + g
-        fold_over_lanes(one_leaf, two_leaves, 2 * side, 2 * side + 1, scores, place, scratch, first_lane)
+        fold_over_lanes(scores, 2 * side, 2 * side + 1, best, place, work.scratch, first_lane)
         if symmetric:
             high, low = side >> 1, side & 1
             place = (f * 4 + side) * 3 * width
-            fold(one_leaf, two_leaves, 4 * high + low, 4 * high + 2 + low, scores, place, first_lane)
+            fold(scores, 4 * high + low, 4 * high + 2 + low, best, place, first_lane)
             place = (g * 4 + side) * 3 * width
-            fold(one_leaf, two_leaves, 2 * high + low, 4 + 2 * high + low, scores, place, first_lane)
+            fold(scores, 2 * high + low, 4 + 2 * high + low, best, place, first_lane)

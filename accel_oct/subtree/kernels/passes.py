@@ -4,8 +4,10 @@
 A pass looks at sets of samples S and, for all features c at once (the lanes), at both sides of S under c. For each of
 these it writes `one_leaf` (the score as a leaf) and `two_leaves` (the best score over all splits b).
 
-Scores of a signed table are sums of |d| (see `d2s_compiled`): over all splits of a set with difference d into x and
-d - x the best is max(|d|, |2x - d|), so the largest and the smallest x over b are all that is kept.
+Two classes need one signed table only, of d, the weight of class 1 minus that of class 0. A leaf scores (N + |d|) / 2
+and leaves partition the samples, so maximising the score is maximising the sum of |d|, the table's unit. Over all
+splits of a set with difference d into x and d - x the best is max(|d|, |2x - d|), so the largest and the smallest x
+over b are all that is kept. More classes need one table of counts per class.
 """
 
 from __future__ import annotations
@@ -17,18 +19,19 @@ from accel_oct.subtree.kernels.lanes import fill, least, load, most, spread, sto
 
 
 @kernel
-def _finish(difference, largest, smallest, one_leaf, two_leaves, place, zero):
+def _finish(difference, largest, smallest, scores, place, zero):
     """Leaf and two-leaf scores of one vector of sets from their differences and extreme splits."""
     leaf = most(difference, zero - difference)
     high = (largest + largest) - difference
     low = (smallest + smallest) - difference
-    store(one_leaf, place, leaf)
-    store(two_leaves, place, most(leaf, most(most(high, zero - high), most(low, zero - low))))
+    store(scores.one_leaf, place, leaf)
+    store(scores.two_leaves, place, most(leaf, most(most(high, zero - high), most(low, zero - low))))
 
 
 @kernel
-def pass_signed(table, single, total, one_leaf, two_leaves, n_features, first_lane, base, row):
-    """One set: rows `row` (side 0) and `row + 1` (side 1) of the results, for the lanes from `base` on in the table."""
+def _pass_signed(counts, scores, first_lane, base, row):
+    table, single, total = counts.table, counts.single, counts.totals[0]
+    one_leaf, n_features = scores.one_leaf, table.shape[2]
     width = one_leaf.shape[1]
     lanes = 64 // one_leaf.itemsize
     zero = fill(one_leaf, 0)
@@ -40,16 +43,17 @@ def pass_signed(table, single, total, one_leaf, two_leaves, n_features, first_la
             most1, least1 = most(most1, x), least(least1, x)
             most0, least0 = most(most0, z), least(least0, z)
         d1 = load(single, c)
-        _finish(fill(one_leaf, total) - d1, most0, least0, one_leaf, two_leaves, row * width + c, zero)
-        _finish(d1, most1, least1, one_leaf, two_leaves, (row + 1) * width + c, zero)
+        _finish(fill(one_leaf, total) - d1, most0, least0, scores, row * width + c, zero)
+        _finish(d1, most1, least1, scores, (row + 1) * width + c, zero)
 
 
 @kernel
-def pass_signed_pair(all_, with_f, with_g, both, singles, totals, one_leaf, two_leaves, n_features, first_lane):
+def pass_signed_pair(all_, with_f, with_g, both, singles, totals, scores, first_lane):
     """The four sets of a pair of features (f, g) at once, from the tables of all, f = 1, g = 1 and f = g = 1.
 
     Result rows are numbered 4 f + 2 g + c. The sixteen running extremes stay in registers.
     """
+    one_leaf, n_features = scores.one_leaf, both.shape[2]
     width = one_leaf.shape[1]
     lanes = 64 // one_leaf.itemsize
     zero = fill(one_leaf, 0)
@@ -71,20 +75,21 @@ def pass_signed_pair(all_, with_f, with_g, both, singles, totals, one_leaf, two_
             m6, l6, m7, l7 = most(m6, z3), least(l6, z3), most(m7, x3), least(l7, x3)
         d1, d3 = load(singles, c), load(singles, width + c)
         d5, d7 = load(singles, 2 * width + c), load(singles, 3 * width + c)
-        _finish(spread(totals, 0) - d1, m0, l0, one_leaf, two_leaves, c, zero)
-        _finish(d1, m1, l1, one_leaf, two_leaves, width + c, zero)
-        _finish(spread(totals, 1) - d3, m2, l2, one_leaf, two_leaves, 2 * width + c, zero)
-        _finish(d3, m3, l3, one_leaf, two_leaves, 3 * width + c, zero)
-        _finish(spread(totals, 2) - d5, m4, l4, one_leaf, two_leaves, 4 * width + c, zero)
-        _finish(d5, m5, l5, one_leaf, two_leaves, 5 * width + c, zero)
-        _finish(spread(totals, 3) - d7, m6, l6, one_leaf, two_leaves, 6 * width + c, zero)
-        _finish(d7, m7, l7, one_leaf, two_leaves, 7 * width + c, zero)
+        _finish(spread(totals, 0) - d1, m0, l0, scores, c, zero)
+        _finish(d1, m1, l1, scores, width + c, zero)
+        _finish(spread(totals, 1) - d3, m2, l2, scores, 2 * width + c, zero)
+        _finish(d3, m3, l3, scores, 3 * width + c, zero)
+        _finish(spread(totals, 2) - d5, m4, l4, scores, 4 * width + c, zero)
+        _finish(d5, m5, l5, scores, 5 * width + c, zero)
+        _finish(spread(totals, 3) - d7, m6, l6, scores, 6 * width + c, zero)
+        _finish(d7, m7, l7, scores, 7 * width + c, zero)
 
 
 @kernel
-def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_lane, base, row):
-    """One set with a table per class: rows `row` (side 0) and `row + 1` (side 1) of the results."""
-    channels = table.shape[0]
+def _pass_classes(counts, scores, first_lane, base, row):
+    table, single, totals = counts.table, counts.single, counts.totals
+    one_leaf, two_leaves = scores.one_leaf, scores.two_leaves
+    channels, n_features = table.shape[0], table.shape[2]
     width = one_leaf.shape[1]
     lanes = 64 // one_leaf.itemsize
     height = table.shape[1] * lanes
@@ -111,31 +116,41 @@ def pass_classes(table, single, totals, one_leaf, two_leaves, n_features, first_
 
 
 @kernel
-def fold(one_leaf, two_leaves, side0, side1, scores, place, first_lane):
-    """Raise, lane by lane, the scores with two, three and four leaves at ``scores[place:]`` by one split."""
+def pass_set(counts, scores, first_lane, base, row, signed):
+    """One set: rows `row` (side 0) and `row + 1` (side 1) of the scores, for the lanes from `base` on in the table."""
+    if signed:
+        _pass_signed(counts, scores, first_lane, base, row)
+    else:
+        _pass_classes(counts, scores, first_lane, base, row)
+
+
+@kernel
+def fold(scores, side0, side1, best, place, first_lane):
+    """Raise, lane by lane, the best scores with two, three and four leaves at ``best[place:]`` by one split."""
+    one_leaf, two_leaves = scores.one_leaf, scores.two_leaves
     width = one_leaf.shape[1]
     lanes = 64 // one_leaf.itemsize
     for c in range(first_lane, width, lanes):
         leaf0, leaf1 = load(one_leaf, side0 * width + c), load(one_leaf, side1 * width + c)
         two0, two1 = load(two_leaves, side0 * width + c), load(two_leaves, side1 * width + c)
         target = place + c
-        store(scores, target, most(load(scores, target), leaf0 + leaf1))
+        store(best, target, most(load(best, target), leaf0 + leaf1))
         target += width
-        store(scores, target, most(load(scores, target), most(two0 + leaf1, leaf0 + two1)))
+        store(best, target, most(load(best, target), most(two0 + leaf1, leaf0 + two1)))
         target += width
-        store(scores, target, most(load(scores, target), two0 + two1))
+        store(best, target, most(load(best, target), two0 + two1))
 
 
 @kernel
-def fold_over_lanes(one_leaf, two_leaves, side0, side1, scores, place, scratch, first_lane):
-    """The same with the maximum over all lanes, for one set: writes at ``scores[place]``, one width apart."""
-    width = one_leaf.shape[1]
+def fold_over_lanes(scores, side0, side1, best, place, scratch, first_lane):
+    """The same with the maximum over all lanes, for one set: writes at ``best[place]``, one width apart."""
+    width = scores.one_leaf.shape[1]
     for h in range(3):
         for c in range(first_lane, width):
             scratch[h * width + c] = 0
-    fold(one_leaf, two_leaves, side0, side1, scratch, np.int64(0), first_lane)
+    fold(scores, side0, side1, scratch, np.int64(0), first_lane)
     for h in range(3):
-        best = scores[place + h * width]
+        largest = best[place + h * width]
         for c in range(first_lane, width):
-            best = max(best, scratch[h * width + c])
-        scores[place + h * width] = best
+            largest = max(largest, scratch[h * width + c])
+        best[place + h * width] = largest

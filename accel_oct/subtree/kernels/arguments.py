@@ -1,0 +1,139 @@
+"""What kernels are given: arrays that belong together, as named tuples that numba can take apart.
+
+Letters in shapes: E entries, P features padded to whole vectors, F features, L lanes of a vector.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.subtree.layout import Layout
+
+Array = NDArray[Any]
+
+SHARED_SWEEP = 4
+"""Features f that share one sweep over the tables of all g."""
+
+_BLOCK_WORDS = 512
+
+
+class Entries(NamedTuple):
+    """The samples that can be counted, see `Layout`."""
+
+    rows: Array  # (E, P)
+    channel: Array  # (E,)
+    plane: Array  # (E,)
+    marked: Array  # (E,)
+    numbers: Array  # (E, P), or empty
+
+    @classmethod
+    def of(cls, layout: Layout) -> Entries:
+        return cls(layout.entries, layout.channel, layout.plane, layout.marked, layout.numbers)
+
+
+class Ones(NamedTuple):
+    """The same as lists of the ones: by feature and by entry."""
+
+    entries: Array  # those that have feature 0, feature 1, ...
+    entries_start: Array
+    features: Array  # those of entry 0, entry 1, ...
+    features_start: Array
+    channel: Array  # (E,)
+    amounts: Array  # (E,) signed weights
+
+
+class Words(NamedTuple):
+    """Room for samples packed into words while they are counted."""
+
+    words: Array  # (some words, P)
+    masks: Array  # (some words,) marked samples
+
+    @classmethod
+    def of(cls, layout: Layout) -> Words:
+        rows = min(_BLOCK_WORDS, layout.entries.shape[0] // 16 + 1)
+        return cls(np.zeros((rows, layout.width), layout.word_dtype), np.zeros(rows, layout.word_dtype))
+
+
+class Counts(NamedTuple):
+    """Counts of one set of samples: of pairs of features, of features, of all."""
+
+    table: Array  # (channels, P / L, F, L), see `counts`
+    single: Array  # (channels, P)
+    totals: Array  # (channels,)
+
+    @classmethod
+    def of(cls, layout: Layout) -> Counts:
+        channels, dtype = layout.n_channels, layout.dtype
+        return cls(
+            np.zeros(layout.table_shape, dtype), np.zeros((channels, layout.width), dtype), np.zeros(channels, dtype)
+        )
+
+
+class Scores(NamedTuple):
+    """Best scores, in table units, with one leaf and with at most two, of both sides of every feature."""
+
+    one_leaf: Array  # (sides of sets, P)
+    two_leaves: Array  # same shape
+
+    @classmethod
+    def of(cls, layout: Layout, n_sides: int) -> Scores:
+        return cls(np.zeros((n_sides, layout.width), layout.dtype), np.zeros((n_sides, layout.width), layout.dtype))
+
+
+class Work(NamedTuple):
+    """What one thread writes to on levels three and four, so that nothing is allocated while it runs."""
+
+    words: Words
+    chosen: Array  # (SHARED_SWEEP, E + 1) entries that have one feature
+    chosen2: Array  # (E + 1,) entries that have two
+    table: Array  # of a set that is counted
+    rest: Array  # of a set that follows by subtraction
+    singles: Array  # (4, channels, P) counts of features, by side of the pair
+    sums: Array  # (4, channels) counts of all, by side of the pair
+    scores: Scores  # of eight sides
+    scratch: Array  # (3 P,)
+
+    @classmethod
+    def of(cls, layout: Layout) -> Work:
+        n_entries, dtype = layout.entries.shape[0], layout.dtype
+        return cls(
+            words=Words.of(layout),
+            chosen=np.zeros((SHARED_SWEEP, n_entries + 1), np.int64),
+            chosen2=np.zeros(n_entries + 1, np.int64),
+            table=np.zeros(layout.table_shape, dtype),
+            rest=np.zeros(layout.table_shape, dtype),
+            singles=np.zeros((4, layout.n_channels, layout.width), dtype),
+            sums=np.zeros((4, layout.n_channels), dtype),
+            scores=Scores.of(layout, 8),
+            scratch=np.zeros(3 * layout.width, dtype),
+        )
+
+
+class DepthTwo(NamedTuple):
+    """What the depth-two subroutine reads and writes to, made once for many sets of samples."""
+
+    by_row: Array  # (rows, bits) entry of a row for each bit of its weight, -1 where there is none
+    amounts: Array  # (E,) signed weights
+    members: Array  # (E + 1,) entries of a set, and one place to write to
+    entries: Entries
+    words: Words
+    counts: Counts
+    scores: Scores
+    signed: bool
+
+    @classmethod
+    def of(cls, layout: Layout, signed: bool) -> DepthTwo:
+        n_entries = layout.entries.shape[0]
+        return cls(
+            by_row=layout.by_row,
+            amounts=layout.signs,
+            members=np.zeros(n_entries + 1, np.int64),
+            entries=Entries.of(layout),
+            words=Words.of(layout),
+            counts=Counts.of(layout),
+            scores=Scores.of(layout, 2),
+            signed=signed,
+        )
