@@ -134,10 +134,10 @@ class Closing:
             except TooMany:
                 return
             self.slack = slack
-            # A tree that was not enumerated is worth less than this, and one that was is known.
-            complete = self.bound - slack <= self._goal(self._value)
+            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known.
+            complete = slack >= min(self.bound - self._goal(self._value), self._root.spread)
             proven = self._value if complete else max(self._value, self.bound - slack + self._noise)
-            if on_bound(proven) or complete or slack > 2 * (abs(self.bound) + self.problem.total_weight):
+            if on_bound(proven) or complete:
                 return
             step *= 2
 

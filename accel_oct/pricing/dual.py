@@ -76,6 +76,12 @@ class Dual:
             self.bound, self.best = value, priced
         return value
 
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether the bound is below what the worst of all trees is worth: no tree keeps the limits."""
+        worst = -self.problem.leaf_price * 2**self.problem.max_depth
+        return self.bound < worst - 1e-6 * self.problem.total_weight
+
     def run(self, enough: Callable[[], float]) -> None:
         """Until the planes meet the bound, or the bound is at most `enough()`, or time is up."""
         problem = self.problem
@@ -84,7 +90,7 @@ class Dual:
         tolerance = 1e-7 * problem.total_weight
         for _ in range(_MOST_STEPS):
             self.evaluate(prices)
-            if self.bound <= enough() or (self.should_stop is not None and self.should_stop()):
+            if self.is_infeasible or self.bound <= enough() or (self.should_stop is not None and self.should_stop()):
                 return
             prices, model = self._lowest(box)
             while np.any(prices >= box) and box.max() < 1e6 * problem.total_weight:

@@ -69,8 +69,8 @@ class RootValues:
     ----------
     known : bool
         False where there is no room for the tables, or no compiled code, or the time was up.
-    value : float
-        The best priced value.
+    value, spread : float
+        The best priced value, and a loss that no tree exceeds.
     columns : int array
         Features that split the points, one of each set of equal or complementary ones.
     """
@@ -95,6 +95,8 @@ class RootValues:
         leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         self.value = max(leaf, float(sums.max(initial=-np.inf)))
+        # No tree has a larger loss: rewards are not negative.
+        self.spread = self.value + priced.leaf_price * 2**problem.max_depth
 
     def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
         problem, priced, depth = self._problem, self._priced, self._problem.max_depth

@@ -92,9 +92,9 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     )
     dual.run(enough)
     dual_seconds = time.perf_counter() - began
-    proven = tighten(dual.bound)
+    proven = tighten(-np.inf if dual.is_infeasible else dual.bound)
     closing = None
-    if not proven and not stopper() and dual.best is not None:
+    if not proven and not search.is_infeasible and not stopper() and dual.best is not None:
         closing = Closing(
             limited,
             dual.best,
