@@ -43,6 +43,8 @@ class LinearLimit:
         c.
     branches : float array (n_features,) or None
         d_f.
+    unit : float
+        How far `upper` moves when the limit that the user stated moves by one; zero where that depends on the tree.
     """
 
     name: str
@@ -50,6 +52,7 @@ class LinearLimit:
     upper: float
     leaves: float = 0.0
     branches: FloatArray | None = None
+    unit: float = 1.0
 
     def add_to(self, master: Master) -> None:
         """One row over z, p and b, scaled to coefficients of at most one."""

@@ -49,7 +49,7 @@ class BoundRate:
         for sign, limit in ((1.0, self.at_most), (-1.0, self.at_least)):
             if limit is not None:
                 coefficients = sign * (self.part - limit * self.whole)
-                limits.append(LinearLimit(self.name, coefficients, sign * limit * self.constant))
+                limits.append(LinearLimit(self.name, coefficients, sign * limit * self.constant, unit=self.constant))
         object.__setattr__(self, "limits", tuple(limits))
 
     def _sums(self, tree: DecisionTree) -> tuple[float, float]:

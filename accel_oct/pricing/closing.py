@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
-from accel_oct.pricing.values import RootValues, side_values
+from accel_oct.pricing.values import RootValues, distinct_columns, side_values
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -46,7 +46,8 @@ class Outcomes:
     feature : int array (m,)
         Feature of the split, -1 for a leaf.
     first, second : int arrays (m,)
-        Places of the outcomes of both sides in `sides[feature]`; for a leaf its class, twice.
+        Places of the outcomes of both sides in `sides[feature]`; the classes of two leaves where there is none; for a
+        leaf its class, twice.
     """
 
     loss: FloatArray
@@ -65,8 +66,11 @@ class Outcomes:
         feature = int(self.feature[place])
         if feature == _LEAF:
             return DecisionTree.leaf(int(self.first[place]))
+        first, second = int(self.first[place]), int(self.second[place])
+        if feature not in self.sides:
+            return DecisionTree.branch(feature, DecisionTree.leaf(first), DecisionTree.leaf(second))
         zero, one = self.sides[feature]
-        return DecisionTree.branch(feature, zero.tree(int(self.first[place])), one.tree(int(self.second[place])))
+        return DecisionTree.branch(feature, zero.tree(first), one.tree(second))
 
 
 class Closing:
@@ -128,7 +132,8 @@ class Closing:
         self._value = value
         step = 0.25 * self.problem.total_weight / max(1.0, float(len(self.problem.X)))
         while True:
-            slack = min(step, max(0.0, self.bound - self._goal(self._value)))
+            missing = max(0.0, self.bound - self._goal(self._value))
+            slack = missing if missing <= 2 * step else step  # what is found with less is found again with more
             try:
                 self._enumerate(slack)
             except TooMany:
@@ -184,7 +189,9 @@ class Closing:
         leaf = float(weights.sum(axis=0).max(initial=0.0)) - self.priced.leaf_price
         if height == 0 or points.size <= 1:
             return self._pruned([self._leaves(points, leaf)], slack)
-        if height <= 2:
+        if height == 1:
+            return self._stumps(points, weights, slack)
+        if height == 2:
             features, zero, one = side_values(
                 self.problem.X[points], weights, self.priced.leaf_price, height, self._root.columns
             )
@@ -210,6 +217,32 @@ class Closing:
         order = np.argsort(loss, kind="stable")
         results = np.column_stack([gains, uses.T])[order]
         return Outcomes(loss[order], results, np.full(order.size, _LEAF), order, order, {})
+
+    def _stumps(self, points: IntArray, weights: FloatArray, slack: float) -> Outcomes:
+        """Every class as a leaf, and every split into two leaves, at once: most sets are of this kind."""
+        problem, price = self.problem, self.priced.leaf_price
+        columns = self._root.columns
+        X = problem.X[points[:, None], columns]
+        totals = weights.sum(axis=0)
+        one = X.T @ weights  # (F, K)
+        zero = totals - one
+        tops = zero.max(axis=1) + one.max(axis=1) - 2 * price
+        best = max(float(totals.max()) - price, float(tops.max(initial=-np.inf)))
+        leaves = self._leaves(points, best)
+        # Columns that do not split the set, or split it like another one, are of no use; few come this far.
+        close = np.flatnonzero(best - tops <= slack)
+        close = close[distinct_columns(X[:, close])]
+        loss = best + 2 * price - (zero[close][:, :, None] + one[close][:, None, :])  # (f, k of zero, k of one)
+        f, first, second = np.nonzero(loss <= slack)
+        if not f.size:
+            return self._pruned([leaves], slack)
+        amounts = np.concatenate([problem.gains[points][None], problem.uses[:, points]])  # (1 + J, n, K)
+        at_one = np.einsum("nf,jnk->fkj", X[:, close].astype(np.float64), amounts)
+        at_zero = amounts.sum(axis=1).T - at_one
+        fixed = np.concatenate([[-problem.leaf_price], problem.leaf_uses])
+        results = at_zero[f, first] + at_one[f, second] + 2 * fixed
+        split = Outcomes(loss[f, first, second], results, columns[close[f]], first, second, {})
+        return self._pruned([leaves, split], slack)
 
     def _joined(self, feature: int, zero: Outcomes, one: Outcomes, loss: float, slack: float) -> Outcomes:
         """All pairs of outcomes of two sides within the slack."""

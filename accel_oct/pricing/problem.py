@@ -49,6 +49,8 @@ class LimitedProblem:
         What a leaf uses, and what may be used.
     leaf_price : float
     max_depth : int
+    scales : float array (n_limits,)
+        What the limits as stated were divided by.
     """
 
     X: BoolMatrix
@@ -58,6 +60,7 @@ class LimitedProblem:
     upper: FloatArray
     leaf_price: float
     max_depth: int
+    scales: FloatArray
 
     @classmethod
     def of(cls, dataset: BinaryDataset, limits: Sequence[Limit], leaf_price: float, max_depth: int) -> LimitedProblem:
@@ -69,15 +72,17 @@ class LimitedProblem:
         uses = np.zeros((len(limits), *shape))
         leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
         upper = np.array([limit.upper for limit in limits], dtype=np.float64)
+        scales = np.ones(len(limits))
         for j, limit in enumerate(limits):
             if limit.predictions is not None:
                 np.add.at(uses[j], point, limit.predictions)
             scale = max(float(np.abs(uses[j]).max(initial=0.0)), abs(float(leaf_uses[j])))
             if scale > 0:
+                scales[j] = scale
                 uses[j] /= scale
                 leaf_uses[j] /= scale
                 upper[j] /= scale
-        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth)
+        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales)
 
     @property
     def n_limits(self) -> int:

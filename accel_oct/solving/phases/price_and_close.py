@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.pricing import Closing, Dual, LimitedProblem
 from accel_oct.solving.proof import BoundRounding
@@ -15,6 +16,8 @@ from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         )
         if closing.possible:
             closing.run(search.incumbent.value, tighten)
+    if dual.best is not None:
+        search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
@@ -115,3 +120,15 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         slack=closing.slack if closing is not None else 0.0,
         outcomes=closing.n_outcomes if closing is not None else 0,
     )
+
+
+def _per_constraint(search: Search, multipliers: FloatArray) -> tuple[float | None, ...]:
+    """The largest multiplier among the limits of each constraint: of opposite ones at most one binds."""
+    found: list[float | None] = []
+    begin = 0
+    for constraint in search.problem.constraints:
+        units = np.array([limit.unit for limit in constraint.limits])  # type: ignore[attr-defined]
+        own = multipliers[begin : begin + units.size] * units
+        found.append(float(own.max(initial=0.0)) if units.all() else None)
+        begin += units.size
+    return tuple(found)
