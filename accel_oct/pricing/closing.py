@@ -109,11 +109,14 @@ class Closing:
         self._goal = goal
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
         self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
-        # Numbers closer together than this are equal: sums of floating-point numbers.
-        largest = np.abs(problem.uses).max(axis=2).sum(axis=1) + 1.0
-        self._grain = 1e-12 * largest
-        self._room = problem.slack()
-        self._noise = 2 * priced.error + 1e-12 * problem.total_weight
+        # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
+        # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.
+        self._grain = problem.rounding
+        merged = (2**problem.max_depth + 2) * self._grain
+        self._room = 2 * merged
+        # Nor may what stands for it be lost because it is worth a hair less at these prices.
+        self._noise = 2 * priced.error + 1e-12 * problem.total_weight + float(np.abs(priced.prices) @ merged)
+        self._doubt = -np.inf
 
     @property
     def possible(self) -> bool:
@@ -134,9 +137,12 @@ class Closing:
             except TooMany:
                 return
             self.slack = slack
-            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known.
+            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known, or
+            # is worth no more than a tree that stands for it and was refused.
             complete = slack >= min(self.bound - self._goal(self._value), self._root.spread)
-            proven = self._value if complete else max(self._value, self.bound - slack + self._noise)
+            proven = max(self._value, self._doubt)
+            if not complete:
+                proven = max(proven, self.bound - slack + self._noise)
             if on_bound(proven) or complete:
                 return
             step *= 2
@@ -262,7 +268,10 @@ class Closing:
         for place in better[np.argsort(-found.results[better, 0], kind="stable")]:
             if found.results[place, 0] <= self._value:
                 break
+            value = float(found.results[place, 0])
             self._value = max(self._value, self._offer(found.tree(int(place))))
+            if self._value < value - 1e-12 * self.problem.total_weight:
+                self._doubt = max(self._doubt, value)
 
     def _offer_joined(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
         """The best pair that keeps the limits; pairs are made in parts, and forgotten."""

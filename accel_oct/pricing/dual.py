@@ -80,7 +80,7 @@ class Dual:
     def is_infeasible(self) -> bool:
         """Whether the bound is below what the worst of all trees is worth: no tree keeps the limits."""
         worst = -self.problem.leaf_price * 2**self.problem.max_depth
-        return self.bound < worst - 1e-6 * self.problem.total_weight
+        return bool(self.bound < worst - 1e-6 * self.problem.total_weight)
 
     def run(self, enough: Callable[[], float]) -> None:
         """Until the planes meet the bound, or the bound is at most `enough()`, or time is up."""
