@@ -31,7 +31,7 @@ class NamesAClass:
                     f"{type(self).__name__}: {argument} must name a class, there are {dataset.n_classes}"
                 )
             return 1
-        places = [k for k, known in enumerate(dataset.classes.tolist()) if known == label]
+        places = [k for k, known in enumerate(dataset.classes.tolist()) if np.ndim(label) == 0 and known == label]
         if not places:
             known = ", ".join(map(repr, dataset.classes.tolist()[:10]))
             raise InvalidInputError(

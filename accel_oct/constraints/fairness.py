@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, share
-from accel_oct.constraints.linear import TOLERANCE, LinearLimit
+from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
 from accel_oct.data import BinaryDataset
+from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
@@ -129,7 +130,8 @@ class BoundParity:
                 shares = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
                 shares[rows, self.positive] += weights[rows] / weights[rows].sum()
                 shares[other_rows, self.positive] -= weights[other_rows] / weights[other_rows].sum()
-                limits.append(LinearLimit(f"{self.name}: {name} above {other}", shares, self.at_most))
+                named = f"{self.name}: {name} above {other}"
+                limits.append(LinearLimit(named, shares, self.at_most, tolerance=FORGIVEN))
         object.__setattr__(self, "limits", tuple(limits))
 
     def value(self, tree: DecisionTree) -> float:
@@ -152,13 +154,14 @@ class BoundParity:
 
 def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:
     """Distinct values in sorted order, and the place of each row's value among them."""
-    array = np.asarray(values)
+    # A list as objects: NumPy would turn [1, "a"] and [nan, "a"] into strings.
+    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
     if array.shape != (dataset.n_samples,):
         raise InvalidInputError(
             f"{where} must have one value per row, {dataset.n_samples} in all, got the shape {array.shape}"
         )
     plain = array.tolist()
-    if any(value is None or value != value for value in plain):
+    if any(map(is_missing, plain)):
         raise InvalidInputError(f"{where} has missing values")
     try:
         distinct = sorted(set(plain))

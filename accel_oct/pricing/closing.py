@@ -12,11 +12,11 @@ counts, and one tree stands for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.pricing.outcomes import LEAF, Outcomes
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
 from accel_oct.pricing.values import RootValues, distinct_columns, side_values
 from accel_oct.tree import DecisionTree
@@ -27,50 +27,9 @@ IntArray = NDArray[np.int64]
 _MOST_OUTCOMES = 4_000_000
 """Outcomes that are combined at one place; beyond it the enumeration is given up."""
 
-_LEAF = -1
-
 
 class TooMany(Exception):
     """The enumeration was given up: time, memory or the user's wish."""
-
-
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """What subtrees of one set come to, least loss first.
-
-    Attributes
-    ----------
-    loss : float array (m,)
-    results : float array (m, 1 + n_limits)
-        Value, and what is used of each limit.
-    feature : int array (m,)
-        Feature of the split, -1 for a leaf.
-    first, second : int arrays (m,)
-        Places of the outcomes of both sides in `sides[feature]`; the classes of two leaves where there is none; for a
-        leaf its class, twice.
-    """
-
-    loss: FloatArray
-    results: FloatArray
-    feature: IntArray
-    first: IntArray
-    second: IntArray
-    sides: dict[int, tuple[Outcomes, Outcomes]]
-
-    def within(self, slack: float) -> int:
-        """How many have at most this loss."""
-        return int(np.searchsorted(self.loss, slack, side="right"))
-
-    def tree(self, place: int) -> DecisionTree:
-        """One tree with this outcome."""
-        feature = int(self.feature[place])
-        if feature == _LEAF:
-            return DecisionTree.leaf(int(self.first[place]))
-        first, second = int(self.first[place]), int(self.second[place])
-        if feature not in self.sides:
-            return DecisionTree.branch(feature, DecisionTree.leaf(first), DecisionTree.leaf(second))
-        zero, one = self.sides[feature]
-        return DecisionTree.branch(feature, zero.tree(first), one.tree(second))
 
 
 class Closing:
@@ -113,11 +72,14 @@ class Closing:
         self._goal = goal
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
         self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
-        # Numbers closer together than this are equal: sums of floating-point numbers.
-        largest = np.abs(problem.uses).max(axis=2).sum(axis=1) + 1.0
-        self._grain = 1e-12 * largest
-        self._room = problem.slack()
-        self._noise = 2 * priced.error + 1e-12 * problem.total_weight
+        # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
+        # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.
+        self._grain = problem.rounding
+        merged = (2**problem.max_depth + 2) * self._grain
+        self._room = 2 * merged
+        # Nor may what stands for it be lost because it is worth a hair less at these prices.
+        self._noise = 2 * priced.error + 1e-12 * problem.total_weight + float(np.abs(priced.prices) @ merged)
+        self._doubt = -np.inf
 
     @property
     def possible(self) -> bool:
@@ -139,9 +101,12 @@ class Closing:
             except TooMany:
                 return
             self.slack = slack
-            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known.
+            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known, or
+            # is worth no more than a tree that stands for it and was refused.
             complete = slack >= min(self.bound - self._goal(self._value), self._root.spread)
-            proven = self._value if complete else max(self._value, self.bound - slack + self._noise)
+            proven = max(self._value, self._doubt)
+            if not complete:
+                proven = max(proven, self.bound - slack + self._noise)
             if on_bound(proven) or complete:
                 return
             step *= 2
@@ -216,7 +181,7 @@ class Closing:
         loss = best - (self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
         order = np.argsort(loss, kind="stable")
         results = np.column_stack([gains, uses.T])[order]
-        return Outcomes(loss[order], results, np.full(order.size, _LEAF), order, order, {})
+        return Outcomes(loss[order], results, np.full(order.size, LEAF), order, order, {})
 
     def _stumps(self, points: IntArray, weights: FloatArray, slack: float) -> Outcomes:
         """Every class as a leaf, and every split into two leaves, at once: most sets are of this kind."""
@@ -295,7 +260,10 @@ class Closing:
         for place in better[np.argsort(-found.results[better, 0], kind="stable")]:
             if found.results[place, 0] <= self._value:
                 break
+            value = float(found.results[place, 0])
             self._value = max(self._value, self._offer(found.tree(int(place))))
+            if self._value < value - 1e-12 * self.problem.total_weight:
+                self._doubt = max(self._doubt, value)
 
     def _offer_joined(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
         """The best pair that keeps the limits; pairs are made in parts, and forgotten."""
