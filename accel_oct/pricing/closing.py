@@ -24,6 +24,9 @@ from accel_oct.tree import DecisionTree
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+_PART = 1 << 20
+"""Pairs of outcomes that are looked at at a time where nothing of them is kept."""
+
 _MOST_OUTCOMES = 4_000_000
 """Outcomes that are combined at one place; beyond it the enumeration is given up."""
 
@@ -48,6 +51,10 @@ class Closing:
         Asked now and then.
     goal : callable (float) -> float
         From the value of the best tree known to the smallest value that a better one can have.
+    root : int or None
+        Only trees that branch on this feature at the root; `bound` is for them.
+    most_sets : int
+        Sets of samples that are looked at before the enumeration is given up.
     """
 
     def __init__(
@@ -59,6 +66,8 @@ class Closing:
         should_stop: Callable[[], bool],
         *,
         goal: Callable[[float], float] = lambda value: value,
+        root: int | None = None,
+        most_sets: int = 1 << 40,
         threads: int = 1,
         memory_limit: int = 1 << 30,
     ) -> None:
@@ -70,6 +79,8 @@ class Closing:
         self._offer = offer
         self._should_stop = should_stop
         self._goal = goal
+        self._only = root
+        self._sets_left = most_sets
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
         self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
         # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
@@ -80,6 +91,12 @@ class Closing:
         # Nor may what stands for it be lost because it is worth a hair less at these prices.
         self._noise = 2 * priced.error + 1e-12 * problem.total_weight + float(np.abs(priced.prices) @ merged)
         self._doubt = -np.inf
+
+    def root_bounds(self) -> dict[int, float]:
+        """By root feature, what no tree that branches on it and keeps the limits exceeds."""
+        features, zero, one = self._root.sides()
+        bounds = zero + one + self.priced.constant + self.priced.error
+        return dict(zip(features.tolist(), bounds.tolist(), strict=True))
 
     @property
     def possible(self) -> bool:
@@ -118,12 +135,17 @@ class Closing:
         everyone = np.arange(len(self.problem.X))
         room = slack + self._noise
         depth = self.problem.max_depth
-        best = self._root.value
-        leaves = self._leaves(everyone, best)
-        self._offer_best(leaves, leaves.within(room))
-        if depth == 0:
-            return
         features, zero, one = self._root.sides()
+        if self._only is None:
+            best = self._root.value
+            leaves = self._leaves(everyone, best)
+            self._offer_best(leaves, leaves.within(room))
+            if depth == 0:
+                return
+        else:
+            own = features == self._only
+            features, zero, one = features[own], zero[own], one[own]
+            best = float((zero + one).max())
         losses = best - (zero + one)
         for position in np.argsort(losses, kind="stable"):
             loss = float(losses[position])
@@ -143,7 +165,8 @@ class Closing:
         key = (points.tobytes(), height)
         done, found = self._known.get(key, (-np.inf, None))
         if found is None or done < slack:
-            if self._should_stop():
+            self._sets_left -= 1
+            if self._sets_left < 0 or self._should_stop():
                 raise TooMany
             found = self._new_outcomes(points, height, slack, path)
             self._known[key] = (slack, found)
@@ -267,14 +290,27 @@ class Closing:
 
     def _offer_joined(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
         """The best pair that keeps the limits; pairs are made in parts, and forgotten."""
-        i, j = self._pairs(zero, one, slack)
-        step = 1 << 18
-        for begin in range(0, i.size, step):
-            a, b = i[begin : begin + step], j[begin : begin + step]
-            value = zero.results[a, 0] + one.results[b, 0]
-            better = np.flatnonzero(value > self._value)
+        counts = np.searchsorted(one.loss, slack - zero.loss[: zero.within(slack)], side="right")
+        ends = np.cumsum(counts)
+        self.n_outcomes += int(counts.sum())
+        begin = 0
+        while begin < counts.size:
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + _PART, side="right")))
+            if self._should_stop():
+                raise TooMany
+            own = counts[begin:end]
+            a = np.repeat(np.arange(begin, end), own)
+            b = np.arange(a.size) - np.repeat(np.cumsum(own) - own, own)
+            better = np.flatnonzero(zero.results[a, 0] + one.results[b, 0] > self._value)
             a, b = a[better], b[better]
-            results = zero.results[a] + one.results[b]
-            loss = zero.loss[a] + one.loss[b]
-            found = Outcomes(loss, results, np.full(a.size, feature), a, b, {feature: (zero, one)})
+            found = Outcomes(
+                zero.loss[a] + one.loss[b],
+                zero.results[a] + one.results[b],
+                np.full(a.size, feature),
+                a,
+                b,
+                {feature: (zero, one)},
+            )
             self._offer_best(found, a.size)
+            begin = end

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing import Closing, Dual, LimitedProblem
+from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -18,6 +18,9 @@ from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
+
+_FEW_SETS, _MANY_SETS = 4000, 1 << 40
+"""Sets that are enumerated at common prices before every root gets its own."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +108,24 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
             offer,
             stopper,
             goal=rounding.next_above,
+            most_sets=_FEW_SETS if problem.max_depth > 1 else _MANY_SETS,
             threads=options.threads,
             memory_limit=memory_limit,
         )
         if closing.possible:
             closing.run(search.incumbent.value, tighten)
+        if closing.possible and problem.max_depth > 1 and not search.is_proven and not search.is_infeasible:
+            roots = RootByRoot(
+                limited,
+                dual.best,
+                closing.root_bounds(),
+                offer,
+                rounding.next_above,
+                stopper,
+                threads=options.threads,
+                memory_limit=memory_limit,
+            )
+            roots.run(search.incumbent.value, tighten)
     if dual.best is not None:
         search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
     search.statistics["prices"] = PricingStatistics(
