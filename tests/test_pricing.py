@@ -261,7 +261,7 @@ def test_closing_that_is_stopped(seed: int) -> None:
 def test_closing_goes_through_every_outcome(seed: int) -> None:
     """With limits that all trees keep and nothing that is accepted, all outcomes within the slack are offered."""
     rng = np.random.default_rng([4, seed])
-    for case in cases(70 + seed, 20, max_depth=3):
+    for case in cases(70 + seed, 40):
         fields = vars_of(case.problem)
         problem = LimitedProblem(**{**fields, "upper": np.abs(case.problem.upper) + len(case.problem.X) + 10.0})
         prices = random_prices(rng, problem)
@@ -277,7 +277,7 @@ def test_closing_goes_through_every_outcome(seed: int) -> None:
             return -np.inf
 
         closing = Closing(problem, dual.best, dual.bound, offer, lambda: False)
-        enough = 0.3 * problem.total_weight
+        enough = float(rng.choice([0.0, 0.05, 0.1, 0.2])) * problem.total_weight
         closing.run(-np.inf, lambda bound, closing=closing, enough=enough: closing.slack > enough)
         for tree in case.trees:
             value, *used = problem.outcome(tree)
