@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -45,3 +46,42 @@ def share(value: Any, where: str) -> float:
     if not 0 <= number(value, where) <= 1:
         raise InvalidInputError(f"{where} must be a share between 0 and 1, got {shown(value)}")
     return float(value)
+
+
+def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[list[Any], NDArray[np.int64]]:
+    """Distinct values in sorted order, and the place of each entry's value among them.
+
+    Parameters
+    ----------
+    length : int
+        How many entries there must be.
+    per : str
+        What there must be one of them for.
+    """
+    array = np.asarray(values)
+    if array.shape != (length,):
+        raise InvalidInputError(f"{where} must have one value per {per}, {length} in all, got the shape {array.shape}")
+    plain = array.tolist()
+    if any(value is None or value != value for value in plain):
+        raise InvalidInputError(f"{where} has missing values")
+    try:
+        distinct = sorted(set(plain))
+    except TypeError:
+        raise InvalidInputError(f"{where} mixes values that cannot be compared with each other") from None
+    place = {value: position for position, value in enumerate(distinct)}
+    return distinct, np.array([place[value] for value in plain], dtype=np.int64)
+
+
+def feature_place(value: Any, dataset: BinaryDataset, where: str) -> int:
+    """The index of a column that is given by index or by name."""
+    if isinstance(value, str):
+        places = [place for place, name in enumerate(dataset.feature_names) if name == value]
+        if len(places) != 1:
+            found = "no column has" if not places else f"{len(places)} columns have"
+            raise InvalidInputError(f"{where}: {found} the name {shown(value)}")
+        return places[0]
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InvalidInputError(f"{where} must hold indices or names of columns, got {shown(value)}")
+    if not 0 <= value < dataset.n_features:
+        raise InvalidInputError(f"{where}: there is no column {shown(value)}, there are {dataset.n_features}")
+    return int(value)
