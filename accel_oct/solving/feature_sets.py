@@ -1,0 +1,189 @@
+"""The best tree under rules about the set of features that it uses: branch on groups in or out.
+
+A node of this search has chosen some groups, whose prices are paid, and excluded others; so are those that can no
+longer be paid for. The best tree of all on the columns that are left, from the subtree tables, bounds every tree below
+the node, and answers for it where the tree keeps the rules. Otherwise the tree uses groups g_1, g_2, ... that were not
+chosen, and cannot pay for all of them. Every tree that keeps the rules
+
+    does not use g_1;  or uses g_1 and not g_2;  or uses g_1, g_2 and not g_3;  ...
+
+and these are the children. When all is spent, the columns of the chosen groups are left: few, so that the tables are
+small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import FeatureBudget
+from accel_oct.data import BinaryDataset
+from accel_oct.subtree.price_search import PriceSearch
+from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.tree import DecisionTree
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+class CommonGroups:
+    """The groups of several budgets at once: columns that no budget tells apart.
+
+    Parameters
+    ----------
+    budgets : sequence of FeatureBudget
+        At least one.
+
+    Attributes
+    ----------
+    of_column : int array (n_features,)
+    size : int
+        How many there are.
+    """
+
+    def __init__(self, budgets: Sequence[FeatureBudget]) -> None:
+        self._budgets = tuple(budgets)
+        parts, of_column = np.unique([budget.group for budget in budgets], axis=1, return_inverse=True)
+        self.of_column: IntArray = of_column.ravel()
+        self.size = int(parts.shape[1])
+        self._parts: list[list[int]] = parts.tolist()
+        self._affordable: dict[frozenset[int], BoolArray] = {}
+
+    def keep(self, groups: frozenset[int]) -> bool:
+        """Whether a tree that uses these groups keeps every budget."""
+        return all(
+            budget.excess({part[g] for g in groups}) <= 0
+            for budget, part in zip(self._budgets, self._parts, strict=True)
+        )
+
+    def affordable(self, chosen: frozenset[int]) -> BoolArray:
+        """Which groups can be used together with the chosen ones; those themselves among them."""
+        known = self._affordable.get(chosen)
+        if known is None:
+            known = np.array([self.keep(chosen | {g}) for g in range(self.size)], dtype=bool)
+            self._affordable[chosen] = known
+        return known
+
+
+@dataclass(frozen=True)
+class _Node:
+    """Groups that are paid for, and groups that may be used, those among them."""
+
+    chosen: frozenset[int]
+    open: BoolArray
+
+
+@dataclass
+class FeatureSetSearch:
+    """Best first over the sets of groups.
+
+    Parameters
+    ----------
+    dataset : BinaryDataset
+    groups : CommonGroups
+    max_depth : int
+    leaf_price : float
+    offer : callable (tree) -> value
+        Told of every tree that is worth a look; returns the value of the best tree that keeps the rules.
+    tighten : callable (bound) -> bool
+        Told of every bound; whether it proves the best tree.
+    stopper : Stopper
+
+    Attributes
+    ----------
+    nodes, tables : int
+        Nodes that were looked at, and how many of them needed tables.
+    """
+
+    dataset: BinaryDataset
+    groups: CommonGroups
+    max_depth: int
+    leaf_price: float
+    offer: Callable[[DecisionTree], float]
+    tighten: Callable[[float], bool]
+    stopper: Stopper = field(default_factory=Stopper)
+    threads: int = 1
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    nodes: int = 0
+    tables: int = 0
+
+    def run(self, known: float, bound: float) -> None:
+        """Search until the best tree is proven or it is time to stop.
+
+        Parameters
+        ----------
+        known, bound : float
+            The value of a tree that keeps the rules, and a bound on all of them.
+        """
+        ticket = count()
+        nothing: frozenset[int] = frozenset()
+        root = _Node(nothing, self.groups.affordable(nothing))
+        waiting = [(-bound, 0, next(ticket), root)]
+        while waiting:
+            negative, _, _, node = heapq.heappop(waiting)
+            bound = -negative
+            if self.tighten(max(bound, known)) or bound <= known or self.stopper():
+                break
+            self.nodes += 1
+            found = self._best(node, known)
+            if found is None:
+                if self.stopper():
+                    return
+                continue
+            value, tree = found
+            known = self.offer(tree)
+            for child in self._children(node, tree):
+                columns = int(child.open[self.groups.of_column].sum())
+                heapq.heappush(waiting, (-value, columns, next(ticket), child))
+        else:
+            self.tighten(known)
+
+    def _best(self, node: _Node, known: float) -> tuple[float, DecisionTree] | None:
+        """The best tree of a node; None where it is proven not to be worth more than is known, or when stopped."""
+        columns = np.flatnonzero(node.open[self.groups.of_column])
+        if not columns.size:
+            return None  # leaves were offered when the solve began
+        self.tables += 1
+        data = self.dataset
+        reduced = reduce_data(np.take(data.X, columns, axis=1), data.y, data.weights, data.n_classes)
+        search = PriceSearch(self.leaf_price, reduced.signed, self.stopper, self.threads, self.memory_limit)
+        units, weight = search.units, reduced.total_weight
+        outcome = search.search(reduced, self.max_depth, float(units.from_score(known, weight)))
+        if outcome.upper > outcome.value or units.to_score(outcome.value, weight) <= known:
+            return None
+        small = outcome.tree().with_max_depth(self.max_depth)
+        tree = DecisionTree(np.where(small.feature >= 0, columns[small.feature], -1), small.label)
+        return tree.value(data, self.leaf_price), tree
+
+    def _children(self, node: _Node, tree: DecisionTree) -> list[_Node]:
+        """Of a node whose best tree breaks a rule; none where it keeps them all."""
+        used = frozenset(self.groups.of_column[list(tree.features_used)].tolist())
+        if self.groups.keep(used):
+            return []
+        children = []
+        chosen, open_ = node.chosen, node.open
+        for group in self._by_weight(tree):
+            if group in chosen:
+                continue
+            without = open_.copy()
+            without[group] = False
+            children.append(_Node(chosen, without))
+            if not self.groups.keep(chosen | {group}):
+                break
+            chosen = chosen | {group}
+            open_ = open_ & self.groups.affordable(chosen)
+        return children
+
+    def _by_weight(self, tree: DecisionTree) -> list[int]:
+        """The groups of a tree, by the weight of the samples that meet a branch on them: that of the root first."""
+        branches = tree.branch_nodes - 1
+        weights = self.dataset.weights @ tree.visits(self.dataset.X)[:, branches]
+        total = np.bincount(self.groups.of_column[tree.feature[branches]], weights, self.groups.size)
+        total[self.groups.of_column[tree.feature[0]]] = np.inf
+        return [int(group) for group in np.argsort(-total, kind="stable") if total[group] > 0]
