@@ -8,7 +8,7 @@ chosen, and cannot pay for all of them. Every tree that keeps the rules
     does not use g_1;  or uses g_1 and not g_2;  or uses g_1, g_2 and not g_3;  ...
 
 and these are the children. When all is spent, the columns of the chosen groups are left: few, so that the tables are
-small.
+small. Where one more group will spend all, every group that it may be is a child.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class CommonGroups:
         self.of_column: IntArray = of_column.ravel()
         self.size = int(parts.shape[1])
         self._parts: list[list[int]] = parts.tolist()
+        self._prices: list[list[float]] = [budget.price.tolist() for budget in budgets]
         self._affordable: dict[frozenset[int], BoolArray] = {}
 
     def keep(self, groups: frozenset[int]) -> bool:
@@ -61,6 +62,14 @@ class CommonGroups:
             budget.excess({part[g] for g in groups}) <= 0
             for budget, part in zip(self._budgets, self._parts, strict=True)
         )
+
+    def paid(self, groups: frozenset[int]) -> frozenset[int]:
+        """These groups, and all others that cost nothing more."""
+        free = set(range(self.size))
+        for part, price in zip(self._parts, self._prices, strict=True):
+            known = {part[g] for g in groups}
+            free = {g for g in free if part[g] in known or price[part[g]] == 0.0}
+        return groups | free
 
     def affordable(self, chosen: frozenset[int]) -> BoolArray:
         """Which groups can be used together with the chosen ones; those themselves among them."""
@@ -122,8 +131,8 @@ class FeatureSetSearch:
             The value of a tree that keeps the rules, and a bound on all of them.
         """
         ticket = count()
-        nothing: frozenset[int] = frozenset()
-        root = _Node(nothing, self.groups.affordable(nothing))
+        free = self.groups.paid(frozenset())
+        root = _Node(free, self.groups.affordable(free))
         waiting = [(-bound, 0, next(ticket), root)]
         while waiting:
             negative, _, _, node = heapq.heappop(waiting)
@@ -166,18 +175,35 @@ class FeatureSetSearch:
         used = frozenset(self.groups.of_column[list(tree.features_used)].tolist())
         if self.groups.keep(used):
             return []
+        children = self._last_choices(node)
+        if children is not None:
+            return children
         children = []
-        chosen, open_ = node.chosen, node.open
         for group in self._by_weight(tree):
-            if group in chosen:
+            if group in node.chosen:
                 continue
-            without = open_.copy()
+            without = node.open.copy()
             without[group] = False
-            children.append(_Node(chosen, without))
-            if not self.groups.keep(chosen | {group}):
+            children.append(_Node(node.chosen, without))
+            if not self.groups.keep(node.chosen | {group}):
                 break
-            chosen = chosen | {group}
-            open_ = open_ & self.groups.affordable(chosen)
+            node = self._with(node, group)
+        return children
+
+    def _with(self, node: _Node, group: int) -> _Node:
+        """The node with one more group paid for."""
+        chosen = self.groups.paid(node.chosen | {group})
+        return _Node(chosen, node.open & self.groups.affordable(chosen))
+
+    def _last_choices(self, node: _Node) -> list[_Node] | None:
+        """A child for every group that may still be chosen, if each of them spends all; else None."""
+        children = []
+        for group in np.flatnonzero(node.open).tolist():
+            if group not in node.chosen:
+                child = self._with(node, group)
+                if not child.chosen.issuperset(np.flatnonzero(child.open).tolist()):
+                    return None
+                children.append(child)
         return children
 
     def _by_weight(self, tree: DecisionTree) -> list[int]:
