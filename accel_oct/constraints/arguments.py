@@ -75,11 +75,9 @@ def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[lis
 def feature_place(value: Any, dataset: BinaryDataset, where: str) -> int:
     """The index of a column that is given by index or by name."""
     if isinstance(value, str):
-        places = [place for place, name in enumerate(dataset.feature_names) if name == value]
-        if len(places) != 1:
-            found = "no column has" if not places else f"{len(places)} columns have"
-            raise InvalidInputError(f"{where}: {found} the name {shown(value)}")
-        return places[0]
+        if value not in dataset.feature_names:
+            raise InvalidInputError(f"{where}: no column has the name {shown(value)}")
+        return dataset.feature_names.index(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise InvalidInputError(f"{where} must hold indices or names of columns, got {shown(value)}")
     if not 0 <= value < dataset.n_features:

@@ -160,13 +160,12 @@ class FeatureCosts:
         return FeatureBudget(f"features for at most {self.at_most:g}", group, price, float(self.at_most))
 
     def _named_prices(self, names: list[Any]) -> FloatArray:
-        price = np.zeros(len(names))
+        price, place = np.zeros(len(names)), {name: place for place, name in enumerate(names)}
         for name, value in self.prices.items():
-            places = [place for place, known in enumerate(names) if known == name]
-            if len(places) != 1:
-                what = "is not" if not places else "is more than"
-                raise InvalidInputError(f"FeatureCosts: prices: {shown(name)} {what} one of the groups or columns")
-            price[places[0]] = number(value, f"FeatureCosts: prices[{shown(name)}]")
+            if name not in place:
+                what = "column" if self.groups is None else "group"
+                raise InvalidInputError(f"FeatureCosts: prices: there is no {what} {shown(name)}")
+            price[place[name]] = number(value, f"FeatureCosts: prices[{shown(name)}]")
         return price
 
 

@@ -106,8 +106,8 @@ class FeatureSetSearch:
 
     Attributes
     ----------
-    nodes, tables : int
-        Nodes that were looked at, and how many of them needed tables.
+    nodes : int
+        That were looked at, with tables of their own each.
     """
 
     dataset: BinaryDataset
@@ -120,7 +120,6 @@ class FeatureSetSearch:
     threads: int = 1
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     nodes: int = 0
-    tables: int = 0
 
     def run(self, known: float, bound: float) -> None:
         """Search until the best tree is proven or it is time to stop.
@@ -140,35 +139,39 @@ class FeatureSetSearch:
             if self.tighten(max(bound, known)) or bound <= known or self.stopper():
                 break
             self.nodes += 1
-            found = self._best(node, known)
-            if found is None:
-                if self.stopper():
-                    return
+            upper, tree = self._best(node, known)
+            if tree is not None:
+                known = self.offer(tree)
+            if self.stopper():
+                others = -waiting[0][0] if waiting else known
+                self.tighten(max(known, min(bound, upper), others))
+                return
+            if tree is None or upper <= known:
                 continue
-            value, tree = found
-            known = self.offer(tree)
             for child in self._children(node, tree):
                 columns = int(child.open[self.groups.of_column].sum())
-                heapq.heappush(waiting, (-value, columns, next(ticket), child))
+                heapq.heappush(waiting, (-upper, columns, next(ticket), child))
         else:
             self.tighten(known)
 
-    def _best(self, node: _Node, known: float) -> tuple[float, DecisionTree] | None:
-        """The best tree of a node; None where it is proven not to be worth more than is known, or when stopped."""
+    def _best(self, node: _Node, known: float) -> tuple[float, DecisionTree | None]:
+        """A bound on the trees of a node, and the best of them if it is worth more than what is known.
+
+        The bound is its value, unless the search was stopped.
+        """
         columns = np.flatnonzero(node.open[self.groups.of_column])
         if not columns.size:
-            return None  # leaves were offered when the solve began
-        self.tables += 1
+            return known, None  # leaves were offered when the solve began
         data = self.dataset
         reduced = reduce_data(np.take(data.X, columns, axis=1), data.y, data.weights, data.n_classes)
         search = PriceSearch(self.leaf_price, reduced.signed, self.stopper, self.threads, self.memory_limit)
         units, weight = search.units, reduced.total_weight
         outcome = search.search(reduced, self.max_depth, float(units.from_score(known, weight)))
-        if outcome.upper > outcome.value or units.to_score(outcome.value, weight) <= known:
-            return None
+        upper = float(units.to_score(outcome.upper, weight))
+        if units.to_score(outcome.value, weight) <= known:
+            return upper, None
         small = outcome.tree().with_max_depth(self.max_depth)
-        tree = DecisionTree(np.where(small.feature >= 0, columns[small.feature], -1), small.label)
-        return tree.value(data, self.leaf_price), tree
+        return upper, DecisionTree(np.where(small.feature >= 0, columns[small.feature], -1), small.label)
 
     def _children(self, node: _Node, tree: DecisionTree) -> list[_Node]:
         """Of a node whose best tree breaks a rule; none where it keeps them all."""

@@ -23,14 +23,13 @@ class FeatureSetStatistics:
     ----------
     groups : int
         That the rules tell apart.
-    nodes, tables : int
-        Nodes that were looked at, and how many of them needed tables.
+    nodes : int
+        That were looked at, with tables of their own each.
     """
 
     seconds: float
     groups: int
     nodes: int
-    tables: int
 
 
 class FeatureSets:
@@ -78,5 +77,5 @@ def _search(search: Search, stopper: Stopper) -> None:
     )
     sets.run(search.incumbent.value, search.bound)
     search.statistics["feature_sets"] = FeatureSetStatistics(
-        seconds=time.perf_counter() - began, groups=groups.size, nodes=sets.nodes, tables=sets.tables
+        seconds=time.perf_counter() - began, groups=groups.size, nodes=sets.nodes
     )
