@@ -26,7 +26,9 @@ from accel_oct.constraints import (
 )
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Master
+from accel_oct.formulation import Incumbent, Master
+from accel_oct.solving.feature_sets import CommonGroups, FeatureSetSearch
+from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 Make = Callable[[np.random.Generator, Instance], Any]
@@ -92,12 +94,71 @@ OWN: tuple[Make, ...] = (
 )
 
 
-def _instance(rng: np.random.Generator, max_features: int = 3) -> Instance:
-    """Three features with two classes, two with three: all labelled trees can be listed."""
+def _instance(rng: np.random.Generator, max_depth: int = 2, n_features: int = 3) -> Instance:
+    """So few features that all trees can be listed, and leaves so cheap that most of them are worth something."""
     n_classes = int(rng.integers(2, 4))
-    n_features = max_features if n_classes == 2 else min(max_features, 2)
-    drawn = random_instance(rng, max_samples=14, max_features=n_features, max_classes=n_classes, max_depth=2)
-    return replace(drawn, max_depth=int(rng.choice([1, 2, 2])))
+    while True:
+        drawn = random_instance(rng, max_samples=16, max_features=n_features, max_classes=n_classes)
+        if drawn.X.shape[1] == n_features and len(drawn.y) >= 8 and len(set(drawn.y.tolist())) > 1:
+            penalty = float(rng.choice([0.0, 0.01, 0.5 / len(drawn.y)]))
+            return replace(drawn, max_depth=max_depth, leaf_penalty=penalty)
+
+
+def _paths(tree: DecisionTree, node: int = 1, above: tuple[tuple[int, int], ...] = ()) -> list[tuple[Any, ...]]:
+    """The literals that lead to each leaf, by walking down."""
+    feature = int(tree.feature[node - 1])
+    if feature < 0:
+        return [above]
+    return [path for side in (0, 1) for path in _paths(tree, 2 * node + side, (*above, (feature, side)))]
+
+
+def _keeps(rule: Any, instance: Instance, tree: DecisionTree) -> bool:
+    """What each constraint says, said once more."""
+    paths, X = _paths(tree), instance.X.astype(int)
+    used = {feature for path in paths for feature, _ in path}
+    if isinstance(rule, MinLeafWeight):
+        weights = np.ones(len(X)) if instance.sample_weight is None else instance.sample_weight
+        minimum = rule.amount if rule.amount is not None else rule.share * weights.sum()
+        return all(weights[[all(x[f] == v for f, v in path) for x in X]].sum() >= minimum - 1e-7 for path in paths)
+    if isinstance(rule, ForbiddenFeatures):
+        return not used & set(rule.features)
+    if isinstance(rule, ForbiddenPairs):
+        places = [{feature for feature, _ in path} for path in paths] if rule.on == "path" else [used]
+        return not any(set(pair) <= place for place in places for pair in rule.pairs)
+    names = range(X.shape[1]) if rule.groups is None else rule.groups
+    groups = {names[feature] for feature in used}
+    if isinstance(rule, MaxFeatures):
+        return len(groups) <= rule.n
+    price = dict(zip(sorted(set(names)), rule.prices, strict=True))
+    return sum(price[group] for group in groups) <= rule.at_most + 1e-7
+
+
+@pytest.mark.parametrize("make", OWN)
+def test_rows_and_definition(make: Make) -> None:
+    """For all trees of depth three: the definition, and rows that a tree satisfies if, or exactly if, it keeps it."""
+    rng = np.random.default_rng(len(make.__name__))
+    broken = 0
+    for _ in range(6):
+        instance = _instance(rng, 3, 2)
+        rule = make(rng, instance)
+        bound = rule.bind(instance.dataset)
+        master = Master(instance.dataset, 3, instance.leaf_price, integral_predictions=True)
+        bound.add_to(master)
+        rows, trees = master.model.rows, list(enumerate_trees(instance.dataset, 3))
+        kept = [tree for tree in trees if _keeps(rule, instance, tree)]
+        lifted = [master.lift(tree) for tree in kept]
+        assert all(rows.violation(x).max() <= 1e-7 for x in lifted)
+        broken += len(trees) - len(kept)
+        for place, tree in enumerate(trees):
+            keeps = _keeps(rule, instance, tree)
+            assert (bound.violation(tree) <= 0) == keeps, (rule, instance)
+            if keeps or (isinstance(rule, MinLeafWeight) and place % 20):
+                continue
+            if isinstance(rule, MinLeafWeight) and instance.dataset.total_weight >= bound.minimum:
+                rows = bound.forbid(tree, master)
+                assert all(rows.violation(x).max() == 0 for x in lifted)
+            assert rows.violation(master.lift(tree)).max() > 1e-3
+    assert broken
 
 
 @pytest.mark.parametrize("preset", ["default", "baseline"])
@@ -107,7 +168,7 @@ def test_alone(make: Make, backend: str, preset: str) -> None:
     """Equal to enumeration: value, bound, status, and the tree keeps the rule."""
     skip_unless_available(backend)
     rng = np.random.default_rng(sum(map(ord, make.__name__ + backend + preset)))
-    for _ in range(8):
+    for _ in range(10):
         instance = _instance(rng)
         check(instance, [make(rng, instance)], backend=backend, preset=preset)
 
@@ -118,7 +179,7 @@ def test_together(make: Make, preset: str) -> None:
     """Each with another one at random, twice with itself included, a limit on leaves or parity."""
     rng = np.random.default_rng(sum(map(ord, make.__name__ + preset)))
     others = (*OWN, max_leaves, parity)
-    for _ in range(8):
+    for _ in range(10):
         instance = _instance(rng)
         other = others[int(rng.integers(len(others)))]
         check(instance, [make(rng, instance), other(rng, instance)], preset=preset)
@@ -166,23 +227,31 @@ def test_feature_sets_try_all(n: int, depth: int, penalty: float) -> None:
         assert result.stats["feature_sets"]["nodes"] >= 1
 
 
-def test_several_budgets_with_groups_of_their_own() -> None:
-    """Prices by one grouping, a number by another, and a forbidden column: all sets of columns that keep all three."""
-    X, y = _data(5, n_features=7)
-    rows, prices, halves = np.arange(7) // 2, [0.1, 0.2, 0.0, 0.3], ["a", "a", "a", "b", "b", "b", "c"]
-    rules = [FeatureCosts(prices, rows, at_most=0.3), MaxFeatures(2, halves), ForbiddenFeatures([1])]
-    sets = [
+def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list[tuple[int, ...]]:
+    """Every set of columns that a tree may use."""
+    bound = [rule.bind(dataset) for rule in rules]
+    return [
         chosen
-        for size in range(1, 8)
-        for chosen in itertools.combinations(range(7), size)
-        if sum(prices[g] for g in {rows[f] for f in chosen}) <= 0.3 + 1e-9
-        and len({halves[f] for f in chosen}) <= 2
-        and 1 not in chosen
+        for size in range(1, n_features + 1)
+        for chosen in itertools.combinations(range(n_features), size)
+        if all(rule.cost(set(rule.group[list(chosen)].tolist())) <= rule.at_most + 1e-7 for rule in bound)
     ]
-    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=rules)
-    assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
-    assert result.stats["feature_sets"]["groups"] == 6
-    assert result.objective == pytest.approx(_best_of_sets(X, y, 3, 0.0, sets), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
+    """Prices by one grouping, a number by another, and a forbidden column: all sets of columns that keep all three."""
+    rng = np.random.default_rng(seed)
+    X, y = _data(seed)
+    pairs, halves = np.arange(9) // 2, ["a", "a", "a", "b", "b", "b", "c", "c", "c"]
+    prices = FeatureCosts(rng.choice([0.0, 0.1, 0.2, 0.3], 5), pairs, at_most=0.4)
+    for rules in ([prices], [prices, MaxFeatures(2, halves), ForbiddenFeatures([1])]):
+        sets = _all_sets(9, rules, BinaryDataset.from_arrays(X, y))
+        result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=rules)
+        assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
+        largest = [chosen for chosen in sets if not any(set(chosen) < set(other) for other in sets)]
+        assert result.objective == pytest.approx(_best_of_sets(X, y, 3, 0.0, largest), abs=1e-12)
+        assert result.stats["feature_sets"]["groups"] == (5 if len(rules) == 1 else 7)
 
 
 def test_forbidden_features_are_decided_by_one_table() -> None:
@@ -198,13 +267,29 @@ def test_forbidden_features_are_decided_by_one_table() -> None:
 
 
 def test_a_stopped_search_has_a_valid_bound() -> None:
-    """With a time limit that strikes at once or somewhere: bounds hold, and trees keep the rule."""
-    X, y = _data(1, n_features=40)
-    best = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=[MaxFeatures(2)]).objective
-    for limit in (1e-6, 0.02, 0.1):
-        result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=[MaxFeatures(2)], time_limit=limit)
-        assert result.status in ("optimal", "time_limit")
-        assert result.objective <= best <= result.bound and len(result.tree.features_used) <= 2
+    """Wherever it is stopped: every bound that it tells holds, and they fall to the optimum when it is not."""
+    X, y = _data(1)
+    data, rule = BinaryDataset.from_arrays(X, y), MaxFeatures(2)
+    best = accel_oct.solve(data, max_depth=3, leaf_penalty=0.0, constraints=[rule]).objective * data.total_weight
+    ends = []
+    for steps in range(0, 400, 7):
+        incumbent, left, bounds = Incumbent(data, 0.0, [rule.bind(data)]), itertools.count(-steps), [np.inf]
+        incumbent.offer(DecisionTree.leaf(0, 3))
+
+        def offer(tree: DecisionTree, incumbent: Incumbent = incumbent) -> float:
+            incumbent.offer(tree)
+            return incumbent.value
+
+        def tighten(bound: float, bounds: list[float] = bounds) -> bool:
+            bounds.append(bound)
+            return False
+
+        stopper = Stopper(should_stop=lambda left=left: next(left) >= 0)
+        search = FeatureSetSearch(data, CommonGroups([rule.bind(data)]), 3, 0.0, offer, tighten, stopper)
+        search.run(incumbent.value, data.total_weight)
+        assert incumbent.value <= best <= min(bounds) and len(incumbent.tree.features_used) <= 2
+        ends.append(min(bounds))
+    assert ends[0] == data.total_weight and ends[-1] == best and len(set(ends)) > 3
 
 
 def test_too_light_paths_are_forbidden_at_once() -> None:

@@ -77,10 +77,10 @@ class BoundMinLeafWeight:
 
     def add_to(self, master: Master) -> None:
         """As many leaves as the weight allows, and no branch with a side that is too light for all samples together."""
-        if self._enough <= 0:
-            return
-        most_leaves = np.floor(self.dataset.total_weight / self._enough)
-        master.model.add_rows(Rows.single(master.p.index, 1.0, upper=float(most_leaves)), self.name)
+        total = self.dataset.total_weight
+        if master.topology.n_terminal * self._enough > total:
+            upper = float(np.floor(total / self._enough))
+            master.model.add_rows(Rows.single(master.p.index, 1.0, upper=upper), self.name)
         columns = master.b.index[:, self._too_uneven(np.ones(self.dataset.n_samples, dtype=bool))]
         if columns.size:
             master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), self.name)
