@@ -245,7 +245,8 @@ def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
     X, y = _data(seed)
     pairs, halves = np.arange(9) // 2, ["a", "a", "a", "b", "b", "b", "c", "c", "c"]
     prices = FeatureCosts(rng.choice([0.0, 0.1, 0.2, 0.3], 5), pairs, at_most=0.4)
-    for rules in ([prices], [prices, MaxFeatures(2, halves), ForbiddenFeatures([1])]):
+    needed = FeatureCosts([0.1, 0.2, 0.1, 0.1, 0.0], pairs, at_most=0.4)
+    for rules in ([prices], [needed], [prices, MaxFeatures(2, halves), ForbiddenFeatures([1])]):
         sets = _all_sets(9, rules, BinaryDataset.from_arrays(X, y))
         result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=rules)
         assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
@@ -290,6 +291,21 @@ def test_a_stopped_search_has_a_valid_bound() -> None:
         assert incumbent.value <= best <= min(bounds) and len(incumbent.tree.features_used) <= 2
         ends.append(min(bounds))
     assert ends[0] == data.total_weight and ends[-1] == best and len(set(ends)) > 3
+
+
+def test_pairs_on_a_path_and_in_the_tree() -> None:
+    """A feature between the two does not part them on a path; sides of a branch do, and the tree counts both."""
+    leaf, dataset = DecisionTree.leaf(0), BinaryDataset.from_arrays(np.eye(3, dtype=int), [0, 1, 0])
+
+    def split(feature: int, zero: DecisionTree = leaf, one: DecisionTree = leaf) -> DecisionTree:
+        return DecisionTree.branch(feature, zero, one)
+
+    apart, on_path = split(2, split(0), split(1)), split(1, leaf, split(2, split(0)))
+    for on, tree, broken in (("path", apart, False), ("path", on_path, True), ("tree", apart, True)):
+        rule, master = ForbiddenPairs([(0, 1)], on).bind(dataset), Master(dataset, 3, 0.0, integral_predictions=True)
+        rule.add_to(master)
+        assert (rule.violation(tree) > 0) == broken
+        assert (master.model.rows.violation(master.lift(tree)).max() > 0.5) == broken
 
 
 def test_too_light_paths_are_forbidden_at_once() -> None:
