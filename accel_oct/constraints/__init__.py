@@ -7,10 +7,18 @@ from accel_oct.constraints.fairness import (
     PredictiveEquality,
     StatisticalParity,
 )
+from accel_oct.constraints.features import (
+    FeatureBudget,
+    FeatureCosts,
+    ForbiddenFeatures,
+    MaxFeatures,
+)
 from accel_oct.constraints.leaves import MaxLeaves
 from accel_oct.constraints.linear import Linear, LinearLimit
+from accel_oct.constraints.pairs import ForbiddenPairs
 from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
+from accel_oct.constraints.support import MinLeafWeight
 
 __all__ = [
     "BoundConstraint",
@@ -19,9 +27,15 @@ __all__ = [
     "EqualOpportunity",
     "EqualisedOdds",
     "FalsePositiveRate",
+    "FeatureBudget",
+    "FeatureCosts",
+    "ForbiddenFeatures",
+    "ForbiddenPairs",
     "Linear",
     "LinearLimit",
+    "MaxFeatures",
     "MaxLeaves",
+    "MinLeafWeight",
     "PositiveBudget",
     "Precision",
     "PredictiveEquality",

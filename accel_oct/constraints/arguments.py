@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
+from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, shown
 
 
@@ -45,3 +47,41 @@ def share(value: Any, where: str) -> float:
     if not 0 <= number(value, where) <= 1:
         raise InvalidInputError(f"{where} must be a share between 0 and 1, got {shown(value)}")
     return float(value)
+
+
+def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[list[Any], NDArray[np.int64]]:
+    """Distinct values in sorted order, and the place of each entry's value among them.
+
+    Parameters
+    ----------
+    length : int
+        How many entries there must be.
+    per : str
+        What there must be one of them for.
+    """
+    # A list as objects: NumPy would turn [1, "a"] and [nan, "a"] into strings.
+    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    if array.shape != (length,):
+        raise InvalidInputError(f"{where} must have one value per {per}, {length} in all, got the shape {array.shape}")
+    plain = array.tolist()
+    if any(map(is_missing, plain)):
+        raise InvalidInputError(f"{where} has missing values")
+    try:
+        distinct = sorted(set(plain))
+    except TypeError:
+        raise InvalidInputError(f"{where} mixes values that cannot be compared with each other") from None
+    place = {value: position for position, value in enumerate(distinct)}
+    return distinct, np.array([place[value] for value in plain], dtype=np.int64)
+
+
+def feature_place(value: Any, dataset: BinaryDataset, where: str) -> int:
+    """The index of a column that is given by index or by name."""
+    if isinstance(value, str):
+        if value not in dataset.feature_names:
+            raise InvalidInputError(f"{where}: no column has the name {shown(value)}")
+        return dataset.feature_names.index(value)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InvalidInputError(f"{where} must hold indices or names of columns, got {shown(value)}")
+    if not 0 <= value < dataset.n_features:
+        raise InvalidInputError(f"{where}: there is no column {shown(value)}, there are {dataset.n_features}")
+    return int(value)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import NamesAClass, share
+from accel_oct.constraints.arguments import NamesAClass, distinct_values, share
 from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
 from accel_oct.data import BinaryDataset
-from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
@@ -154,20 +153,7 @@ class BoundParity:
 
 def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:
     """Distinct values in sorted order, and the place of each row's value among them."""
-    # A list as objects: NumPy would turn [1, "a"] and [nan, "a"] into strings.
-    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
-    if array.shape != (dataset.n_samples,):
-        raise InvalidInputError(
-            f"{where} must have one value per row, {dataset.n_samples} in all, got the shape {array.shape}"
-        )
-    plain = array.tolist()
-    if any(map(is_missing, plain)):
-        raise InvalidInputError(f"{where} has missing values")
-    try:
-        distinct = sorted(set(plain))
-    except TypeError:
-        raise InvalidInputError(f"{where} mixes values that cannot be compared with each other") from None
+    distinct, place = distinct_values(values, dataset.n_samples, where, "row")
     if len(distinct) < 2:
         raise InvalidInputError(f"{where} must have two values or more, got {shown(distinct)}")
-    place = {value: position for position, value in enumerate(distinct)}
-    return distinct, np.array([place[value] for value in plain], dtype=np.int64)
+    return distinct, place

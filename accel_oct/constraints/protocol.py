@@ -38,7 +38,8 @@ class BoundConstraint(Protocol):
         """Write columns and rows; own columns are filled for a tree by `Master.add_lift`.
 
         Every tree without violation must satisfy the rows. Doing nothing is allowed: trees are then rejected one by
-        one.
+        one; or by what a further method ``forbid(tree, master) -> Rows | None`` says of a tree that breaks the rule,
+        see `accel_oct.cuts.no_goods.Forbids`.
         """
 
 

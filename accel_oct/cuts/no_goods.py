@@ -7,10 +7,12 @@ With B its branches (n, f) and L its leaves (n, k), every other tree satisfies
     sum of b[n, f] over B + sum of w[n, k] over L  <=  |B| + |L| - 1,
 
 for a tree that has all of them is this one. The row is REQUIRED. It removes a single tree, so a rule that lives on
-these rows alone is exact and slow.
+these rows alone is exact and slow. A rule that knows why the tree breaks it may say more, see `Forbids`.
 """
 
 from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +20,14 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master, Response, Rule, TreePoint, broken_rules
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.tree import DecisionTree
+
+
+@runtime_checkable
+class Forbids(Protocol):
+    """What a rule may offer besides its definition."""
+
+    def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
+        """Rows that every tree that keeps the rule satisfies, and one of which this tree violates by at least one."""
 
 
 class NoGoods:
@@ -40,9 +50,22 @@ class NoGoods:
         self.rules = rules
 
     def respond(self, point: TreePoint) -> Response | None:
-        if not broken_rules(self.rules, point.as_predicted):
+        tree = point.as_predicted
+        if not broken_rules(self.rules, tree):
             return None
-        return Response((Cuts(no_good(self.master, point.as_predicted), Validity.REQUIRED, self.name),))
+        rows = self._reasons(tree) or no_good(self.master, tree)
+        return Response((Cuts(rows, Validity.REQUIRED, self.name),))
+
+    def _reasons(self, tree: DecisionTree) -> Rows | None:
+        """What the broken rules say themselves, if it cuts the tree off."""
+        said = [
+            rule.forbid(tree, self.master)
+            for rule in self.rules
+            if isinstance(rule, Forbids) and broken_rules([rule], tree)
+        ]
+        rows = Rows.concatenate([rows for rows in said if rows is not None])
+        cuts_off = rows.n_rows and rows.violation(self.master.lift(tree)).max() > 0.5
+        return rows if cuts_off else None
 
 
 def no_good(master: Master, tree: DecisionTree) -> Rows:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.outcomes import LEAF, Outcomes
+from accel_oct.pricing.outcomes import LEAF, MOST_OUTCOMES, Outcomes, TooMany, pruned
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
 from accel_oct.pricing.values import RootValues, distinct_columns, side_values
 from accel_oct.tree import DecisionTree
@@ -26,13 +26,6 @@ IntArray = NDArray[np.int64]
 
 _PART = 1 << 20
 """Pairs of outcomes that are looked at at a time where nothing of them is kept."""
-
-_MOST_OUTCOMES = 4_000_000
-"""Outcomes that are combined at one place; beyond it the enumeration is given up."""
-
-
-class TooMany(Exception):
-    """The enumeration was given up: time, memory or the user's wish."""
 
 
 class Closing:
@@ -176,7 +169,7 @@ class Closing:
         weights = self.priced.weights[points]
         leaf = float(weights.sum(axis=0).max(initial=0.0)) - self.priced.leaf_price
         if height == 0 or points.size <= 1:
-            return self._pruned([self._leaves(points, leaf)], slack)
+            return pruned([self._leaves(points, leaf)], slack, self._grain)
         if height == 1:
             return self._stumps(points, weights, slack)
         if height == 2:
@@ -194,7 +187,7 @@ class Closing:
             split = self.problem.X[points, feature]
             sides = [self._outcomes(points[split == side], height - 1, left) for side in (False, True)]
             options.append(self._joined(feature, sides[0], sides[1], float(best - sums[position]), slack))
-        return self._pruned(options, slack)
+        return pruned(options, slack, self._grain)
 
     def _leaves(self, points: IntArray, best: float) -> Outcomes:
         """Every class as a leaf."""
@@ -223,14 +216,14 @@ class Closing:
         loss = best + 2 * price - (zero[close][:, :, None] + one[close][:, None, :])  # (f, k of zero, k of one)
         f, first, second = np.nonzero(loss <= slack)
         if not f.size:
-            return self._pruned([leaves], slack)
+            return pruned([leaves], slack, self._grain)
         amounts = np.concatenate([problem.gains[points][None], problem.uses[:, points]])  # (1 + J, n, K)
         at_one = np.einsum("nf,jnk->fkj", X[:, close].astype(np.float64), amounts)
         at_zero = amounts.sum(axis=1).T - at_one
         fixed = np.concatenate([[-problem.leaf_price], problem.leaf_uses])
         results = at_zero[f, first] + at_one[f, second] + 2 * fixed
         split = Outcomes(loss[f, first, second], results, columns[close[f]], first, second, {})
-        return self._pruned([leaves, split], slack)
+        return pruned([leaves, split], slack, self._grain)
 
     def _joined(self, feature: int, zero: Outcomes, one: Outcomes, loss: float, slack: float) -> Outcomes:
         """All pairs of outcomes of two sides within the slack."""
@@ -248,32 +241,11 @@ class Closing:
         counts = np.searchsorted(one.loss, slack - zero.loss[: zero.within(slack)], side="right")
         total = int(counts.sum())
         self.n_outcomes += total
-        if total > _MOST_OUTCOMES or self._should_stop():
+        if total > MOST_OUTCOMES or self._should_stop():
             raise TooMany
         i = np.repeat(np.arange(counts.size), counts)
         j = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
         return i, j
-
-    def _pruned(self, options: list[Outcomes], slack: float) -> Outcomes:
-        """Of equal uses the best value; sorted by loss."""
-        loss = np.concatenate([option.loss for option in options])
-        results = np.concatenate([option.results for option in options])
-        if loss.size > _MOST_OUTCOMES:
-            raise TooMany
-        kept = np.flatnonzero(loss <= slack)
-        keys = np.rint(results[kept, 1:] / self._grain)
-        order = np.lexsort((-results[kept, 0], *keys.T))
-        keys = keys[order]
-        new = np.ones(order.size, dtype=bool)
-        new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-        kept = kept[order[new]]
-        kept = kept[np.argsort(loss[kept], kind="stable")]
-        feature, first, second = (
-            np.concatenate([getattr(option, name) for option in options])[kept]
-            for name in ("feature", "first", "second")
-        )
-        sides = {feature: pair for option in options for feature, pair in option.sides.items()}
-        return Outcomes(loss[kept], results[kept], feature, first, second, sides)
 
     # ---------------------------------------------------------------- what is found
 

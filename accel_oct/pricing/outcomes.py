@@ -15,6 +15,13 @@ IntArray = NDArray[np.int64]
 #: The feature of a leaf.
 LEAF = -1
 
+MOST_OUTCOMES = 4_000_000
+"""Outcomes that are combined at one place; beyond it the enumeration is given up."""
+
+
+class TooMany(Exception):
+    """The enumeration was given up: time, memory or the user's wish."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
@@ -53,3 +60,24 @@ class Outcomes:
             return DecisionTree.branch(feature, DecisionTree.leaf(first), DecisionTree.leaf(second))
         zero, one = self.sides[feature]
         return DecisionTree.branch(feature, zero.tree(first), one.tree(second))
+
+
+def pruned(options: list[Outcomes], slack: float, grain: FloatArray) -> Outcomes:
+    """Of equal uses the best value; sorted by loss."""
+    loss = np.concatenate([option.loss for option in options])
+    results = np.concatenate([option.results for option in options])
+    if loss.size > MOST_OUTCOMES:
+        raise TooMany
+    kept = np.flatnonzero(loss <= slack)
+    keys = np.rint(results[kept, 1:] / grain)
+    order = np.lexsort((-results[kept, 0], *keys.T))
+    keys = keys[order]
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    kept = kept[order[new]]
+    kept = kept[np.argsort(loss[kept], kind="stable")]
+    feature, first, second = (
+        np.concatenate([getattr(option, name) for option in options])[kept] for name in ("feature", "first", "second")
+    )
+    sides = {feature: pair for option in options for feature, pair in option.sides.items()}
+    return Outcomes(loss[kept], results[kept], feature, first, second, sides)

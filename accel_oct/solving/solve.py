@@ -14,7 +14,9 @@ from accel_oct.solving.components import component_factories
 from accel_oct.solving.config import Config, checked_config
 from accel_oct.solving.phases import (
     BranchAndCut,
+    FeatureSets,
     LastStep,
+    Phase,
     PriceAndClose,
     SingleLeaf,
     SubtreeTables,
@@ -125,4 +127,5 @@ def solve(
     branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
     search = Search(problem, switches, options, Clock(began, options.time_limit), progress, backend)
     branch_and_cut.prepare(search)
-    return run_phases(search, [SingleLeaf(), WarmStart(), SubtreeTables(), PriceAndClose(), branch_and_cut, LastStep()])
+    before: list[Phase] = [SingleLeaf(), WarmStart(), FeatureSets(), SubtreeTables(), PriceAndClose()]
+    return run_phases(search, [*before, branch_and_cut, LastStep()])

@@ -1,0 +1,110 @@
+"""How much weight a leaf must have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints.arguments import number, share
+from accel_oct.constraints.linear import TOLERANCE
+from accel_oct.data import BinaryDataset
+from accel_oct.data.dataset import weighted_bincount
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.formulation import Master
+from accel_oct.mip import Rows
+from accel_oct.tree import DecisionTree
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MinLeafWeight:
+    """Every leaf receives samples that weigh at least so much: ``sum of w_i over the samples i of a leaf >= minimum``.
+
+    Parameters
+    ----------
+    amount : float, optional
+        The minimum in units of weight: a number of samples where they have no weights.
+    share : float, optional
+        The minimum as a share of the total weight. Exactly one of the two.
+
+    Notes
+    -----
+    The subtree tables do not know this rule: it is decided by branch and cut, which learns of paths that are too light
+    when it meets them.
+    """
+
+    amount: float | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.amount is None) == (self.share is None):
+            raise InvalidInputError("MinLeafWeight: exactly one of amount and share must be given")
+        if self.share is not None:
+            share(self.share, "MinLeafWeight: share")
+        elif not 0 <= number(self.amount, "MinLeafWeight: amount") < np.inf:
+            raise InvalidInputError(f"MinLeafWeight: amount must be finite and not negative, got {shown(self.amount)}")
+
+    def bind(self, dataset: BinaryDataset) -> BoundMinLeafWeight:
+        if self.amount is not None:
+            return BoundMinLeafWeight(dataset, float(self.amount))
+        assert self.share is not None
+        return BoundMinLeafWeight(dataset, float(self.share) * dataset.total_weight)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundMinLeafWeight:
+    """A `MinLeafWeight` that knows the data."""
+
+    dataset: BinaryDataset
+    minimum: float
+
+    @property
+    def name(self) -> str:
+        return f"leaves of at least {self.minimum:g}"
+
+    @cached_property
+    def _enough(self) -> float:
+        """The minimum less the rounding of a share or of weights."""
+        return self.minimum - TOLERANCE * self.dataset.total_weight
+
+    def violation(self, tree: DecisionTree) -> float:
+        weights = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.dataset.weights, tree.feature.size)
+        return self._enough - float(weights[tree.leaves - 1].min())
+
+    def add_to(self, master: Master) -> None:
+        """As many leaves as the weight allows, and no branch with a side that is too light for all samples together."""
+        total = self.dataset.total_weight
+        if master.topology.n_terminal * self._enough > total:
+            upper = float(np.floor(total / self._enough))
+            master.model.add_rows(Rows.single(master.p.index, 1.0, upper=upper), self.name)
+        columns = master.b.index[:, self._too_uneven(np.ones(self.dataset.n_samples, dtype=bool))]
+        if columns.size:
+            master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), self.name)
+
+    def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
+        """No tree that keeps the rule has a path that is too light: everything below it is lighter still.
+
+        For the shortest such paths, and all features f with which their last node n has a side that is too light:
+        ``sum of b over the path above n + sum of b[n, f] <= (length of the path above n)``.
+        """
+        visits = tree.visits(self.dataset.X)
+        light = self.dataset.weights @ visits < self._enough
+        rows = []
+        for n in tree.branch_nodes.tolist():
+            if not light[n - 1] and (light[2 * n - 1] or light[2 * n]):
+                features = [feature for feature, _ in tree.path(n)]
+                nodes = [n >> step for step in range(len(features), 0, -1)]
+                above = master.b.index[np.array(nodes, dtype=np.int64) - 1, np.array(features, dtype=np.int64)]
+                last = master.b.index[n - 1, self._too_uneven(visits[:, n - 1])]
+                rows.append(Rows.single([*above, *last], 1.0, upper=float(above.size)))
+        return Rows.concatenate(rows) if rows else None
+
+    def _too_uneven(self, samples: NDArray[np.bool_]) -> IntArray:
+        """Features that leave too little of these samples on one of their sides."""
+        weights = self.dataset.weights * samples
+        one = weights @ self.dataset.X
+        return np.flatnonzero(np.minimum(one, weights.sum() - one) < self._enough)
