@@ -11,6 +11,7 @@ from constraint_support import KINDS, best_value, keeps, measured, random_constr
 from mip_support import skip_unless_available
 from oracles.instances import Instance
 from oracles.outcomes import reachable
+from test_constraints import check as check_trees
 from test_constraints import optimum, solved
 
 import accel_oct
@@ -140,6 +141,25 @@ def test_going_through_predictions_is_going_through_trees(seed: int) -> None:
         if instance.X.shape[1] <= 3:
             constraints = [random_constraint(rng, kind, instance) for kind in rng.choice(KINDS, 2)]
             assert best_value(instance, constraints) == pytest.approx(optimum(instance, constraints), abs=1e-12)
+
+
+@pytest.mark.parametrize("preset", ["default", "baseline"])
+def test_branches_and_least_numbers_of_leaves(preset: str) -> None:
+    """What cannot be priced goes to the solver: costs of branches, and trees that must not be too small."""
+    rng = np.random.default_rng(6)
+    for _ in range(6):
+        instance = replace(small_instance(rng, max_depth=2), leaf_penalty=0.02)
+        instance = replace(instance, X=instance.X[:, :2], max_depth=2)
+        if instance.dataset.n_classes > 2:
+            continue
+        costs = rng.integers(0, 4, instance.X.shape[1]).astype(float)
+        for constraint in (
+            Linear(branches=costs, upper=3.0),
+            Linear(branches=costs, leaves=1.0, lower=4.0),
+            Linear(leaves=1.0, lower=3.0, upper=3.0),
+        ):
+            check_trees(instance, [constraint], preset=preset)
+            check_trees(instance, [constraint, PositiveBudget(0.5)], preset=preset)
 
 
 @pytest.mark.long
