@@ -255,6 +255,17 @@ def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
         assert result.stats["feature_sets"]["groups"] == (5 if len(rules) == 1 else 7)
 
 
+def test_another_rule_next_to_a_budget() -> None:
+    """Tables of feature sets know nothing of leaves: both rules together are decided elsewhere."""
+    X, y = _data(2, n_features=7)
+    limits = {"max_depth": 2, "leaf_penalty": 0.0}
+    pairs = itertools.combinations(range(7), 2)
+    best = max(accel_oct.solve(X[:, pair], y, constraints=[MaxLeaves(3)], **limits).objective for pair in pairs)
+    result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), MaxLeaves(3)], **limits)
+    assert result.status == "optimal" and result.stats["decided_by"] != "feature sets"
+    assert result.objective == pytest.approx(best, abs=1e-12)
+
+
 def test_forbidden_features_are_decided_by_one_table() -> None:
     """There is nothing to choose; with all of them forbidden a leaf is left."""
     X, y = _data()
