@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import accel_oct.estimators.classifier
-import accel_oct.estimators.cross_validated
+import accel_oct.estimators.folds
 import accel_oct.solving.phases.warm_start
 from accel_oct import OptimalTreeClassifierCV
 from accel_oct.errors import InvalidInputError
@@ -43,9 +43,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
         return call
 
     monkeypatch.setattr(accel_oct.estimators.classifier, "solve", recording("solve", accel_oct.solve))
-    monkeypatch.setattr(
-        accel_oct.estimators.cross_validated, "solve_path", recording("solve_path", accel_oct.solve_path)
-    )
+    monkeypatch.setattr(accel_oct.estimators.folds, "solve_path", recording("solve_path", accel_oct.solve_path))
     return seen
 
 
@@ -187,10 +185,11 @@ def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.Monke
 _SCRIPT = """
 import json, os, signal, sys, threading
 import numpy as np
-import accel_oct.estimators.cross_validated as cv
+import accel_oct
+import accel_oct.estimators.folds as module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored when started from a shell's background job
-really, folds = cv.solve_path, []
+really, folds = module.solve_path, []
 
 def solve_path(*arguments, **keywords):
     folds.append(len(folds) + 1)
@@ -205,10 +204,10 @@ def solve_path(*arguments, **keywords):
             pass
     return results
 
-cv.solve_path = solve_path
+module.solve_path = solve_path
 rng = np.random.default_rng(0)
 X = rng.integers(0, 2, (60, 4))
-model = cv.OptimalTreeClassifierCV(1, [0.1, 0.01], cv=5)
+model = accel_oct.OptimalTreeClassifierCV(1, [0.1, 0.01], cv=5)
 try:
     model.fit(X, X[:, 0])
     outcome = "fitted"

@@ -44,7 +44,9 @@ def test_tsp_runs_as_a_script() -> None:
     assert "burma14: 3323 (published 3323)" in run.stdout and "ulysses16: 6859 (published 6859)" in run.stdout
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("write-a-cut.md", 6), ("write-a-constraint.md", 2)])
+@pytest.mark.parametrize(
+    ("page", "blocks"), [("write-a-cut.md", 6), ("write-a-constraint.md", 2), ("constraints.md", 1)]
+)
 def test_the_code_in_the_guides_runs(page: str, blocks: int) -> None:
     """A page's blocks, run one after the other, pass their own assertions."""
     text = (EXAMPLES.parent / page).read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ BACKENDS = "accel_oct_backends"
 _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
-_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "solving"}
+_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "pricing", "solving"}
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
 MAY_IMPORT = {
@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "encoding": _BASE | {"data"},
     "subtree": _PROBLEM,
     "formulation": _PROBLEM | {"mip", "subtree"},
+    "pricing": _PROBLEM | {"subtree"},
     "constraints": _MODEL,
     "cuts": _MODEL | {"subtree"},
     "heuristics": _MODEL | {"subtree"},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
+from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, shown
 
 
@@ -32,7 +34,7 @@ class NamesAClass:
                     f"{type(self).__name__}: {argument} must name a class, there are {dataset.n_classes}"
                 )
             return 1
-        places = [k for k, known in enumerate(dataset.classes.tolist()) if known == label]
+        places = [k for k, known in enumerate(dataset.classes.tolist()) if np.ndim(label) == 0 and known == label]
         if not places:
             known = ", ".join(map(repr, dataset.classes.tolist()[:10]))
             raise InvalidInputError(
@@ -58,11 +60,12 @@ def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[lis
     per : str
         What there must be one of them for.
     """
-    array = np.asarray(values)
+    # A list as objects: NumPy would turn [1, "a"] and [nan, "a"] into strings.
+    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
     if array.shape != (length,):
         raise InvalidInputError(f"{where} must have one value per {per}, {length} in all, got the shape {array.shape}")
     plain = array.tolist()
-    if any(value is None or value != value for value in plain):
+    if any(map(is_missing, plain)):
         raise InvalidInputError(f"{where} has missing values")
     try:
         distinct = sorted(set(plain))
@@ -83,3 +86,10 @@ def feature_place(value: Any, dataset: BinaryDataset, where: str) -> int:
     if not 0 <= value < dataset.n_features:
         raise InvalidInputError(f"{where}: there is no column {shown(value)}, there are {dataset.n_features}")
     return int(value)
+
+
+def listed(values: Any, where: str) -> list[Any]:
+    """What is a list, a set or an array, as a list."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | set | frozenset):
+        raise InvalidInputError(f"{where} must be a list, got {shown(values)}")
+    return list(values)

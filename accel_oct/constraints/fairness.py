@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, share
-from accel_oct.constraints.linear import TOLERANCE, LinearLimit
+from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
@@ -129,7 +129,8 @@ class BoundParity:
                 shares = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
                 shares[rows, self.positive] += weights[rows] / weights[rows].sum()
                 shares[other_rows, self.positive] -= weights[other_rows] / weights[other_rows].sum()
-                limits.append(LinearLimit(f"{self.name}: {name} above {other}", shares, self.at_most))
+                named = f"{self.name}: {name} above {other}"
+                limits.append(LinearLimit(named, shares, self.at_most, tolerance=FORGIVEN))
         object.__setattr__(self, "limits", tuple(limits))
 
     def value(self, tree: DecisionTree) -> float:

@@ -1,4 +1,4 @@
-"""Which features a tree may use: none of some, no two together, at most so many, at most for so much.
+"""Which features a tree may use: none of some, at most so many, at most for so much.
 
 What is said of the whole tree depends on the set of features that it uses, in groups: usually all columns that were
 made from one column of the user's table. With u_g = 1 where the tree uses group g, the master has ``b[n, f] <= u_g(f)``
@@ -8,15 +8,15 @@ for every node n and every column f of the group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import distinct_values, feature_place, number
-from accel_oct.constraints.linear import TOLERANCE
+from accel_oct.constraints.arguments import distinct_values, feature_place, listed, number
+from accel_oct.constraints.linear import FORGIVEN, TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
@@ -65,7 +65,7 @@ class FeatureBudget:
             return
         used = use_columns(master, self.group, self.price > 0, self.name)
         scale = 1.0 / max(self.price.max(), self.at_most)
-        upper = self.at_most * scale + TOLERANCE
+        upper = self.at_most * scale + FORGIVEN
         master.model.add_rows(Rows.single(used.index, self.price[priced] * scale, upper=upper), self.name)
 
 
@@ -182,7 +182,8 @@ class ForbiddenFeatures:
     features: Any
 
     def bind(self, dataset: BinaryDataset) -> BoundForbiddenFeatures:
-        places = [feature_place(value, dataset, "ForbiddenFeatures: features") for value in _listed(self.features)]
+        where = "ForbiddenFeatures: features"
+        places = [feature_place(value, dataset, where) for value in listed(self.features, where)]
         group = np.zeros(dataset.n_features, dtype=np.int64)
         group[places] = 1
         names = ", ".join(dataset.feature_names[place] for place in sorted(set(places))[:5])
@@ -197,98 +198,6 @@ class BoundForbiddenFeatures(FeatureBudget):
         columns = master.b.index[:, self.group == 1]
         if columns.size:
             master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), self.name)
-
-
-@dataclass(frozen=True, eq=False)
-class ForbiddenPairs:
-    """No path from the root to a leaf, or no tree, branches on both columns of a pair.
-
-    On a path: ``b[m, f] + sum of b[n, g] over the partners g of f <= 1`` for every node n and every m above it. In the
-    tree: ``u_f + u_g <= 1`` for every pair.
-
-    Parameters
-    ----------
-    pairs : sequence of pairs of int or str
-        Two columns each, by index or by name.
-    on : {"path", "tree"}
-
-    Notes
-    -----
-    The subtree tables do not know this rule: it is decided by branch and cut.
-    """
-
-    pairs: Any
-    on: Literal["path", "tree"] = "path"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.on, str) or self.on not in ("path", "tree"):
-            raise InvalidInputError(f"ForbiddenPairs: on must be 'path' or 'tree', got {shown(self.on)}")
-
-    def bind(self, dataset: BinaryDataset) -> BoundForbiddenPairs:
-        where = "ForbiddenPairs: pairs"
-        pairs = set()
-        for pair in _listed(self.pairs, where):
-            members = [feature_place(value, dataset, where) for value in _listed(pair, where)]
-            if len(members) != 2 or members[0] == members[1]:
-                raise InvalidInputError(f"{where} must hold two different columns each, got {shown(pair)}")
-            pairs.add((min(members), max(members)))
-        return BoundForbiddenPairs(tuple(sorted(pairs)), self.on)
-
-
-@dataclass(frozen=True)
-class BoundForbiddenPairs:
-    """Pairs of columns, the smaller one first."""
-
-    pairs: tuple[tuple[int, int], ...]
-    on: Literal["path", "tree"]
-
-    @property
-    def name(self) -> str:
-        return f"{len(self.pairs)} forbidden pairs in a {self.on}"
-
-    def violation(self, tree: DecisionTree) -> float:
-        """How many pairs occur; on paths, each path counts for itself."""
-        return float(sum(f in used and g in used for used in self._sets(tree) for f, g in self.pairs))
-
-    def _sets(self, tree: DecisionTree) -> Iterator[set[int]]:
-        if self.on == "tree":
-            yield set(tree.features_used)
-        else:
-            yield from ({feature for feature, _ in tree.path(leaf)} for leaf in tree.leaves.tolist())
-
-    def add_to(self, master: Master) -> None:
-        if not self.pairs:
-            return
-        if self.on == "path":
-            master.model.add_rows(self._path_rows(master), self.name)
-            return
-        wanted = np.zeros(master.dataset.n_features, dtype=bool)
-        wanted[np.unique(self.pairs)] = True
-        used = use_columns(master, np.arange(wanted.size), wanted, self.name)
-        columns = used.index[(np.cumsum(wanted) - 1)[np.array(self.pairs)]]
-        rows = np.repeat(np.arange(len(columns)), 2)
-        master.model.add_rows(Rows.from_entries(rows, columns.ravel(), 1.0, n_rows=len(columns), upper=1.0), self.name)
-
-    def _path_rows(self, master: Master) -> Rows:
-        """One row per feature f, node n and node m above it: f at m leaves no partner of f for n."""
-        partners: dict[int, list[int]] = {}
-        for f, g in self.pairs:
-            partners.setdefault(f, []).append(g)
-            partners.setdefault(g, []).append(f)
-        b = master.b.index
-        rows = [
-            Rows.single([b[(n >> step) - 1, f], *b[n - 1, others]], 1.0, upper=1.0)
-            for n in master.topology.internal.tolist()
-            for step in range(1, n.bit_length())
-            for f, others in partners.items()
-        ]
-        return Rows.concatenate(rows)
-
-
-def _listed(values: Any, where: str = "ForbiddenFeatures: features") -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | set | frozenset):
-        raise InvalidInputError(f"{where} must be a list, got {shown(values)}")
-    return list(values)
 
 
 def _grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:

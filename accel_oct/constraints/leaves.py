@@ -39,6 +39,10 @@ class MaxLeaves:
     def limits(self) -> tuple[LinearLimit, ...]:
         return (LinearLimit(self.name, None, float(self.n), leaves=1.0),)
 
+    def value(self, tree: DecisionTree) -> float:
+        """The number of leaves."""
+        return float(tree.n_leaves)
+
     def violation(self, tree: DecisionTree) -> float:
         return float(tree.n_leaves - self.n)
 

@@ -28,6 +28,9 @@ FloatArray = NDArray[np.float64]
 #: this, relative to the largest number that the measured quantity could have.
 TOLERANCE = 1e-9
 
+#: The same for limits: they hold for every tree that keeps the constraint, although both sides are rounded.
+FORGIVEN = 1.01 * TOLERANCE
+
 
 @dataclass(frozen=True, eq=False)
 class LinearLimit:
@@ -43,6 +46,10 @@ class LinearLimit:
         c.
     branches : float array (n_features,) or None
         d_f.
+    tolerance : float
+        What a tree may use beyond `upper` and still keep the constraint by its `violation`.
+    unit : float
+        How far `upper` moves when the limit that the user stated moves by one; zero where that depends on the tree.
     """
 
     name: str
@@ -50,6 +57,8 @@ class LinearLimit:
     upper: float
     leaves: float = 0.0
     branches: FloatArray | None = None
+    tolerance: float = 0.0
+    unit: float = 1.0
 
     def add_to(self, master: Master) -> None:
         """One row over z, p and b, scaled to coefficients of at most one."""
@@ -67,11 +76,12 @@ class LinearLimit:
             values.append(np.tile(self.branches, len(master.b.index)))
         all_values = np.concatenate([np.empty(0), *values])
         used = np.flatnonzero(all_values)
-        scale = 1.0 / max(np.abs(all_values).max(initial=0.0), abs(self.upper), 1e-300)
+        # With what is forgiven: the rows let through what `violation` does, which decides exactly.
+        upper = self.upper + self.tolerance
+        scale = 1.0 / max(np.abs(all_values).max(initial=0.0), abs(upper), 1e-300)
         all_columns = np.concatenate([np.empty(0, dtype=np.int64), *columns])
-        # A hair of room: what lies between is decided by `violation`, exactly.
-        upper = self.upper * scale + TOLERANCE
-        master.model.add_rows(Rows.single(all_columns[used], all_values[used] * scale, upper=upper), self.name)
+        row = Rows.single(all_columns[used], all_values[used] * scale, upper=upper * scale)
+        master.model.add_rows(row, self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +114,9 @@ class Linear:
             raise InvalidInputError("Linear: lower or upper must be given")
         for argument in ("lower", "upper", "leaves"):
             value = getattr(self, argument)
-            if value is not None and not np.isfinite(number(value, f"Linear: {argument}")):
+            if value is None and argument != "leaves":
+                continue
+            if not np.isfinite(number(value, f"Linear: {argument}")):
                 raise InvalidInputError(f"Linear: {argument} must be finite, got {shown(value)}")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise InvalidInputError(f"Linear: lower {self.lower} is above upper {self.upper}")
@@ -113,6 +125,10 @@ class Linear:
         shape = (dataset.n_samples, dataset.n_classes)
         predictions = _coefficients(self.predictions, shape, "predictions")
         branches = None if self.branches is None else _coefficients(self.branches, (dataset.n_features,), "branches")
+        with np.errstate(over="ignore"):
+            total = np.abs(predictions).sum()
+        if not np.isfinite(total):
+            raise InvalidInputError("Linear: predictions add up to more than a float can hold")
         return BoundLinear(self, dataset, predictions, branches)
 
 
@@ -125,14 +141,27 @@ class BoundLinear:
     predictions: FloatArray
     branches: FloatArray | None
     limits: tuple[LinearLimit, ...] = field(init=False)
+    size: float = field(init=False)
+    """What the sum may come to, roughly: rounding is relative to it."""
 
     def __post_init__(self) -> None:
         stated, limits = self.constraint, []
+        parts = [np.abs(self.predictions).max(axis=1).sum(), abs(stated.leaves)]
+        if self.branches is not None:
+            parts.append(np.abs(self.branches).max(initial=0.0))
+        object.__setattr__(self, "size", float(max(parts)))
         for sign, bound in ((1.0, stated.upper), (-1.0, stated.lower)):
             if bound is not None:
                 branches = None if self.branches is None else sign * self.branches
                 limits.append(
-                    LinearLimit(stated.name, sign * self.predictions, sign * bound, sign * stated.leaves, branches)
+                    LinearLimit(
+                        stated.name,
+                        sign * self.predictions,
+                        sign * bound,
+                        sign * stated.leaves,
+                        branches,
+                        FORGIVEN * self.size,
+                    )
                 )
         object.__setattr__(self, "limits", tuple(limits))
 
@@ -153,7 +182,7 @@ class BoundLinear:
         value, stated = self.value(tree), self.constraint
         over = -np.inf if stated.upper is None else value - stated.upper
         under = -np.inf if stated.lower is None else stated.lower - value
-        return float(max(over, under) - TOLERANCE * max(1.0, float(np.abs(self.predictions).sum())))
+        return float(max(over, under) - TOLERANCE * self.size)
 
     def add_to(self, master: Master) -> None:
         for limit in self.limits:

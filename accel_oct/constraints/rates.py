@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import NamesAClass, share
-from accel_oct.constraints.linear import TOLERANCE, LinearLimit
+from accel_oct.constraints.arguments import NamesAClass, number, share
+from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
@@ -46,10 +46,13 @@ class BoundRate:
 
     def __post_init__(self) -> None:
         limits = []
+        # Rates may be off by the tolerance, so sums by that part of the largest whole.
+        tolerance = FORGIVEN * (self.constant + float(np.abs(self.whole).max(axis=1).sum()))
         for sign, limit in ((1.0, self.at_most), (-1.0, self.at_least)):
             if limit is not None:
                 coefficients = sign * (self.part - limit * self.whole)
-                limits.append(LinearLimit(self.name, coefficients, sign * limit * self.constant))
+                upper = sign * limit * self.constant
+                limits.append(LinearLimit(self.name, coefficients, upper, tolerance=tolerance, unit=self.constant))
         object.__setattr__(self, "limits", tuple(limits))
 
     def _sums(self, tree: DecisionTree) -> tuple[float, float]:
@@ -170,11 +173,7 @@ class PositiveBudget(NamesAClass):
     def __post_init__(self) -> None:
         if not self.count:
             share(self.at_most, "PositiveBudget: at_most")
-        elif (
-            isinstance(self.at_most, bool)
-            or not isinstance(self.at_most, int | float | np.integer | np.floating)
-            or not self.at_most >= 0
-        ):
+        elif not 0 <= number(self.at_most, "PositiveBudget: at_most") < np.inf:
             raise InvalidInputError(
                 f"PositiveBudget: at_most must be an amount of at least 0, got {shown(self.at_most)}"
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["as_labels", "as_names", "as_weights", "encode_labels"]
+__all__ = ["as_labels", "as_names", "as_weights", "encode_labels", "is_missing"]
 
 _USUAL_EXPONENT = 500
 
@@ -127,7 +127,7 @@ def _object_array(values: Sequence[Any]) -> NDArray[Any]:
 def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
     values = labels.tolist()
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise InvalidInputError(f"y has a missing value in row {row}")
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
@@ -143,7 +143,8 @@ def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """None, not a number, not a time, and what pandas has for it."""
     if value is None:
         return True
     try:

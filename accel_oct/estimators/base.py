@@ -39,11 +39,15 @@ class TrainingData:
     Weights are for the solver; times `unit` they are what scikit-learn would report.
     """
 
-    def __init__(self, binary: Any, codes: NDArray[np.int64], weights: NDArray[np.float64], unit: float) -> None:
+    def __init__(
+        self, binary: Any, codes: NDArray[np.int64], classes: NDArray[Any], weights: NDArray[np.float64], unit: float
+    ) -> None:
         self.n_features = binary.shape[1]
         # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
         X = binary if self.n_features else np.zeros((len(codes), 1), dtype=bool)
-        self.dataset = BinaryDataset.from_arrays(X, codes, weights, name="encoder output")
+        dataset = BinaryDataset.from_arrays(X, codes, weights, name="encoder output")
+        # Constraints name classes as the user does.
+        self.dataset = replace(dataset, classes=classes.copy())
         self.unit = unit
 
 
@@ -138,7 +142,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif self.class_weight is not None:
             with as_invalid_input("class_weight"):
                 weights = weights * compute_sample_weight(self.class_weight, labels)
-        return TrainingData(self._transformed(X), codes, weights, unit)
+        return TrainingData(self._transformed(X), codes, self.classes_, weights, unit)
 
     def _fitted_encoder(self, X: Any, y: Any, weights: Any) -> Any:
         if self.encoder is None:

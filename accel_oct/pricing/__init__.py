@@ -13,5 +13,6 @@ optimum (`closing`).
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.problem import LimitedProblem
+from accel_oct.pricing.roots import RootByRoot
 
-__all__ = ["Closing", "Dual", "LimitedProblem"]
+__all__ = ["Closing", "Dual", "LimitedProblem", "RootByRoot"]

@@ -12,61 +12,27 @@ counts, and one tree stands for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.pricing.outcomes import LEAF, Outcomes
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
-from accel_oct.pricing.values import RootValues, side_values
+from accel_oct.pricing.values import RootValues, distinct_columns, side_values
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+_PART = 1 << 20
+"""Pairs of outcomes that are looked at at a time where nothing of them is kept."""
+
 _MOST_OUTCOMES = 4_000_000
 """Outcomes that are combined at one place; beyond it the enumeration is given up."""
-
-_LEAF = -1
 
 
 class TooMany(Exception):
     """The enumeration was given up: time, memory or the user's wish."""
-
-
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """What subtrees of one set come to, least loss first.
-
-    Attributes
-    ----------
-    loss : float array (m,)
-    results : float array (m, 1 + n_limits)
-        Value, and what is used of each limit.
-    feature : int array (m,)
-        Feature of the split, -1 for a leaf.
-    first, second : int arrays (m,)
-        Places of the outcomes of both sides in `sides[feature]`; for a leaf its class, twice.
-    """
-
-    loss: FloatArray
-    results: FloatArray
-    feature: IntArray
-    first: IntArray
-    second: IntArray
-    sides: dict[int, tuple[Outcomes, Outcomes]]
-
-    def within(self, slack: float) -> int:
-        """How many have at most this loss."""
-        return int(np.searchsorted(self.loss, slack, side="right"))
-
-    def tree(self, place: int) -> DecisionTree:
-        """One tree with this outcome."""
-        feature = int(self.feature[place])
-        if feature == _LEAF:
-            return DecisionTree.leaf(int(self.first[place]))
-        zero, one = self.sides[feature]
-        return DecisionTree.branch(feature, zero.tree(int(self.first[place])), one.tree(int(self.second[place])))
 
 
 class Closing:
@@ -85,6 +51,10 @@ class Closing:
         Asked now and then.
     goal : callable (float) -> float
         From the value of the best tree known to the smallest value that a better one can have.
+    root : int or None
+        Only trees that branch on this feature at the root; `bound` is for them.
+    most_sets : int
+        Sets of samples that are looked at before the enumeration is given up.
     """
 
     def __init__(
@@ -96,6 +66,8 @@ class Closing:
         should_stop: Callable[[], bool],
         *,
         goal: Callable[[float], float] = lambda value: value,
+        root: int | None = None,
+        most_sets: int = 1 << 40,
         threads: int = 1,
         memory_limit: int = 1 << 30,
     ) -> None:
@@ -107,13 +79,24 @@ class Closing:
         self._offer = offer
         self._should_stop = should_stop
         self._goal = goal
+        self._only = root
+        self._sets_left = most_sets
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
         self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
-        # Numbers closer together than this are equal: sums of floating-point numbers.
-        largest = np.abs(problem.uses).max(axis=2).sum(axis=1) + 1.0
-        self._grain = 1e-12 * largest
-        self._room = problem.slack()
-        self._noise = 2 * priced.error + 1e-12 * problem.total_weight
+        # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
+        # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.
+        self._grain = problem.rounding
+        merged = (2**problem.max_depth + 2) * self._grain
+        self._room = 2 * merged
+        # Nor may what stands for it be lost because it is worth a hair less at these prices.
+        self._noise = 2 * priced.error + 1e-12 * problem.total_weight + float(np.abs(priced.prices) @ merged)
+        self._doubt = -np.inf
+
+    def root_bounds(self) -> dict[int, float]:
+        """By root feature, what no tree that branches on it and keeps the limits exceeds."""
+        features, zero, one = self._root.sides()
+        bounds = zero + one + self.priced.constant + self.priced.error
+        return dict(zip(features.tolist(), bounds.tolist(), strict=True))
 
     @property
     def possible(self) -> bool:
@@ -128,15 +111,19 @@ class Closing:
         self._value = value
         step = 0.25 * self.problem.total_weight / max(1.0, float(len(self.problem.X)))
         while True:
-            slack = min(step, max(0.0, self.bound - self._goal(self._value)))
+            missing = max(0.0, self.bound - self._goal(self._value))
+            slack = missing if missing <= 2 * step else step  # what is found with less is found again with more
             try:
                 self._enumerate(slack)
             except TooMany:
                 return
             self.slack = slack
-            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known.
+            # A tree that was not enumerated is worth less than the bound minus the slack, and one that was is known, or
+            # is worth no more than a tree that stands for it and was refused.
             complete = slack >= min(self.bound - self._goal(self._value), self._root.spread)
-            proven = self._value if complete else max(self._value, self.bound - slack + self._noise)
+            proven = max(self._value, self._doubt)
+            if not complete:
+                proven = max(proven, self.bound - slack + self._noise)
             if on_bound(proven) or complete:
                 return
             step *= 2
@@ -148,12 +135,17 @@ class Closing:
         everyone = np.arange(len(self.problem.X))
         room = slack + self._noise
         depth = self.problem.max_depth
-        best = self._root.value
-        leaves = self._leaves(everyone, best)
-        self._offer_best(leaves, leaves.within(room))
-        if depth == 0:
-            return
         features, zero, one = self._root.sides()
+        if self._only is None:
+            best = self._root.value
+            leaves = self._leaves(everyone, best)
+            self._offer_best(leaves, leaves.within(room))
+            if depth == 0:
+                return
+        else:
+            own = features == self._only
+            features, zero, one = features[own], zero[own], one[own]
+            best = float((zero + one).max())
         losses = best - (zero + one)
         for position in np.argsort(losses, kind="stable"):
             loss = float(losses[position])
@@ -173,7 +165,8 @@ class Closing:
         key = (points.tobytes(), height)
         done, found = self._known.get(key, (-np.inf, None))
         if found is None or done < slack:
-            if self._should_stop():
+            self._sets_left -= 1
+            if self._sets_left < 0 or self._should_stop():
                 raise TooMany
             found = self._new_outcomes(points, height, slack, path)
             self._known[key] = (slack, found)
@@ -184,7 +177,9 @@ class Closing:
         leaf = float(weights.sum(axis=0).max(initial=0.0)) - self.priced.leaf_price
         if height == 0 or points.size <= 1:
             return self._pruned([self._leaves(points, leaf)], slack)
-        if height <= 2:
+        if height == 1:
+            return self._stumps(points, weights, slack)
+        if height == 2:
             features, zero, one = side_values(
                 self.problem.X[points], weights, self.priced.leaf_price, height, self._root.columns
             )
@@ -209,7 +204,33 @@ class Closing:
         loss = best - (self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
         order = np.argsort(loss, kind="stable")
         results = np.column_stack([gains, uses.T])[order]
-        return Outcomes(loss[order], results, np.full(order.size, _LEAF), order, order, {})
+        return Outcomes(loss[order], results, np.full(order.size, LEAF), order, order, {})
+
+    def _stumps(self, points: IntArray, weights: FloatArray, slack: float) -> Outcomes:
+        """Every class as a leaf, and every split into two leaves, at once: most sets are of this kind."""
+        problem, price = self.problem, self.priced.leaf_price
+        columns = self._root.columns
+        X = problem.X[points[:, None], columns]
+        totals = weights.sum(axis=0)
+        one = X.T @ weights  # (F, K)
+        zero = totals - one
+        tops = zero.max(axis=1) + one.max(axis=1) - 2 * price
+        best = max(float(totals.max()) - price, float(tops.max(initial=-np.inf)))
+        leaves = self._leaves(points, best)
+        # Columns that do not split the set, or split it like another one, are of no use; few come this far.
+        close = np.flatnonzero(best - tops <= slack)
+        close = close[distinct_columns(X[:, close])]
+        loss = best + 2 * price - (zero[close][:, :, None] + one[close][:, None, :])  # (f, k of zero, k of one)
+        f, first, second = np.nonzero(loss <= slack)
+        if not f.size:
+            return self._pruned([leaves], slack)
+        amounts = np.concatenate([problem.gains[points][None], problem.uses[:, points]])  # (1 + J, n, K)
+        at_one = np.einsum("nf,jnk->fkj", X[:, close].astype(np.float64), amounts)
+        at_zero = amounts.sum(axis=1).T - at_one
+        fixed = np.concatenate([[-problem.leaf_price], problem.leaf_uses])
+        results = at_zero[f, first] + at_one[f, second] + 2 * fixed
+        split = Outcomes(loss[f, first, second], results, columns[close[f]], first, second, {})
+        return self._pruned([leaves, split], slack)
 
     def _joined(self, feature: int, zero: Outcomes, one: Outcomes, loss: float, slack: float) -> Outcomes:
         """All pairs of outcomes of two sides within the slack."""
@@ -262,18 +283,34 @@ class Closing:
         for place in better[np.argsort(-found.results[better, 0], kind="stable")]:
             if found.results[place, 0] <= self._value:
                 break
+            value = float(found.results[place, 0])
             self._value = max(self._value, self._offer(found.tree(int(place))))
+            if self._value < value - 1e-12 * self.problem.total_weight:
+                self._doubt = max(self._doubt, value)
 
     def _offer_joined(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
         """The best pair that keeps the limits; pairs are made in parts, and forgotten."""
-        i, j = self._pairs(zero, one, slack)
-        step = 1 << 18
-        for begin in range(0, i.size, step):
-            a, b = i[begin : begin + step], j[begin : begin + step]
-            value = zero.results[a, 0] + one.results[b, 0]
-            better = np.flatnonzero(value > self._value)
+        counts = np.searchsorted(one.loss, slack - zero.loss[: zero.within(slack)], side="right")
+        ends = np.cumsum(counts)
+        self.n_outcomes += int(counts.sum())
+        begin = 0
+        while begin < counts.size:
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + _PART, side="right")))
+            if self._should_stop():
+                raise TooMany
+            own = counts[begin:end]
+            a = np.repeat(np.arange(begin, end), own)
+            b = np.arange(a.size) - np.repeat(np.cumsum(own) - own, own)
+            better = np.flatnonzero(zero.results[a, 0] + one.results[b, 0] > self._value)
             a, b = a[better], b[better]
-            results = zero.results[a] + one.results[b]
-            loss = zero.loss[a] + one.loss[b]
-            found = Outcomes(loss, results, np.full(a.size, feature), a, b, {feature: (zero, one)})
+            found = Outcomes(
+                zero.loss[a] + one.loss[b],
+                zero.results[a] + one.results[b],
+                np.full(a.size, feature),
+                a,
+                b,
+                {feature: (zero, one)},
+            )
             self._offer_best(found, a.size)
+            begin = end

@@ -31,6 +31,8 @@ class Dual:
         Told of every tree that is found on the way.
     deadline, should_stop
         When to stop; the bound stays valid.
+    root : int or None
+        Only trees that branch on this feature at the root.
     """
 
     problem: LimitedProblem
@@ -39,6 +41,7 @@ class Dual:
     should_stop: Callable[[], bool] | None = None
     threads: int = 1
     memory_limit: int = 1 << 30
+    root: int | None = None
     bound: float = np.inf
     """The smallest L(mu) so far: no tree that keeps the limits has a larger value."""
     best: PricedProblem | None = None
@@ -50,24 +53,14 @@ class Dual:
         """L(mu), taken as a bound; the best priced tree is offered and becomes a plane."""
         problem = self.problem
         priced = problem.priced(prices)
-        point, label, weights = priced.rows()
         self.evaluations += 1
-        if point.size:
-            found = best_tree(
-                problem.X[point],
-                label,
-                weights,
-                problem.gains.shape[1],
-                problem.max_depth,
-                priced.leaf_price,
-                deadline=self.deadline,
-                should_stop=self.should_stop,
-                threads=self.threads,
-                memory_limit=self.memory_limit,
-            )
-            tree, upper = found.tree, found.bound
+        everyone = np.ones(len(problem.X), dtype=bool)
+        if self.root is None:
+            tree, upper = self._best(priced, everyone, problem.max_depth)
         else:
-            tree, upper = DecisionTree.leaf(0, problem.max_depth), -priced.leaf_price
+            split = problem.X[:, self.root]
+            zero, one = (self._best(priced, side, problem.max_depth - 1) for side in (~split, split))
+            tree, upper = DecisionTree.branch(self.root, zero[0], one[0]), zero[1] + one[1]
         outcome = problem.outcome(tree)
         self._planes.append(np.append(problem.upper - outcome[1:], outcome[0]))
         self.offer(tree)
@@ -76,17 +69,38 @@ class Dual:
             self.bound, self.best = value, priced
         return value
 
+    def _best(self, priced: PricedProblem, points: NDArray[np.bool_], depth: int) -> tuple[DecisionTree, float]:
+        """The best priced tree of some points, and what bounds it."""
+        point, label, weights = priced.rows()
+        own = points[point]
+        if not own.any():
+            return DecisionTree.leaf(0, depth), -priced.leaf_price
+        found = best_tree(
+            self.problem.X[point[own]],
+            label[own],
+            weights[own],
+            self.problem.gains.shape[1],
+            depth,
+            priced.leaf_price,
+            deadline=self.deadline,
+            should_stop=self.should_stop,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        return found.tree, found.bound
+
     @property
     def is_infeasible(self) -> bool:
         """Whether the bound is below what the worst of all trees is worth: no tree keeps the limits."""
         worst = -self.problem.leaf_price * 2**self.problem.max_depth
-        return self.bound < worst - 1e-6 * self.problem.total_weight
+        return bool(self.bound < worst - 1e-6 * self.problem.total_weight)
 
-    def run(self, enough: Callable[[], float]) -> None:
-        """Until the planes meet the bound, or the bound is at most `enough()`, or time is up."""
+    def run(self, enough: Callable[[], float], prices: FloatArray | None = None) -> None:
+        """Until the planes meet the bound, or the bound is at most `enough()`, or time is up; from some prices on."""
         problem = self.problem
         box = np.full(problem.n_limits, problem.total_weight / max(1, problem.X.shape[0]))
-        prices = np.zeros(problem.n_limits)
+        if prices is None:
+            prices = np.zeros(problem.n_limits)
         tolerance = 1e-7 * problem.total_weight
         for _ in range(_MOST_STEPS):
             self.evaluate(prices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +34,9 @@ class Limit(Protocol):
     @property
     def upper(self) -> float: ...
 
+    @property
+    def tolerance(self) -> float: ...
+
 
 @dataclass(frozen=True, eq=False)
 class LimitedProblem:
@@ -46,9 +50,12 @@ class LimitedProblem:
     uses : float array (n_limits, n_points, n_classes)
         What a prediction uses of each limit; every limit is scaled to a largest entry of one.
     leaf_uses, upper : float arrays (n_limits,)
-        What a leaf uses, and what may be used.
+        What a leaf uses, and what may be used: what is forgiven included, so that whatever keeps a constraint by its
+        own measure keeps its limits.
     leaf_price : float
     max_depth : int
+    scales : float array (n_limits,)
+        What the limits as stated were divided by.
     """
 
     X: BoolMatrix
@@ -58,6 +65,7 @@ class LimitedProblem:
     upper: FloatArray
     leaf_price: float
     max_depth: int
+    scales: FloatArray
 
     @classmethod
     def of(cls, dataset: BinaryDataset, limits: Sequence[Limit], leaf_price: float, max_depth: int) -> LimitedProblem:
@@ -68,16 +76,21 @@ class LimitedProblem:
         np.add.at(gains, (point, dataset.y), dataset.weights)
         uses = np.zeros((len(limits), *shape))
         leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
-        upper = np.array([limit.upper for limit in limits], dtype=np.float64)
+        scales = np.ones(len(limits))
+        upper = np.array([limit.upper + limit.tolerance for limit in limits], dtype=np.float64)
         for j, limit in enumerate(limits):
             if limit.predictions is not None:
                 np.add.at(uses[j], point, limit.predictions)
             scale = max(float(np.abs(uses[j]).max(initial=0.0)), abs(float(leaf_uses[j])))
             if scale > 0:
+                scales[j] = scale
                 uses[j] /= scale
                 leaf_uses[j] /= scale
-                upper[j] /= scale
-        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth)
+                # Beyond what any tree can use, more makes no difference, and could not be told from infinity.
+                most = float(np.abs(uses[j]).max(axis=1).sum()) + 2**max_depth * abs(float(leaf_uses[j])) + 1.0
+                with np.errstate(over="ignore"):
+                    upper[j] = np.clip(upper[j] / scale, -most, most)
+        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales)
 
     @property
     def n_limits(self) -> int:
@@ -94,10 +107,11 @@ class LimitedProblem:
         used = self.uses[:, rows, predicted].sum(axis=1) + self.leaf_uses * tree.n_leaves
         return np.concatenate([[value], used])
 
-    def slack(self) -> FloatArray:
-        """Room for rounding in each limit; what lies within it is for the constraint itself to decide."""
-        largest = np.abs(self.uses).max(axis=2).sum(axis=1) if self.n_limits else np.zeros(0)
-        return 1e-9 * np.maximum(1.0, np.maximum(largest, np.abs(self.upper)))
+    @cached_property
+    def rounding(self) -> FloatArray:
+        """For each limit, what floating-point sums of uses may be off by, and more."""
+        largest = np.abs(self.uses).max(axis=2).sum(axis=1) + 2**self.max_depth * np.abs(self.leaf_uses)
+        return np.asarray(1e-12 * np.maximum(1.0, largest + np.abs(self.upper)))
 
     def priced(self, prices: FloatArray) -> PricedProblem:
         """The problem at some prices."""
@@ -112,7 +126,8 @@ class LimitedProblem:
         # Points to which no class is dearer than another stay: they may use what others earn.
         rounded[rounded.max(axis=1) == 0.0, 0] = math.ldexp(1.0, -bits)
         error = float(np.abs(rounded - weights).max(axis=1).sum()) + 2**self.max_depth * abs(price - leaf_price)
-        noise = 1e-12 * (float(np.abs(rewards).sum()) + float(np.abs(prices * self.upper).sum()))
+        # What prices multiply may cancel out in the rewards; its rounding does not.
+        noise = 1e-12 * float(np.abs(self.gains).sum()) + float(np.abs(prices) @ self.rounding)
         return PricedProblem(
             prices=prices,
             weights=rounded,

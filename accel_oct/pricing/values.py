@@ -35,7 +35,7 @@ def side_values(X: BoolMatrix, weights: FloatArray, leaf_price: float, height: i
     columns : int array
         The features to look at.
     """
-    columns = columns[_distinct(X[:, columns])]
+    columns = columns[distinct_columns(X[:, columns])]
     chosen = X[:, columns].astype(np.float64)
     totals = weights.sum(axis=0)
     one = chosen.T @ weights  # (F, K)
@@ -52,14 +52,15 @@ def side_values(X: BoolMatrix, weights: FloatArray, leaf_price: float, height: i
     return columns, values[0], values[1]
 
 
-def _distinct(X: BoolMatrix) -> IntArray:
+def distinct_columns(X: BoolMatrix) -> IntArray:
     """Columns that split the rows, one of each set of equal or complementary ones."""
     if not X.size:
         return np.empty(0, dtype=np.int64)
     words = np.packbits(X ^ X[:1], axis=0)
-    splits = np.flatnonzero(words.any(axis=0))
-    _, first = np.unique(words[:, splits], axis=1, return_index=True)
-    return np.sort(splits[first])
+    seen: dict[bytes, int] = {bytes(len(words)): -1}
+    for column, word in enumerate(np.ascontiguousarray(words.T)):
+        seen.setdefault(word.tobytes(), column)
+    return np.array([column for column in seen.values() if column >= 0], dtype=np.int64)
 
 
 class RootValues:
@@ -83,7 +84,7 @@ class RootValues:
         threads: int,
         memory_limit: int,
     ) -> None:
-        self.columns = _distinct(problem.X)
+        self.columns = distinct_columns(problem.X)
         self.known = True
         self._below: FloatArray | None = None
         self._problem, self._priced = problem, priced

@@ -65,11 +65,12 @@ class BoundRounding:
         return self.total_weight - self.leaf_price
 
     def next_above(self, value: float) -> float:
-        """A number that no tree better than `value` is below: on the lattice where there is one."""
+        """A number that no tree is below that beats `value` by more than the tolerance: on the lattice of values."""
         if not self.integral or not np.isfinite(value):
             return value
         paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
-        return float(np.min(np.floor(value + paid + self.noise) + 1.0 - paid)) - self.noise
+        tolerance = PROOF_TOLERANCE * self.total_weight
+        return float(np.min(np.floor(value + tolerance + paid) + 1.0 - paid)) - self.noise
 
     def valid(self, solver_bound: float) -> float:
         """A valid bound on the value of every tree, from what a solver reports (infinite included)."""

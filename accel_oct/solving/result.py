@@ -31,6 +31,27 @@ Progress = Callable[[HistoryRow], None]
 
 
 @dataclass(frozen=True)
+class ConstraintReport:
+    """How a tree stands to a constraint.
+
+    Attributes
+    ----------
+    name : str
+    value : float or None
+        What the constraint limits, of this tree; None where it does not say.
+    slack : float
+        How far the tree is from breaking it.
+    multiplier : float or None
+        What the objective would gain, to first order, from one unit more of the limit; None where it was not priced.
+    """
+
+    name: str
+    value: float | None
+    slack: float
+    multiplier: float | None
+
+
+@dataclass(frozen=True)
 class Result:
     """A tree, what it is worth, and what is proven about it.
 
@@ -53,6 +74,8 @@ class Result:
         (seconds, objective, bound) whenever one of them changed; every bound in it is valid.
     feature_names, class_names : tuple of str
         For `show`.
+    constraints : tuple of ConstraintReport
+        One per constraint, in the order given; empty without a tree.
     """
 
     found: DecisionTree | None
@@ -66,6 +89,7 @@ class Result:
     history: tuple[HistoryRow, ...]
     feature_names: tuple[str, ...]
     class_names: tuple[str, ...]
+    constraints: tuple[ConstraintReport, ...] = ()
 
     @property
     def tree(self) -> DecisionTree:

@@ -14,7 +14,7 @@ from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.solving.config import Config
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow, Progress, Result, Status
+from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.tree import DecisionTree
@@ -110,6 +110,8 @@ class Search:
         By phase and by component.
     notes : dict of str
         What was decided on the way and why.
+    multipliers : tuple of float
+        Of the constraints, per unit of their limits and in the normalised objective, where they were priced.
     """
 
     problem: Problem
@@ -122,6 +124,7 @@ class Search:
     statistics: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     history: list[HistoryRow] = field(default_factory=list)
+    multipliers: tuple[float | None, ...] = ()
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -203,4 +206,21 @@ class Search:
             history=tuple(self.history),
             feature_names=original.feature_names,
             class_names=original.class_names,
+            constraints=self._reports(),
+        )
+
+    def _reports(self) -> tuple[ConstraintReport, ...]:
+        tree = self.incumbent.tree
+        if tree is None:
+            return ()
+        constraints = self.problem.constraints
+        multipliers = self.multipliers or (None,) * len(constraints)
+        return tuple(
+            ConstraintReport(
+                constraint.name,
+                constraint.value(tree) if hasattr(constraint, "value") else None,
+                -constraint.violation(tree),
+                multiplier,
+            )
+            for constraint, multiplier in zip(constraints, multipliers, strict=True)
         )

@@ -27,12 +27,23 @@ class Outcome:
     tree: Callable[[], DecisionTree]
 
 
+@dataclass
+class SearchCounts:
+    """How many sets were looked at on which level, pairs of features and root features."""
+
+    pair_levels: int = 0
+    level_three: int = 0
+    level_four: int = 0
+    pairs: int = 0
+    roots: int = 0
+
+
 class SideSearch(Protocol):
     """Who searches the sides, for which price, within which limits; `PriceSearch` in practice."""
 
     price: float
     stopper: Stopper
-    stats: dict[str, int]
+    counts: SearchCounts
 
     def search(self, data: Reduced, depth: int, target: float) -> Outcome:
         """Best tree of depth at most `depth`, or a proof that none beats `target`."""
@@ -79,7 +90,7 @@ class PriceRoots:
             search.publish(best, top)
             if best.upper <= max(best.value, target) or search.stopper():
                 return best
-            search.stats["roots"] += 1
+            search.counts.roots += 1
             found = self._open(f, max(best.value, target))
             if found is not None and found.value > best.value:
                 found.upper = best.upper

@@ -15,7 +15,7 @@ import numpy as np
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.price_pairs import PricePairs
-from accel_oct.subtree.price_roots import Outcome, PriceRoots
+from accel_oct.subtree.price_roots import Outcome, PriceRoots, SearchCounts
 from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
@@ -38,7 +38,7 @@ class PriceSearch:
         self.stopper = stopper or Stopper()
         self.threads = threads
         self.memory_limit = memory_limit
-        self.stats = {"pair_levels": 0, "level_three": 0, "level_four": 0, "pairs": 0, "roots": 0}
+        self.counts = SearchCounts()
         self.report: Callable[[Outcome], None] | None = None
 
     def search(self, data: Reduced, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
@@ -51,7 +51,7 @@ class PriceSearch:
             return self._leaf(data)
         table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
         pairs = PairLevel(data, self.stopper, table_limit)
-        self.stats["pair_levels"] += 1
+        self.counts.pair_levels += 1
         best = self._from_profile(pairs, 2 ** min(depth, 2))
         if depth <= 2:
             return best
@@ -64,7 +64,7 @@ class PriceSearch:
             return self._deepen(pairs, None, depth, best, target, top)
         fits = depth == 4 and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)
-        self.stats["level_three"] += 1
+        self.counts.level_three += 1
         if not deep.level_three(self.stopper):
             return best
         best = self._three(pairs, deep, best)
@@ -114,7 +114,7 @@ class PriceSearch:
         return Outcome(float(sums[column]), float(sums[column]), tree)
 
     def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool) -> Outcome:
-        self.stats["level_four"] += 1
+        self.counts.level_four += 1
         inner = PricePairs(deep, self.price, self.stopper)
         while True:
             if inner.value > best.value:
@@ -123,7 +123,7 @@ class PriceSearch:
             self.publish(best, top)
             if self.stopper() or not inner.step(max(best.value, target)):
                 break
-        self.stats["pairs"] += inner.n_pairs
+        self.counts.pairs += inner.n_pairs
         return best
 
     def _pair_tree(self, pairs: PairLevel, choice: tuple[int, int, int]) -> Callable[[], DecisionTree]:

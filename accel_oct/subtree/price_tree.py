@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accel_oct.subtree.price_roots import Outcome
+from accel_oct.subtree.price_roots import Outcome, SearchCounts
 from accel_oct.subtree.price_search import PriceSearch
 from accel_oct.subtree.reduction import reduce_data
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
@@ -29,7 +29,7 @@ class BestTree:
         In arrays for the depth limit.
     exact : bool
     seconds : float
-    stats : dict
+    counts : SearchCounts
         How many sets were looked at on which level.
     """
 
@@ -37,7 +37,7 @@ class BestTree:
     bound: float
     tree: DecisionTree
     seconds: float
-    stats: dict[str, int] = field(default_factory=dict)
+    counts: SearchCounts = field(default_factory=SearchCounts)
 
     @property
     def exact(self) -> bool:
@@ -97,7 +97,7 @@ def best_tree(
     bound = max(value, float(units.to_score(outcome.upper, weight)))
     if on_improvement is not None:
         on_improvement(time.monotonic() - start, value, bound)
-    return BestTree(value, bound, tree, time.monotonic() - start, search.stats)
+    return BestTree(value, bound, tree, time.monotonic() - start, search.counts)
 
 
 def _reporter(

@@ -7,14 +7,20 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accel_oct.pricing import Closing, Dual, LimitedProblem
+from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+
+_FEW_SETS, _MANY_SETS = 4000, 1 << 40
+"""Sets that are enumerated at common prices before every root gets its own."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +108,26 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
             offer,
             stopper,
             goal=rounding.next_above,
+            most_sets=_FEW_SETS if problem.max_depth > 1 else _MANY_SETS,
             threads=options.threads,
             memory_limit=memory_limit,
         )
         if closing.possible:
             closing.run(search.incumbent.value, tighten)
+        if closing.possible and problem.max_depth > 1 and not search.is_proven and not search.is_infeasible:
+            roots = RootByRoot(
+                limited,
+                dual.best,
+                closing.root_bounds(),
+                offer,
+                rounding.next_above,
+                stopper,
+                threads=options.threads,
+                memory_limit=memory_limit,
+            )
+            roots.run(search.incumbent.value, tighten)
+    if dual.best is not None:
+        search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
@@ -115,3 +136,15 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         slack=closing.slack if closing is not None else 0.0,
         outcomes=closing.n_outcomes if closing is not None else 0,
     )
+
+
+def _per_constraint(search: Search, multipliers: FloatArray) -> tuple[float | None, ...]:
+    """The largest multiplier among the limits of each constraint: of opposite ones at most one binds."""
+    found: list[float | None] = []
+    begin = 0
+    for constraint in search.problem.constraints:
+        units = np.array([limit.unit for limit in constraint.limits])  # type: ignore[attr-defined]
+        own = multipliers[begin : begin + units.size] * units
+        found.append(float(own.max(initial=0.0)) if units.all() else None)
+        begin += units.size
+    return tuple(found)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree import BestTree, FrontierTable, best_tree, frontier_table
+from accel_oct.subtree import BestTree, FrontierTable, SearchCounts, best_tree, frontier_table
 from accel_oct.support.interrupts import run_interruptibly
 
 Found = TypeVar("Found")
@@ -23,14 +23,18 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """How many sets of samples were looked at on which level."""
+    """Time, and how many sets of samples were looked at on which level."""
 
     seconds: float
-    pair_levels: int = 0
-    level_three: int = 0
-    level_four: int = 0
-    pairs: int = 0
-    roots: int = 0
+    pair_levels: int
+    level_three: int
+    level_four: int
+    pairs: int
+    roots: int
+
+    @classmethod
+    def of(cls, seconds: float, counts: SearchCounts) -> TableStatistics:
+        return cls(seconds, counts.pair_levels, counts.level_three, counts.level_four, counts.pairs, counts.roots)
 
 
 class SubtreeTables:
@@ -92,7 +96,7 @@ def _best_of_all(search: Search) -> Status | None:
     outcome, stopped = _stoppable(search, work)
     incumbent.offer(outcome.tree)
     search.tighten(outcome.bound)
-    search.statistics["subtree_bounds"] = TableStatistics(outcome.seconds, **outcome.stats)
+    search.statistics["subtree_bounds"] = TableStatistics.of(outcome.seconds, outcome.counts)
     return stopped
 
 
@@ -118,7 +122,7 @@ def _leaf_limited(search: Search) -> Status | None:
     _, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
     search.incumbent.offer(table.tree(leaves))
     search.tighten(bound)
-    search.statistics["subtree_bounds"] = TableStatistics(table.seconds)
+    search.statistics["subtree_bounds"] = TableStatistics.of(table.seconds, SearchCounts())
     return stopped
 
 

@@ -1,0 +1,299 @@
+"""Prices: what they say of a tree, the bound they give, and everything that the bound leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from constraint_support import KINDS, keeps, random_constraint, small_instance
+from oracles.instances import Instance
+from oracles.outcomes import reachable
+
+from accel_oct.pricing import Closing, Dual, LimitedProblem
+from accel_oct.pricing.values import RootValues
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.tree import DecisionTree
+
+
+@dataclass
+class Case:
+    """A problem with limits, all trees that matter, and the best of those that keep the constraints."""
+
+    instance: Instance
+    problem: LimitedProblem
+    constraints: list[Any]
+    trees: list[DecisionTree]
+    best: float
+
+    def offer(self) -> Callable[[DecisionTree], float]:
+        """Takes trees that keep the constraints and remembers the best value."""
+        values = [-np.inf]
+        bound = [constraint.bind(self.instance.dataset) for constraint in self.constraints]
+
+        def offer(tree: DecisionTree) -> float:
+            if all(constraint.violation(tree) <= 0 for constraint in bound):
+                values.append(float(self.problem.outcome(tree)[0]))
+            return max(values)
+
+        return offer
+
+
+def cases(seed: int, count: int, max_depth: int = 4) -> list[Case]:
+    rng = np.random.default_rng([700, seed])
+    found = []
+    for _ in range(count):
+        instance = small_instance(rng, max_depth=max_depth)
+        dataset, kinds = instance.dataset, rng.choice(len(KINDS), int(rng.integers(1, 4)))
+        constraints = [random_constraint(rng, KINDS[int(kind)], instance) for kind in kinds]
+        limits = [limit for constraint in constraints for limit in constraint.bind(dataset).limits]
+        if any(limit.leaves < 0 for limit in limits):
+            continue
+        problem = LimitedProblem.of(dataset, limits, instance.leaf_price, instance.max_depth)
+        every = list(reachable(instance.X, dataset.n_classes, instance.max_depth))
+        kept = [t for p, leaves, t in every if all(keeps(c, instance, (p, leaves)) for c in constraints)]
+        best = max((float(problem.outcome(tree)[0]) for tree in kept), default=-np.inf)
+        found.append(Case(instance, problem, constraints, [tree for _, _, tree in every], best))
+    return found
+
+
+def random_prices(rng: np.random.Generator, problem: LimitedProblem) -> Any:
+    """None, some or all of them, from a thousandth of a sample to far too much."""
+    size = problem.total_weight * 10.0 ** rng.uniform(-3, rng.choice([0.0, 0.5, 6.0]))
+    return size * rng.random(problem.n_limits) * (rng.random(problem.n_limits) < rng.choice([0.5, 1.0]))
+
+
+def priced_value(problem: LimitedProblem, priced: Any, tree: DecisionTree) -> float:
+    rows = np.arange(len(problem.X))
+    earned = priced.weights[rows, tree.predictions(problem.X)].sum()
+    return float(earned - priced.leaf_price * tree.n_leaves + priced.constant)
+
+
+# ---------------------------------------------------------------- prices
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_priced_values(seed: int) -> None:
+    """Of every tree and at any prices: its value and what it leaves of the limits, within the error that is told."""
+    rng = np.random.default_rng(seed)
+    for case in cases(seed, 40, max_depth=3):
+        problem = case.problem
+        for _ in range(3):
+            prices = random_prices(rng, problem)
+            priced = problem.priced(prices)
+            assert priced.weights.min() >= 0 and (priced.weights.max(axis=1) > 0).all()
+            size = problem.total_weight + float(prices.sum()) * len(problem.X)
+            assert priced.error <= 1e-9 * size
+            for tree in case.trees:
+                value, *used = problem.outcome(tree)
+                expected = float(value) + float(prices @ (problem.upper - np.array(used)))
+                assert abs(priced_value(problem, priced, tree) - expected) <= priced.error
+
+
+def test_sums_of_priced_weights_are_exact() -> None:
+    """In whatever order: that is what the grid is for."""
+    rng = np.random.default_rng(0)
+    for case in cases(10, 30):
+        priced = case.problem.priced(random_prices(rng, case.problem))
+        weights = np.concatenate([priced.weights.ravel(), [priced.leaf_price] * 16])
+        forward = backward = 0.0
+        for weight in weights.tolist():
+            forward += weight
+        for weight in reversed(weights.tolist()):
+            backward += weight
+        assert forward == backward == float(weights.sum())
+
+
+def test_outcomes_are_those_of_the_data() -> None:
+    """Values as the data set has them, and limits that are kept where the constraints are."""
+    for case in cases(11, 40):
+        dataset = case.instance.dataset
+        bound = [constraint.bind(dataset) for constraint in case.constraints]
+        for tree in case.trees:
+            value, *used = case.problem.outcome(tree)
+            assert value == pytest.approx(tree.value(dataset, case.instance.leaf_price), abs=1e-9)
+            within = all(np.array(used) <= case.problem.upper + case.problem.rounding)
+            assert within == all(constraint.violation(tree) <= 0 for constraint in bound)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_best_values_of_sides(depth: int) -> None:
+    """By matrix products and by tables: for every root feature, and below its sides for depth four."""
+    rng = np.random.default_rng(depth)
+    seen = 0
+    for case in cases(20 + depth, 40):
+        problem = LimitedProblem(**{**vars_of(case.problem), "max_depth": depth})
+        priced = problem.priced(random_prices(rng, problem))
+        root = RootValues(problem, priced, lambda: False, 1, 1 << 30)
+        assert root.known
+        everyone = np.arange(len(problem.X))
+        best = best_priced(problem, priced, everyone, depth)
+        assert root.value == best
+        worst = -priced.leaf_price * 2**depth
+        assert root.spread >= best - worst
+        for feature, zero, one in zip(*root.sides(), strict=True):
+            sides = [everyone[problem.X[:, feature] == side] for side in (False, True)]
+            assert [zero, one] == [best_priced(problem, priced, side, depth - 1) for side in sides]
+            for side, points in enumerate(sides if depth == 4 else []):
+                for below, *values in zip(*root.sides_below(int(feature), bool(side)), strict=True):
+                    parts = [points[problem.X[points, below] == part] for part in (False, True)]
+                    assert values == [best_priced(problem, priced, part, depth - 2) for part in parts]
+                    seen += 1
+    assert seen or depth < 4
+
+
+def vars_of(problem: LimitedProblem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in problem.__dataclass_fields__}
+
+
+def best_priced(problem: LimitedProblem, priced: Any, points: Any, depth: int) -> float:
+    """The best priced value on some points, straight from the definition."""
+    best = float(priced.weights[points].sum(axis=0).max()) - priced.leaf_price
+    for feature in range(problem.X.shape[1] if depth else 0):
+        sides = [points[problem.X[points, feature] == side] for side in (False, True)]
+        if all(side.size for side in sides):
+            best = max(best, sum(best_priced(problem, priced, side, depth - 1) for side in sides))
+    return best
+
+
+# ---------------------------------------------------------------- the bound
+
+
+class Patience:
+    """Says stop after so many questions."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_of_multipliers(seed: int) -> None:
+    """Never below the best tree that keeps the limits, at good prices, at bad ones, and stopped at any moment."""
+    rng = np.random.default_rng([1, seed])
+    for case in cases(30 + seed, 30):
+        bounds = []
+        for calls in (10**9, int(rng.integers(0, 4)), int(rng.integers(0, 40))):
+            dual = Dual(case.problem, lambda tree: None, should_stop=Patience(calls))
+            dual.run(lambda: -np.inf)
+            assert dual.bound >= case.best
+            assert not (dual.is_infeasible and case.best > -np.inf)
+            bounds.append(dual.bound)
+        dual = Dual(case.problem, lambda tree: None)
+        for _ in range(4):
+            assert dual.evaluate(random_prices(rng, case.problem)) >= case.best
+        assert dual.bound >= case.best
+
+
+def test_multipliers_find_the_least_bound() -> None:
+    """One limit: no price on a fine grid gives a lower bound."""
+    for case in cases(40, 60):
+        if case.problem.n_limits != 1 or case.best == -np.inf:
+            continue
+        dual = Dual(case.problem, lambda tree: None)
+        dual.run(lambda: -np.inf)
+        grid = Dual(case.problem, lambda tree: None)
+        for price in np.linspace(0.0, 2.0, 41) * case.problem.total_weight / len(case.problem.X):
+            grid.evaluate(np.array([price]))
+        assert dual.bound <= grid.bound + 1e-5 * case.problem.total_weight
+
+
+# ---------------------------------------------------------------- closing the gap
+
+
+def closed(case: Case, prices: Any, calls: int = 10**9, lattice: bool = False) -> tuple[list[float], float, Closing]:
+    """Bounds that were published, the value reached, and the closing."""
+    problem, dataset = case.problem, case.instance.dataset
+    dual = Dual(problem, lambda tree: None)
+    dual.evaluate(prices)
+    assert dual.best is not None
+    offer, published = case.offer(), []
+    options: dict[str, Any] = {}
+    if lattice:
+        rounding = BoundRounding(problem.total_weight, problem.leaf_price, 2**problem.max_depth, bool(dataset.integral))
+        options["goal"] = rounding.next_above
+    closing = Closing(problem, dual.best, dual.bound, offer, Patience(calls), **options)
+
+    def on_bound(bound: float) -> bool:
+        published.append(bound)
+        return False
+
+    if closing.possible:
+        closing.run(-np.inf, on_bound)
+    return published, offer(case.trees[0]), closing
+
+
+@pytest.mark.parametrize("lattice", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_closing_finds_the_best_tree(seed: int, lattice: bool) -> None:
+    """At any prices, good or bad; every bound on the way is valid, and the last one is what was found."""
+    rng = np.random.default_rng([2, seed])
+    for case in cases(50 + seed, 25):
+        for _ in range(2):
+            published, value, closing = closed(case, random_prices(rng, case.problem), lattice=lattice)
+            assert closing.possible and published
+            tolerance = 1e-9 * case.problem.total_weight
+            assert all(bound >= case.best - tolerance for bound in published), case
+            assert value == case.best or abs(value - case.best) <= tolerance
+            assert published[-1] == case.best or abs(published[-1] - case.best) <= tolerance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_closing_that_is_stopped(seed: int) -> None:
+    """Bounds that were published until then are valid, and nothing is claimed of the rest."""
+    rng = np.random.default_rng([3, seed])
+    stopped = 0
+    for case in cases(60 + seed, 25):
+        for calls in (0, 1, 3, 10, 30):
+            published, value, _ = closed(case, random_prices(rng, case.problem), calls)
+            stopped += not published
+            assert all(bound >= case.best - 1e-9 * case.problem.total_weight for bound in published)
+            assert value <= case.best + 1e-9 * case.problem.total_weight
+    assert stopped
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_closing_goes_through_every_outcome(seed: int) -> None:
+    """With limits that all trees keep and nothing that is accepted, all outcomes within the slack are offered."""
+    rng = np.random.default_rng([4, seed])
+    for case in cases(70 + seed, 40):
+        fields = vars_of(case.problem)
+        problem = LimitedProblem(**{**fields, "upper": np.abs(case.problem.upper) + len(case.problem.X) + 10.0})
+        prices = random_prices(rng, problem)
+        dual = Dual(problem, lambda tree: None)
+        dual.evaluate(prices)
+        assert dual.best is not None
+        offered: dict[bytes, float] = {}
+
+        def offer(tree: DecisionTree, problem: Any = problem, offered: Any = offered) -> float:
+            value, *used = problem.outcome(tree)
+            key = np.round(used, 6).tobytes()
+            offered[key] = max(float(value), offered.get(key, -np.inf))
+            return -np.inf
+
+        closing = Closing(problem, dual.best, dual.bound, offer, lambda: False)
+        enough = float(rng.choice([0.0, 0.05, 0.1, 0.2])) * problem.total_weight
+        closing.run(-np.inf, lambda bound, closing=closing, enough=enough: closing.slack > enough)
+        for tree in case.trees:
+            value, *used = problem.outcome(tree)
+            if priced_value(problem, dual.best, tree) >= dual.bound - closing.slack:
+                assert offered.get(np.round(used, 6).tobytes(), -np.inf) >= value - 1e-9 * problem.total_weight
+
+
+def test_no_limits_at_all() -> None:
+    """Constraints may come to nothing: groups without weight have no rate."""
+    case = cases(80, 1)[0]
+    fields = vars_of(case.problem)
+    shape = (0, *case.problem.gains.shape)
+    problem = LimitedProblem(**{**fields, "uses": np.zeros(shape), "leaf_uses": np.zeros(0), "upper": np.zeros(0)})
+    best = max(float(problem.outcome(tree)[0]) for tree in case.trees)
+    free = Case(case.instance, problem, [], case.trees, best)
+    dual = Dual(problem, lambda tree: None)
+    dual.run(lambda: -np.inf)
+    assert dual.bound == pytest.approx(best)
+    assert closed(free, np.zeros(0))[1] == pytest.approx(best)
