@@ -247,12 +247,26 @@ def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
     prices = FeatureCosts(rng.choice([0.0, 0.1, 0.2, 0.3], 5), pairs, at_most=0.4)
     needed = FeatureCosts([0.1, 0.2, 0.1, 0.1, 0.0], pairs, at_most=0.4)
     for rules in ([prices], [needed], [prices, MaxFeatures(2, halves), ForbiddenFeatures([1])]):
-        sets = _all_sets(9, rules, BinaryDataset.from_arrays(X, y))
+        dataset = BinaryDataset.from_arrays(X, y)
+        sets = _all_sets(9, rules, dataset)
         result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=rules)
         assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
         largest = [chosen for chosen in sets if not any(set(chosen) < set(other) for other in sets)]
         assert result.objective == pytest.approx(_best_of_sets(X, y, 3, 0.0, largest), abs=1e-12)
+        incumbent, bounds = _from_a_leaf(dataset, rules, Stopper())
+        assert incumbent.value == bounds[-1] == pytest.approx(result.objective * dataset.total_weight, abs=1e-9)
         assert result.stats["feature_sets"]["groups"] == (5 if len(rules) == 1 else 7)
+
+
+def test_another_rule_next_to_a_budget() -> None:
+    """Tables of feature sets know nothing of leaves: both rules together are decided elsewhere."""
+    X, y = _data(2, n_features=7)
+    limits = {"max_depth": 2, "leaf_penalty": 0.0}
+    pairs = itertools.combinations(range(7), 2)
+    best = max(accel_oct.solve(X[:, pair], y, constraints=[MaxLeaves(3)], **limits).objective for pair in pairs)
+    result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), MaxLeaves(3)], **limits)
+    assert result.status == "optimal" and result.stats["decided_by"] != "feature sets"
+    assert result.objective == pytest.approx(best, abs=1e-12)
 
 
 def test_forbidden_features_are_decided_by_one_table() -> None:
@@ -267,6 +281,24 @@ def test_forbidden_features_are_decided_by_one_table() -> None:
     assert result.status == "optimal" and result.tree.n_leaves == 1
 
 
+def _from_a_leaf(data: BinaryDataset, rules: list[Any], stopper: Stopper) -> tuple[Incumbent, list[float]]:
+    """The search alone, without the trees of a warm start; returns what it found, and every bound that it told."""
+    bound = [rule.bind(data) for rule in rules]
+    incumbent, bounds = Incumbent(data, 0.0, bound), [data.total_weight]
+    incumbent.offer(DecisionTree.leaf(0, 3))
+
+    def offer(tree: DecisionTree) -> float:
+        incumbent.offer(tree)
+        return incumbent.value
+
+    def tighten(value: float) -> bool:
+        bounds.append(value)
+        return False
+
+    FeatureSetSearch(data, CommonGroups(bound), 3, 0.0, offer, tighten, stopper).run(incumbent.value, bounds[0])
+    return incumbent, bounds
+
+
 def test_a_stopped_search_has_a_valid_bound() -> None:
     """Wherever it is stopped: every bound that it tells holds, and they fall to the optimum when it is not."""
     X, y = _data(1)
@@ -274,20 +306,8 @@ def test_a_stopped_search_has_a_valid_bound() -> None:
     best = accel_oct.solve(data, max_depth=3, leaf_penalty=0.0, constraints=[rule]).objective * data.total_weight
     ends = []
     for steps in range(0, 400, 7):
-        incumbent, left, bounds = Incumbent(data, 0.0, [rule.bind(data)]), itertools.count(-steps), [np.inf]
-        incumbent.offer(DecisionTree.leaf(0, 3))
-
-        def offer(tree: DecisionTree, incumbent: Incumbent = incumbent) -> float:
-            incumbent.offer(tree)
-            return incumbent.value
-
-        def tighten(bound: float, bounds: list[float] = bounds) -> bool:
-            bounds.append(bound)
-            return False
-
-        stopper = Stopper(should_stop=lambda left=left: next(left) >= 0)
-        search = FeatureSetSearch(data, CommonGroups([rule.bind(data)]), 3, 0.0, offer, tighten, stopper)
-        search.run(incumbent.value, data.total_weight)
+        left = itertools.count(-steps)
+        incumbent, bounds = _from_a_leaf(data, [rule], Stopper(should_stop=lambda left=left: next(left) >= 0))
         assert incumbent.value <= best <= min(bounds) and len(incumbent.tree.features_used) <= 2
         ends.append(min(bounds))
     assert ends[0] == data.total_weight and ends[-1] == best and len(set(ends)) > 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,10 @@ def feature_place(value: Any, dataset: BinaryDataset, where: str) -> int:
     if not 0 <= value < dataset.n_features:
         raise InvalidInputError(f"{where}: there is no column {shown(value)}, there are {dataset.n_features}")
     return int(value)
+
+
+def listed(values: Any, where: str) -> list[Any]:
+    """What is a list, a set or an array, as a list."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | set | frozenset):
+        raise InvalidInputError(f"{where} must be a list, got {shown(values)}")
+    return list(values)

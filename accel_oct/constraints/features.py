@@ -1,4 +1,4 @@
-"""Which features a tree may use: none of some, no two together, at most so many, at most for so much.
+"""Which features a tree may use: none of some, at most so many, at most for so much.
 
 What is said of the whole tree depends on the set of features that it uses, in groups: usually all columns that were
 made from one column of the user's table. With u_g = 1 where the tree uses group g, the master has ``b[n, f] <= u_g(f)``
@@ -8,15 +8,15 @@ for every node n and every column f of the group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import distinct_values, feature_place, number
-from accel_oct.constraints.linear import TOLERANCE
+from accel_oct.constraints.arguments import distinct_values, feature_place, listed, number
+from accel_oct.constraints.linear import FORGIVEN, TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
@@ -65,7 +65,7 @@ class FeatureBudget:
             return
         used = use_columns(master, self.group, self.price > 0, self.name)
         scale = 1.0 / max(self.price.max(), self.at_most)
-        upper = self.at_most * scale + TOLERANCE
+        upper = self.at_most * scale + FORGIVEN
         master.model.add_rows(Rows.single(used.index, self.price[priced] * scale, upper=upper), self.name)
 
 
@@ -182,7 +182,8 @@ class ForbiddenFeatures:
     features: Any
 
     def bind(self, dataset: BinaryDataset) -> BoundForbiddenFeatures:
-        places = [feature_place(value, dataset, "ForbiddenFeatures: features") for value in listed(self.features)]
+        where = "ForbiddenFeatures: features"
+        places = [feature_place(value, dataset, where) for value in listed(self.features, where)]
         group = np.zeros(dataset.n_features, dtype=np.int64)
         group[places] = 1
         names = ", ".join(dataset.feature_names[place] for place in sorted(set(places))[:5])
@@ -197,12 +198,6 @@ class BoundForbiddenFeatures(FeatureBudget):
         columns = master.b.index[:, self.group == 1]
         if columns.size:
             master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), self.name)
-
-
-def listed(values: Any, where: str = "ForbiddenFeatures: features") -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | set | frozenset):
-        raise InvalidInputError(f"{where} must be a list, got {shown(values)}")
-    return list(values)
 
 
 def _grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:

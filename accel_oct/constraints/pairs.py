@@ -1,4 +1,4 @@
-"""Pairs of features that may not be used together."""
+"""Features that may not occur together, on a path or in a tree."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import feature_place
-from accel_oct.constraints.features import listed, use_columns
+from accel_oct.constraints.arguments import feature_place, listed
+from accel_oct.constraints.features import use_columns
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
