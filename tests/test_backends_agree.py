@@ -13,13 +13,17 @@ from random_suite import check, draw
 import accel_oct
 from accel_oct.bench.instances import DATA_VARIABLE, encoded_data
 from accel_oct.mip import LicenceError, UnsupportedError, backend_class, backend_names
-from accel_oct.solving.config import PRESETS, Config
+from accel_oct.solving.config import Config
 
 SIZES = {2: (14, 3), 3: (8, 2)}
 
 
 #: The backends that can take the master, variants included, whether or not their solvers are here.
 BACKENDS = [name for name in backend_names() if backend_class(name.partition(":")[0]).capabilities.continuous_columns]
+
+
+#: The rows of the paper's tables have tests of their own, in test_components.py.
+PRESETS = ("default", "baseline", "paper")
 
 
 @pytest.mark.parametrize("preset", PRESETS)
