@@ -12,7 +12,7 @@ from constraint_support import KINDS, keeps, random_constraint, small_instance
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 
-from accel_oct.pricing import Closing, Dual, LimitedProblem
+from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
 from accel_oct.pricing.values import RootValues
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
@@ -283,6 +283,73 @@ def test_closing_goes_through_every_outcome(seed: int) -> None:
             value, *used = problem.outcome(tree)
             if priced_value(problem, dual.best, tree) >= dual.bound - closing.slack:
                 assert offered.get(np.round(used, 6).tobytes(), -np.inf) >= value - 1e-9 * problem.total_weight
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_closing_goes_through_every_outcome_below_the_second_level(seed: int) -> None:
+    """The same with more points than trees of depth three tell apart, so that they lose something at every level."""
+    rng = np.random.default_rng([6, seed])
+    X = np.array([[row >> place & 1 for place in range(4)] for row in rng.permutation(16)], dtype=bool)
+    gains = rng.integers(0, 12, (16, 2)).astype(float)
+    uses = np.zeros((1, 16, 2))
+    uses[0, :, 1] = 2.0 ** np.arange(16)  # what is used tells what is predicted
+    problem = LimitedProblem(X, gains, uses, np.zeros(1), np.array([1e6]), 0.5, 3, np.ones(1))
+    dual = Dual(problem, lambda tree: None)
+    dual.evaluate(np.zeros(1))
+    assert dual.best is not None
+    offered: dict[float, float] = {}
+
+    def offer(tree: DecisionTree) -> float:
+        value, used = problem.outcome(tree)
+        offered[float(used)] = max(float(value), offered.get(float(used), -np.inf))
+        return -np.inf
+
+    closing = Closing(problem, dual.best, dual.bound, offer, lambda: False)
+    closing.run(-np.inf, lambda bound: closing.slack > 12.0)
+    checked = 0
+    for _, _, tree in reachable(X, 2, 3):
+        value, used = problem.outcome(tree)
+        if priced_value(problem, dual.best, tree) >= dual.bound - closing.slack:
+            assert offered.get(float(used), -np.inf) >= value - 1e-9
+            checked += 1
+    assert checked >= 10
+
+
+def test_root_by_root() -> None:
+    """Prices of its own for every root find the best tree; bounds are valid also when nothing may be enumerated."""
+    for case in cases(90, 40):
+        problem = case.problem
+        if problem.max_depth < 2:
+            continue
+        for patience in (10**9, 0, 1, 2, 4, 8, 16, 32):
+            left, bounds, values = [patience], [np.inf], [-np.inf]
+
+            def offer(tree: DecisionTree, case: Any = case, values: Any = values) -> float:
+                if not any(
+                    constraint.bind(case.instance.dataset).violation(tree) > 0 for constraint in case.constraints
+                ):
+                    values[0] = max(values[0], float(case.problem.outcome(tree)[0]))
+                return float(values[0])
+
+            def stop(left: Any = left) -> bool:
+                left[0] -= 1
+                return bool(left[0] < 0)
+
+            for label in range(problem.gains.shape[1]):
+                offer(DecisionTree.leaf(label, problem.max_depth))
+            dual = Dual(problem, offer)
+            dual.evaluate(np.zeros(problem.n_limits))
+            assert dual.best is not None
+            start = Closing(problem, dual.best, dual.bound, offer, lambda: False)
+            if not start.possible:
+                continue
+            roots = RootByRoot(problem, dual.best, start.root_bounds(), offer, lambda value: value, stop)
+            roots.run(values[0], lambda bound, bounds=bounds: bool(bounds.append(bound)))
+            noise = 1e-8 * problem.total_weight
+            assert all(bound >= case.best - noise for bound in bounds)
+            if patience == 10**9:
+                assert values[0] == pytest.approx(case.best, abs=noise) or case.best == -np.inf
+                assert bounds[-1] <= max(case.best, values[0]) + noise
 
 
 def test_no_limits_at_all() -> None:
