@@ -92,7 +92,7 @@ def mutated(draw: st.DrawFn) -> str:
             elif change == "copy":
                 place[key] = copy.deepcopy(place[draw(st.sampled_from(sorted(place, key=str)))])
             else:
-                place[key] = draw(NASTY)
+                place[key] = copy.deepcopy(draw(NASTY))  # or a later change may put it into itself
         except (KeyError, IndexError, TypeError):
             continue  # an earlier change took the place away
     return json.dumps(document)
