@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import accel_oct.estimators.classifier
 import accel_oct.estimators.folds
-import accel_oct.solving.phases.warm_start
+import accel_oct.solving.phases.base
 from accel_oct import OptimalTreeClassifierCV
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
@@ -168,14 +168,14 @@ def test_an_interrupted_fit_leaves_an_earlier_one_as_it_was(monkeypatch: pytest.
 def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the fit on all data keeps the best tree, says so, and its bound is above it."""
     X, y = data(300, 40)
-    warm_start = accel_oct.solving.phases.warm_start
-    really = warm_start.run_interruptibly
+    base = accel_oct.solving.phases.base
+    really = base.run_interruptibly
 
     def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
         on_interrupt()
         really(work, on_interrupt)
 
-    monkeypatch.setattr(warm_start, "run_interruptibly", run)
+    monkeypatch.setattr(base, "run_interruptibly", run)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = OptimalTreeClassifierCV(3, [0.001], cv=2).fit(X, y)
     assert model.status_ == model.result_.status == "interrupted"

@@ -76,7 +76,7 @@ def test_a_single_class() -> None:
 
 def test_data_frames() -> None:
     """Column names of a data frame become feature names; nullable and bool columns work."""
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="reads a DataFrame")
     frame = pandas.DataFrame({"p": [0, 1, 0], "q": [True, True, False]}, index=[5, 6, 7])
     weights = pandas.Series([1.0, 2.0, 3.0], index=[9, 8, 7])
     data = BinaryDataset.from_arrays(frame, pandas.Series(Y), weights)

@@ -315,7 +315,7 @@ def _solve(constraint: Any, y: Any = (0, 1, 1, 0)) -> accel_oct.Result:
 
 def test_groups_with_missing_values_of_pandas() -> None:
     """pandas.NA refuses to be compared."""
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="the group is a pandas column")
     group = pandas.Series(["a", pandas.NA, "b", "a"], dtype="string")
     with pytest.raises(InvalidInputError, match=r"StatisticalParity: group.*missing"):
         _solve(StatisticalParity(group, 0.1))

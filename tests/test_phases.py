@@ -10,9 +10,9 @@ import accel_oct
 from accel_oct.constraints import MaxLeaves
 from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
-from accel_oct.mip import SolveOptions
+from accel_oct.mip import AUTO, SolveOptions, create_backend
 from accel_oct.solving.config import Config
-from accel_oct.solving.phases import LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
+from accel_oct.solving.phases import BranchAndCut, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Clock, Problem, Search
 from accel_oct.tree import DecisionTree, decision_tree
@@ -100,6 +100,14 @@ def test_tables_bound_what_they_cannot_prove() -> None:
     assert free.is_proven and limited.bound == free.incumbent.value
     assert limited.incumbent.tree is not None and len(limited.incumbent.tree.features_used) <= 1
     assert max(row.objective for row in limited.history) <= limited.objective
+
+
+def test_the_choice_of_auto_is_named_where_there_is_only_one() -> None:
+    """With a single backend at hand too, the result says which one it was."""
+    search = search_for(preset="baseline")
+    search.backend_name = AUTO
+    result = run_phases(search, [BranchAndCut([create_backend("highs")])])
+    assert result.status == "optimal" and result.backend == "highs"
 
 
 def test_most_leaves() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from accel_oct.solving.result import Result, Status
 from accel_oct.solving.search import Search
+from accel_oct.subtree.stopping import Stopper
+from accel_oct.support.interrupts import run_interruptibly
 
 
 class Phase(Protocol):
@@ -21,6 +24,16 @@ class Phase(Protocol):
 
     def run(self, search: Search) -> Status | None:
         """Work on the shared state. Returns what ends the solve without a proof, or None to go on."""
+
+
+def run_stoppable(search: Search, work: Callable[[Stopper], None]) -> Status | None:
+    """Run in a thread that Ctrl-C and the time limit stop, if the work asks; returns what stopped it, if anything."""
+    interrupted = threading.Event()
+    stopper = Stopper(search.clock.deadline, interrupted.is_set)
+    run_interruptibly(lambda: work(stopper), interrupted.set)
+    if interrupted.is_set():
+        return "interrupted"
+    return "time_limit" if stopper() else None
 
 
 def run_phases(search: Search, phases: Iterable[Phase]) -> Result:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
-from accel_oct.mip import Backend, InvalidCutError, LicenceError, MipResult, SolveOptions, Termination, Validity
+from accel_oct.mip import (
+    AUTO,
+    Backend,
+    InvalidCutError,
+    LicenceError,
+    MipResult,
+    SolveOptions,
+    Termination,
+    Validity,
+)
 from accel_oct.solving.config import FAMILIES
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
@@ -93,7 +102,7 @@ class BranchAndCut:
         if backend.capabilities.start and search.incumbent.tree is not None:
             backend.set_start(master.lift(search.incumbent.tree))
         solved = backend.solve(_options(backend, master, search), handler)
-        if len(self._backends) > 1:
+        if search.backend_name == AUTO:
             search.backend_name = backend.name
         search.nodes = solved.nodes
         _report(solved, master, handler, search)

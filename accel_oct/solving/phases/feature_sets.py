@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
 from accel_oct.constraints import FeatureBudget
 from accel_oct.solving.feature_sets import CommonGroups, FeatureSetSearch
+from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
-from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
 
 
@@ -44,14 +43,10 @@ class FeatureSets:
         return all(isinstance(constraint, FeatureBudget) for constraint in constraints)
 
     def run(self, search: Search) -> Status | None:
-        interrupted = threading.Event()
-        stopper = Stopper(search.clock.deadline, interrupted.is_set)
-        run_interruptibly(lambda: _search(search, stopper), interrupted.set)
+        stopped = run_stoppable(search, lambda stopper: _search(search, stopper))
         if search.is_proven:
             search.notes["integer_phase"] = "skipped: the feature sets were searched to the end"
-        if interrupted.is_set():
-            return "interrupted"
-        return "time_limit" if stopper() else None
+        return stopped
 
 
 def _search(search: Search, stopper: Stopper) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
+from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
-from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -30,11 +29,11 @@ class PricingStatistics:
     Attributes
     ----------
     evaluations : int
-        Multipliers that were tried, each with a best tree.
+        Multipliers that were tried, each with a best tree; those of single roots among them.
     dual_bound : float
-        The best bound from multipliers alone, normalised.
+        The best bound from common multipliers alone, normalised.
     slack : float
-        In units of weight: how far below it all trees were enumerated.
+        In units of weight: how far below it all trees were enumerated, before roots got multipliers of their own.
     outcomes : int
         Pairs of outcomes that were combined.
     """
@@ -62,12 +61,7 @@ class PriceAndClose:
         )
 
     def run(self, search: Search) -> Status | None:
-        interrupted = threading.Event()
-        stopper = Stopper(search.clock.deadline, interrupted.is_set)
-        run_interruptibly(lambda: _price_and_close(search, stopper), interrupted.set)
-        if interrupted.is_set():
-            return "interrupted"
-        return "time_limit" if stopper() else None
+        return run_stoppable(search, lambda stopper: _price_and_close(search, stopper))
 
 
 def _price_and_close(search: Search, stopper: Stopper) -> None:
@@ -99,7 +93,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     dual.run(enough)
     dual_seconds = time.perf_counter() - began
     proven = tighten(-np.inf if dual.is_infeasible else dual.bound)
-    closing = None
+    closing, roots = None, None
     if not proven and not search.is_infeasible and not stopper() and dual.best is not None:
         closing = Closing(
             limited,
@@ -131,10 +125,10 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
-        evaluations=dual.evaluations,
+        evaluations=dual.evaluations + (roots.evaluations if roots is not None else 0),
         dual_bound=dual.bound / problem.total_weight,
         slack=closing.slack if closing is not None else 0.0,
-        outcomes=closing.n_outcomes if closing is not None else 0,
+        outcomes=(closing.n_outcomes if closing is not None else 0) + (roots.outcomes if roots is not None else 0),
     )
 
 

@@ -1,24 +1,19 @@
 """Exact subtree tables: usually all that a solve needs.
 
 Tables choose subtrees one by one, so what they find is optimal only while nothing ties subtrees together. A limit on
-leaves does, but the tables of all numbers of leaves know the answer (`LeafTables`). Under any other constraint the best
-tree of all is still a bound on the best one that is allowed, and is the answer when it happens to be allowed itself.
+leaves does, but the tables of all numbers of leaves know the answer. Under any other constraint the best tree of all is
+still a bound on the best one that is allowed, and is the answer when it happens to be allowed itself.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
+from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree import BestTree, FrontierTable, SearchCounts, best_tree, frontier_table
-from accel_oct.support.interrupts import run_interruptibly
-
-Found = TypeVar("Found")
+from accel_oct.subtree import SearchCounts, best_tree, frontier_table
+from accel_oct.subtree.stopping import Stopper
 
 
 @dataclass(frozen=True)
@@ -77,8 +72,8 @@ def _best_of_all(search: Search) -> Status | None:
         else:  # the tree behind the value may break a constraint
             search.record()
 
-    def work(deadline: float | None, should_stop: Callable[[], bool]) -> BestTree:
-        return best_tree(
+    def work(stopper: Stopper) -> None:
+        outcome = best_tree(
             data.X,
             data.y,
             data.weights,
@@ -86,18 +81,16 @@ def _best_of_all(search: Search) -> Status | None:
             problem.max_depth,
             problem.leaf_price,
             incumbent=incumbent.tree,
-            deadline=deadline,
-            should_stop=should_stop,
+            should_stop=stopper,
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             on_improvement=on_improvement,
         )
+        incumbent.offer(outcome.tree)
+        search.tighten(outcome.bound)
+        search.statistics["subtree_bounds"] = TableStatistics.of(outcome.seconds, outcome.counts)
 
-    outcome, stopped = _stoppable(search, work)
-    incumbent.offer(outcome.tree)
-    search.tighten(outcome.bound)
-    search.statistics["subtree_bounds"] = TableStatistics.of(outcome.seconds, outcome.counts)
-    return stopped
+    return run_stoppable(search, work)
 
 
 def _leaf_limited(search: Search) -> Status | None:
@@ -105,8 +98,8 @@ def _leaf_limited(search: Search) -> Status | None:
     problem = search.problem
     data = problem.dataset
 
-    def work(deadline: float | None, should_stop: Callable[[], bool]) -> FrontierTable:
-        return frontier_table(
+    def work(stopper: Stopper) -> None:
+        table = frontier_table(
             data.X,
             data.y,
             data.weights,
@@ -114,26 +107,11 @@ def _leaf_limited(search: Search) -> Status | None:
             problem.max_depth,
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
-            deadline=deadline,
-            should_stop=should_stop,
+            should_stop=stopper,
         )
+        _, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
+        search.incumbent.offer(table.tree(leaves))
+        search.tighten(bound)
+        search.statistics["subtree_bounds"] = TableStatistics.of(table.seconds, SearchCounts())
 
-    table, stopped = _stoppable(search, work)
-    _, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
-    search.incumbent.offer(table.tree(leaves))
-    search.tighten(bound)
-    search.statistics["subtree_bounds"] = TableStatistics.of(table.seconds, SearchCounts())
-    return stopped
-
-
-def _stoppable(
-    search: Search, work: Callable[[float | None, Callable[[], bool]], Found]
-) -> tuple[Found, Status | None]:
-    """Run in a thread that Ctrl-C and the time limit stop; returns what was found, and what stopped it if anything."""
-    interrupted = threading.Event()
-    deadline = search.clock.deadline
-    found: list[Found] = []
-    run_interruptibly(lambda: found.append(work(deadline, interrupted.is_set)), interrupted.set)
-    if interrupted.is_set():
-        return found[0], "interrupted"
-    return found[0], "time_limit" if deadline is not None and time.monotonic() >= deadline else None
+    return run_stoppable(search, work)

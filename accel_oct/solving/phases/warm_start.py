@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
 from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.polish import polish
+from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
-from accel_oct.support.interrupts import run_interruptibly
 
 _LONGEST_STEP = 2.0
 """Seconds that a step may take which cannot be interrupted."""
@@ -38,14 +37,10 @@ class WarmStart:
 
     def run(self, search: Search) -> Status | None:
         began = time.perf_counter()
-        interrupted = threading.Event()
-        stopper = Stopper(search.clock.deadline, interrupted.is_set)
-        run_interruptibly(lambda: _improve(search, stopper), interrupted.set)
+        stopped = run_stoppable(search, lambda stopper: _improve(search, stopper))
         search.statistics["warm_start"] = WarmStartStatistics(time.perf_counter() - began, search.objective)
         search.record()
-        if interrupted.is_set():
-            return "interrupted"
-        return "time_limit" if stopper() else None
+        return stopped
 
 
 def _improve(search: Search, stopper: Stopper) -> None:
