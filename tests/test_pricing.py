@@ -285,15 +285,17 @@ def test_closing_goes_through_every_outcome(seed: int) -> None:
                 assert offered.get(np.round(used, 6).tobytes(), -np.inf) >= value - 1e-9 * problem.total_weight
 
 
+@pytest.mark.parametrize(("depth", "enough"), [(3, 12.0), (4, 12.0)])
 @pytest.mark.parametrize("seed", range(6))
-def test_closing_goes_through_every_outcome_below_the_second_level(seed: int) -> None:
-    """The same with more points than trees of depth three tell apart, so that they lose something at every level."""
+def test_closing_goes_through_every_outcome_below_the_second_level(seed: int, depth: int, enough: float) -> None:
+    """The same with many points, so that trees lose something at every level."""
     rng = np.random.default_rng([6, seed])
-    X = np.array([[row >> place & 1 for place in range(4)] for row in rng.permutation(16)], dtype=bool)
-    gains = rng.integers(0, 12, (16, 2)).astype(float)
-    uses = np.zeros((1, 16, 2))
-    uses[0, :, 1] = 2.0 ** np.arange(16)  # what is used tells what is predicted
-    problem = LimitedProblem(X, gains, uses, np.zeros(1), np.array([1e6]), 0.5, 3, np.ones(1))
+    n = 16 if depth == 3 else 9
+    X = np.array([[row >> place & 1 for place in range(4)] for row in rng.permutation(16)[:n]], dtype=bool)
+    gains = rng.integers(0, 12, (n, 2)).astype(float)
+    uses = np.zeros((1, n, 2))
+    uses[0, :, 1] = 2.0 ** np.arange(n)  # what is used tells what is predicted
+    problem = LimitedProblem(X, gains, uses, np.zeros(1), np.array([1e6]), 0.5, depth, np.ones(1))
     dual = Dual(problem, lambda tree: None)
     dual.evaluate(np.zeros(1))
     assert dual.best is not None
@@ -305,9 +307,9 @@ def test_closing_goes_through_every_outcome_below_the_second_level(seed: int) ->
         return -np.inf
 
     closing = Closing(problem, dual.best, dual.bound, offer, lambda: False)
-    closing.run(-np.inf, lambda bound: closing.slack > 12.0)
+    closing.run(-np.inf, lambda bound: closing.slack > enough)
     checked = 0
-    for _, _, tree in reachable(X, 2, 3):
+    for _, _, tree in reachable(X, 2, depth):
         value, used = problem.outcome(tree)
         if priced_value(problem, dual.best, tree) >= dual.bound - closing.slack:
             assert offered.get(float(used), -np.inf) >= value - 1e-9

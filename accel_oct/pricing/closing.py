@@ -16,16 +16,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.outcomes import LEAF, MOST_OUTCOMES, Outcomes, TooMany, pruned
+from accel_oct.pricing.outcomes import Outcomes, TooMany
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
-from accel_oct.pricing.values import RootValues, distinct_columns, side_values
+from accel_oct.pricing.sets import SetOutcomes
+from accel_oct.pricing.values import RootValues
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-_PART = 1 << 20
-"""Pairs of outcomes that are looked at at a time where nothing of them is kept."""
 
 
 class Closing:
@@ -67,19 +65,18 @@ class Closing:
         self.problem = problem
         self.priced = priced
         self.bound = bound
-        self.n_outcomes = 0
         self.slack = 0.0
         self._offer = offer
-        self._should_stop = should_stop
         self._goal = goal
         self._only = root
-        self._sets_left = most_sets
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
+        self._sets: SetOutcomes | None = None
+        if self._root.known:
+            self._sets = SetOutcomes(problem, priced, should_stop, most_sets, memory_limit)
         self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
         # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
         # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.
-        self._grain = problem.rounding
-        merged = (2**problem.max_depth + 2) * self._grain
+        merged = (2**problem.max_depth + 2) * problem.rounding
         self._room = 2 * merged
         # Nor may what stands for it be lost because it is worth a hair less at these prices.
         self._noise = 2 * priced.error + 1e-12 * problem.total_weight + float(np.abs(priced.prices) @ merged)
@@ -94,7 +91,12 @@ class Closing:
     @property
     def possible(self) -> bool:
         """Whether the tables that it begins from are there."""
-        return self._root.known
+        return self._sets is not None
+
+    @property
+    def n_outcomes(self) -> int:
+        """Pairs of outcomes that were looked at."""
+        return 0 if self._sets is None else self._sets.pairs
 
     def run(self, value: float, on_bound: Callable[[float], bool]) -> None:
         """Close the gap between `value`, that of the best tree known, and the bound; stops when it cannot.
@@ -131,8 +133,8 @@ class Closing:
         features, zero, one = self._root.sides()
         if self._only is None:
             best = self._root.value
-            leaves = self._leaves(everyone, best)
-            self._offer_best(leaves, leaves.within(room))
+            for label in range(self.problem.gains.shape[1]):
+                self._value = max(self._value, self._offer(DecisionTree.leaf(label)))
             if depth == 0:
                 return
         else:
@@ -150,7 +152,7 @@ class Closing:
             sides = [
                 self._outcomes(everyone[split == side], depth - 1, left, (feature, side)) for side in (False, True)
             ]
-            self._offer_joined(feature, sides[0], sides[1], left)
+            self._offer_best(feature, sides[0], sides[1], left)
             # What was found may make the rest of the slack superfluous.
             room = min(room, self.bound - self._goal(self._value) + self._noise)
 
@@ -158,131 +160,46 @@ class Closing:
         key = (points.tobytes(), height)
         done, found = self._known.get(key, (-np.inf, None))
         if found is None or done < slack:
-            self._sets_left -= 1
-            if self._sets_left < 0 or self._should_stop():
-                raise TooMany
-            found = self._new_outcomes(points, height, slack, path)
+            assert self._sets is not None
+            if height <= 2:
+                found = self._sets.two(points, self._root.columns, height, slack)
+            else:
+                assert path is not None  # the third level from below has tables at the root's children only
+                found = self._three(points, slack, path)
             self._known[key] = (slack, found)
         return found
 
-    def _new_outcomes(self, points: IntArray, height: int, slack: float, path: tuple[int, bool] | None) -> Outcomes:
-        weights = self.priced.weights[points]
-        leaf = float(weights.sum(axis=0).max(initial=0.0)) - self.priced.leaf_price
-        if height == 0 or points.size <= 1:
-            return pruned([self._leaves(points, leaf)], slack, self._grain)
-        if height == 1:
-            return self._stumps(points, weights, slack)
-        if height == 2:
-            features, zero, one = side_values(
-                self.problem.X[points], weights, self.priced.leaf_price, height, self._root.columns
-            )
-        else:
-            assert path is not None  # the third level from below has tables at the root's children only
-            features, zero, one = self._root.sides_below(*path)
+    def _three(self, points: IntArray, slack: float, path: tuple[int, bool]) -> Outcomes:
+        """Trees of depth at most three on one side of a root."""
+        assert self._sets is not None
+        features, zero, one = self._root.sides_below(*path)
         sums = zero + one
+        leaf = float(self.priced.weights[points].sum(axis=0).max(initial=0.0)) - self.priced.leaf_price
         best = max(leaf, float(sums.max(initial=-np.inf)))
-        options = [self._leaves(points, best)]
+        splits = []
         for position in np.flatnonzero(best - sums <= slack):
-            feature, left = int(features[position]), slack - float(best - sums[position])
+            feature, loss = int(features[position]), float(best - sums[position])
             split = self.problem.X[points, feature]
-            sides = [self._outcomes(points[split == side], height - 1, left) for side in (False, True)]
-            options.append(self._joined(feature, sides[0], sides[1], float(best - sums[position]), slack))
-        return pruned(options, slack, self._grain)
+            sides = [self._outcomes(points[split == side], 2, slack - loss) for side in (False, True)]
+            splits.append((loss, feature, sides[0], sides[1]))
+        return self._sets.joined(self._leaves(points, best), splits, slack)
 
-    def _leaves(self, points: IntArray, best: float) -> Outcomes:
-        """Every class as a leaf."""
+    def _leaves(self, points: IntArray, best: float) -> FloatArray:
+        """Loss and results of every class as a leaf."""
         problem = self.problem
+        loss = best - (self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
         gains = problem.gains[points].sum(axis=0) - problem.leaf_price
         uses = problem.uses[:, points].sum(axis=1) + problem.leaf_uses[:, None]
-        loss = best - (self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
-        order = np.argsort(loss, kind="stable")
-        results = np.column_stack([gains, uses.T])[order]
-        return Outcomes(loss[order], results, np.full(order.size, LEAF), order, order, {})
-
-    def _stumps(self, points: IntArray, weights: FloatArray, slack: float) -> Outcomes:
-        """Every class as a leaf, and every split into two leaves, at once: most sets are of this kind."""
-        problem, price = self.problem, self.priced.leaf_price
-        columns = self._root.columns
-        X = problem.X[points[:, None], columns]
-        totals = weights.sum(axis=0)
-        one = X.T @ weights  # (F, K)
-        zero = totals - one
-        tops = zero.max(axis=1) + one.max(axis=1) - 2 * price
-        best = max(float(totals.max()) - price, float(tops.max(initial=-np.inf)))
-        leaves = self._leaves(points, best)
-        # Columns that do not split the set, or split it like another one, are of no use; few come this far.
-        close = np.flatnonzero(best - tops <= slack)
-        close = close[distinct_columns(X[:, close])]
-        loss = best + 2 * price - (zero[close][:, :, None] + one[close][:, None, :])  # (f, k of zero, k of one)
-        f, first, second = np.nonzero(loss <= slack)
-        if not f.size:
-            return pruned([leaves], slack, self._grain)
-        amounts = np.concatenate([problem.gains[points][None], problem.uses[:, points]])  # (1 + J, n, K)
-        at_one = np.einsum("nf,jnk->fkj", X[:, close].astype(np.float64), amounts)
-        at_zero = amounts.sum(axis=1).T - at_one
-        fixed = np.concatenate([[-problem.leaf_price], problem.leaf_uses])
-        results = at_zero[f, first] + at_one[f, second] + 2 * fixed
-        split = Outcomes(loss[f, first, second], results, columns[close[f]], first, second, {})
-        return pruned([leaves, split], slack, self._grain)
-
-    def _joined(self, feature: int, zero: Outcomes, one: Outcomes, loss: float, slack: float) -> Outcomes:
-        """All pairs of outcomes of two sides within the slack."""
-        i, j = self._pairs(zero, one, slack - loss)
-        return Outcomes(
-            loss + zero.loss[i] + one.loss[j],
-            zero.results[i] + one.results[j],
-            np.full(i.size, feature),
-            i,
-            j,
-            {feature: (zero, one)},
-        )
-
-    def _pairs(self, zero: Outcomes, one: Outcomes, slack: float) -> tuple[IntArray, IntArray]:
-        counts = np.searchsorted(one.loss, slack - zero.loss[: zero.within(slack)], side="right")
-        total = int(counts.sum())
-        self.n_outcomes += total
-        if total > MOST_OUTCOMES or self._should_stop():
-            raise TooMany
-        i = np.repeat(np.arange(counts.size), counts)
-        j = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        return i, j
+        return np.column_stack([loss, gains, uses.T])
 
     # ---------------------------------------------------------------- what is found
 
-    def _offer_best(self, found: Outcomes, count: int) -> None:
-        keeps = np.all(found.results[:count, 1:] <= self.problem.upper + self._room, axis=1)
-        better = np.flatnonzero(keeps & (found.results[:count, 0] > self._value))
-        for place in better[np.argsort(-found.results[better, 0], kind="stable")]:
-            if found.results[place, 0] <= self._value:
-                break
-            value = float(found.results[place, 0])
-            self._value = max(self._value, self._offer(found.tree(int(place))))
-            if self._value < value - 1e-12 * self.problem.total_weight:
-                self._doubt = max(self._doubt, value)
-
-    def _offer_joined(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
-        """The best pair that keeps the limits; pairs are made in parts, and forgotten."""
-        counts = np.searchsorted(one.loss, slack - zero.loss[: zero.within(slack)], side="right")
-        ends = np.cumsum(counts)
-        self.n_outcomes += int(counts.sum())
-        begin = 0
-        while begin < counts.size:
-            before = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + _PART, side="right")))
-            if self._should_stop():
-                raise TooMany
-            own = counts[begin:end]
-            a = np.repeat(np.arange(begin, end), own)
-            b = np.arange(a.size) - np.repeat(np.cumsum(own) - own, own)
-            better = np.flatnonzero(zero.results[a, 0] + one.results[b, 0] > self._value)
-            a, b = a[better], b[better]
-            found = Outcomes(
-                zero.loss[a] + one.loss[b],
-                zero.results[a] + one.results[b],
-                np.full(a.size, feature),
-                a,
-                b,
-                {feature: (zero, one)},
-            )
-            self._offer_best(found, a.size)
-            begin = end
+    def _offer_best(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
+        """The best pair that keeps the limits; the next best where the constraints refuse it."""
+        assert self._sets is not None
+        limits = self.problem.upper + self._room
+        for value, i, j in self._sets.pairs_by_value(zero, one, slack, limits, lambda: self._value):
+            self._value = max(self._value, self._offer(DecisionTree.branch(feature, zero.tree(i), one.tree(j))))
+            if self._value >= value - 1e-12 * self.problem.total_weight:
+                return
+            self._doubt = max(self._doubt, value)

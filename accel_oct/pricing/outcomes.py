@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,9 @@ from numpy.typing import NDArray
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
-#: The feature of a leaf.
+#: The feature, or the split, of a leaf.
 LEAF = -1
-
-MOST_OUTCOMES = 4_000_000
-"""Outcomes that are combined at one place; beyond it the enumeration is given up."""
 
 
 class TooMany(Exception):
@@ -32,19 +29,17 @@ class Outcomes:
     loss : float array (m,)
     results : float array (m, 1 + n_limits)
         Value, and what is used of each limit.
-    feature : int array (m,)
-        Feature of the split, -1 for a leaf.
-    first, second : int arrays (m,)
-        Places of the outcomes of both sides in `sides[feature]`; the classes of two leaves where there is none; for a
-        leaf its class, twice.
+    choice : int array (m, 3 or 7)
+        How each came about. Seven numbers: a feature, then for each side the feature of its split and two classes, see
+        `kernels.outcomes`. Three: a split, and the places of the outcomes of both its sides.
+    splits : tuple of (feature, Outcomes, Outcomes)
+        Which splits the three numbers speak of.
     """
 
     loss: FloatArray
     results: FloatArray
-    feature: IntArray
-    first: IntArray
-    second: IntArray
-    sides: dict[int, tuple[Outcomes, Outcomes]]
+    choice: NDArray[Any]
+    splits: tuple[tuple[int, Outcomes, Outcomes], ...] = ()
 
     def within(self, slack: float) -> int:
         """How many have at most this loss."""
@@ -52,32 +47,16 @@ class Outcomes:
 
     def tree(self, place: int) -> DecisionTree:
         """One tree with this outcome."""
-        feature = int(self.feature[place])
-        if feature == LEAF:
-            return DecisionTree.leaf(int(self.first[place]))
-        first, second = int(self.first[place]), int(self.second[place])
-        if feature not in self.sides:
-            return DecisionTree.branch(feature, DecisionTree.leaf(first), DecisionTree.leaf(second))
-        zero, one = self.sides[feature]
-        return DecisionTree.branch(feature, zero.tree(first), one.tree(second))
+        choice = self.choice[place].tolist()
+        if choice[0] == LEAF:
+            return DecisionTree.leaf(choice[-1])
+        if len(choice) == 7:
+            return DecisionTree.branch(choice[0], _stump(*choice[1:4]), _stump(*choice[4:]))
+        feature, zero, one = self.splits[choice[0]]
+        return DecisionTree.branch(feature, zero.tree(choice[1]), one.tree(choice[2]))
 
 
-def pruned(options: list[Outcomes], slack: float, grain: FloatArray) -> Outcomes:
-    """Of equal uses the best value; sorted by loss."""
-    loss = np.concatenate([option.loss for option in options])
-    results = np.concatenate([option.results for option in options])
-    if loss.size > MOST_OUTCOMES:
-        raise TooMany
-    kept = np.flatnonzero(loss <= slack)
-    keys = np.rint(results[kept, 1:] / grain)
-    order = np.lexsort((-results[kept, 0], *keys.T))
-    keys = keys[order]
-    new = np.ones(order.size, dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-    kept = kept[order[new]]
-    kept = kept[np.argsort(loss[kept], kind="stable")]
-    feature, first, second = (
-        np.concatenate([getattr(option, name) for option in options])[kept] for name in ("feature", "first", "second")
-    )
-    sides = {feature: pair for option in options for feature, pair in option.sides.items()}
-    return Outcomes(loss[kept], results[kept], feature, first, second, sides)
+def _stump(feature: int, zero: int, one: int) -> DecisionTree:
+    if feature == LEAF:
+        return DecisionTree.leaf(one)
+    return DecisionTree.branch(feature, DecisionTree.leaf(zero), DecisionTree.leaf(one))

@@ -1,4 +1,4 @@
-"""Best priced values of the sides of every split: by tables at the root, by matrix products on small sets below it."""
+"""Best priced values of the sides of every split, from which all losses are measured."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.sets import rewards_of
+from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_solver import sides_from_pairs
@@ -21,37 +23,6 @@ Sides = tuple[IntArray, FloatArray, FloatArray]
 """Features, and the best values of their zero sides and one sides."""
 
 
-def side_values(X: BoolMatrix, weights: FloatArray, leaf_price: float, height: int, columns: IntArray) -> Sides:
-    """Best values one level below a set, for heights one and two; of columns that split it alike the first is kept.
-
-    Parameters
-    ----------
-    X : bool array (n, F)
-        The points of the set.
-    weights : float array (n, n_classes)
-        On a grid on which sums are exact.
-    height : int
-        Levels below the set: one or two.
-    columns : int array
-        The features to look at.
-    """
-    columns = columns[distinct_columns(X[:, columns])]
-    chosen = X[:, columns].astype(np.float64)
-    totals = weights.sum(axis=0)
-    one = chosen.T @ weights  # (F, K)
-    zero = totals - one
-    values = [zero.max(axis=1) - leaf_price, one.max(axis=1) - leaf_price]
-    if height == 2:
-        both = np.stack([chosen.T @ (chosen * weights[:, k : k + 1]) for k in range(weights.shape[1])])  # (K, F, F)
-        at_one, at_zero = one.T[:, :, None], zero.T[:, :, None]
-        inside = one.T[:, None, :] - both
-        two_one = both.max(axis=0) + (at_one - both).max(axis=0)
-        two_zero = inside.max(axis=0) + (at_zero - inside).max(axis=0)
-        for side, two in ((0, two_zero), (1, two_one)):
-            values[side] = np.maximum(values[side], two.max(axis=1, initial=-np.inf) - 2 * leaf_price)
-    return columns, values[0], values[1]
-
-
 def distinct_columns(X: BoolMatrix) -> IntArray:
     """Columns that split the rows, one of each set of equal or complementary ones."""
     if not X.size:
@@ -61,6 +32,10 @@ def distinct_columns(X: BoolMatrix) -> IntArray:
     for column, word in enumerate(np.ascontiguousarray(words.T)):
         seen.setdefault(word.tobytes(), column)
     return np.array([column for column in seen.values() if column >= 0], dtype=np.int64)
+
+
+def _nothing() -> Sides:
+    return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
 
 
 class RootValues:
@@ -88,9 +63,10 @@ class RootValues:
         self.known = True
         self._below: FloatArray | None = None
         self._problem, self._priced = problem, priced
-        if problem.max_depth <= 2 or not self.columns.size:
-            height = max(1, problem.max_depth)
-            self._sides = side_values(problem.X, priced.weights, priced.leaf_price, height, self.columns)
+        if not engine.numba_available():
+            self.known, self._sides = False, _nothing()
+        elif problem.max_depth <= 2 or not self.columns.size:
+            self._sides = self._by_sums()
         else:
             self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
         leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
@@ -99,9 +75,15 @@ class RootValues:
         # No tree has a larger loss: rewards are not negative.
         self.spread = self.value + priced.leaf_price * 2**problem.max_depth
 
+    def _by_sums(self) -> Sides:
+        """Depth two or less."""
+        height = max(1, self._problem.max_depth)
+        everyone = np.arange(len(self._problem.X))
+        best = engine.kernels().best_sides(everyone, self.columns, height, rewards_of(self._problem, self._priced))
+        return self.columns, best[:, 0], best[:, 1]
+
     def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
         problem, priced, depth = self._problem, self._priced, self._problem.max_depth
-        nothing: Sides = (np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
         point, label, weights = priced.rows()
         data = reduce_data(problem.X[point], label, weights, problem.gains.shape[1])
         pairs = PairLevel(data, stopper, DeepLevels.table_limit(memory_limit, threads))
@@ -112,11 +94,11 @@ class RootValues:
             and (depth == 3 or DeepLevels.fits(pairs, memory_limit))
         )
         if not self.known:
-            return nothing
+            return _nothing()
         deep = DeepLevels(pairs, depth == 4, threads)
         self.known = deep.level_three(stopper) and (depth == 3 or deep.level_four(stopper))
         if not self.known:
-            return nothing
+            return _nothing()
         profiles = deep.side_profiles
         if depth == 4:
             self._below = deep.pair_profiles()

@@ -18,7 +18,7 @@ from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 
-_FEW_SETS, _MANY_SETS = 4000, 1 << 40
+_FEW_SETS, _MANY_SETS = 200, 1 << 40
 """Sets that are enumerated at common prices before every root gets its own."""
 
 

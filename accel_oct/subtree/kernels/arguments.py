@@ -137,3 +137,17 @@ class DepthTwo(NamedTuple):
             scores=Scores.of(layout, 2),
             signed=signed,
         )
+
+
+class Rewards(NamedTuple):
+    """Points, and what predicting a class there earns and uses: n points, K classes, J limits."""
+
+    X: Array  # (n, F) 0 or 1
+    weights: Array  # (n, K) priced
+    amounts: Array  # (n, K * (1 + J)) what counts, class by class: value, then uses
+    fixed: Array  # (1 + J,) the same for a leaf
+    per_grain: Array  # (J,) grains in a unit of each limit
+    mass: Array  # (n,)
+    apart: Array  # (F, F) features that may not share a path
+    leaf_price: float  # priced
+    least: float  # mass that a leaf must have

@@ -2,5 +2,17 @@
 
 from accel_oct.subtree.kernels.first_tree import first_tree
 from accel_oct.subtree.kernels.levels import level_four, level_three, level_two, level_two_sparse, pass_block
+from accel_oct.subtree.kernels.outcomes import best_pair, best_sides, joined, outcomes_two
 
-__all__ = ["first_tree", "level_four", "level_three", "level_two", "level_two_sparse", "pass_block"]
+__all__ = [
+    "best_pair",
+    "best_sides",
+    "first_tree",
+    "joined",
+    "level_four",
+    "level_three",
+    "level_two",
+    "level_two_sparse",
+    "outcomes_two",
+    "pass_block",
+]
