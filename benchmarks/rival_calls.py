@@ -63,8 +63,10 @@ def streed(group: Any, X: Any, y: Any, constraint: str, limit: float, depth: int
 
 def odtlearn(group: Any, X: Any, y: Any, constraint: str, limit: float, depth: int, time_limit: float) -> Answer:
     """ODTlearn's flow formulation on Gurobi, one thread, without regularisation."""
+    import gurobipy
     from odtlearn.fair_oct import FairEOppOCT, FairSPOCT
 
+    gurobipy.setParam("OutputFlag", 0)
     kind = {"parity": FairSPOCT, "opportunity": FairEOppOCT}[constraint]
     began = time.perf_counter()
     model = kind("gurobi", 1, depth=depth, time_limit=time_limit, fairness_bound=limit, num_threads=1)
@@ -77,7 +79,8 @@ def odtlearn(group: Any, X: Any, y: Any, constraint: str, limit: float, depth: i
 
 def most_rows(depth: int) -> int:
     """How many samples ODTlearn's model may have within the licence: six rows per sample and node, and a few more."""
-    return (LICENCE - 30) // (6 * (2 ** (depth + 1) - 1))
+    nodes: int = 2 ** (depth + 1) - 1
+    return (LICENCE - 30) // (6 * nodes)
 
 
 class Worker:
