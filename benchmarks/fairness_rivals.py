@@ -24,13 +24,13 @@ keeps the limit, in rational numbers; nobody's own figures are trusted. The prob
   nor its `min_leaf_node_size` (1) excludes a best tree; ODTlearn's `_lambda` is 0.
 
 Where both say "optimal", the numbers should be equal. They are not always: STreeD calls trees optimal that are not.
-It drops a partial solution when another one is better to within 1e-4 in both rates (one of adult's samples is less
-than that), and there is more, as it happens on tables of six rows:
+In its source a partial solution is dropped for another one that is as good to within 1e-4 in both rates (one of
+adult's samples is less than that), and there is more, as it happens on tables of six rows:
 
-    group, x1, x2, x3 and y: 0 000 0, 1 111 1, 0 000 0, 1 100 1, 0 010 1, 0 011 1
+    group, x1 x2 x3 and y: 0 000 0, 1 111 1, 0 000 0, 1 100 1, 0 010 1, 0 011 1
 
-Depth 2, equal opportunity: STreeD 1.4.0 answers 4 correct and "optimal", for any limit below one half; but
-"x1 or x2" has 6. So "ours better" means: our tree keeps the limit and has more correct samples, checked as above.
+Depth 2, equal opportunity at most 0.05: STreeD 1.4.0 answers 4 correct and "optimal" (at most 1, no limit at all:
+5), but "x1 or x2" has 6. So "ours better" means: our tree keeps the limit and has more correct samples.
 "ours worse" would be an error of ours, and makes this program fail.
 """
 
