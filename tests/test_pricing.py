@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -285,17 +285,12 @@ def test_closing_goes_through_every_outcome(seed: int) -> None:
                 assert offered.get(np.round(used, 6).tobytes(), -np.inf) >= value - 1e-9 * problem.total_weight
 
 
-@pytest.mark.parametrize(("depth", "enough"), [(3, 12.0), (4, 12.0)])
 @pytest.mark.parametrize("seed", range(6))
-def test_closing_goes_through_every_outcome_below_the_second_level(seed: int, depth: int, enough: float) -> None:
-    """The same with many points, so that trees lose something at every level."""
+def test_closing_goes_through_every_outcome_below_the_second_level(seed: int) -> None:
+    """The same with more points than trees of depth three tell apart, so that they lose something at every level."""
     rng = np.random.default_rng([6, seed])
-    n = 16 if depth == 3 else 9
-    X = np.array([[row >> place & 1 for place in range(4)] for row in rng.permutation(16)[:n]], dtype=bool)
-    gains = rng.integers(0, 12, (n, 2)).astype(float)
-    uses = np.zeros((1, n, 2))
-    uses[0, :, 1] = 2.0 ** np.arange(n)  # what is used tells what is predicted
-    problem = LimitedProblem(X, gains, uses, np.zeros(1), np.array([1e6]), 0.5, depth, np.ones(1))
+    problem = telling_problem(rng, 4, 16, 3)
+    X = problem.X
     dual = Dual(problem, lambda tree: None)
     dual.evaluate(np.zeros(1))
     assert dual.best is not None
@@ -307,14 +302,50 @@ def test_closing_goes_through_every_outcome_below_the_second_level(seed: int, de
         return -np.inf
 
     closing = Closing(problem, dual.best, dual.bound, offer, lambda: False)
-    closing.run(-np.inf, lambda bound: closing.slack > enough)
+    closing.run(-np.inf, lambda bound: closing.slack > 12.0)
     checked = 0
-    for _, _, tree in reachable(X, 2, depth):
+    for _, _, tree in reachable(X, 2, 3):
         value, used = problem.outcome(tree)
         if priced_value(problem, dual.best, tree) >= dual.bound - closing.slack:
             assert offered.get(float(used), -np.inf) >= value - 1e-9
             checked += 1
     assert checked >= 10
+
+
+def telling_problem(rng: np.random.Generator, n_features: int, n_points: int, max_depth: int) -> LimitedProblem:
+    """One limit, and what is used of it tells what is predicted."""
+    rows = rng.permutation(2**n_features)[:n_points]
+    X = np.array([[row >> place & 1 for place in range(n_features)] for row in rows], dtype=bool)
+    gains = rng.integers(0, 12, (n_points, 2)).astype(float)
+    uses = np.zeros((1, n_points, 2))
+    uses[0, :, 1] = 2.0 ** np.arange(n_points)
+    return LimitedProblem(X, gains, uses, np.zeros(1), np.array([1e6]), 0.5, max_depth, np.ones(1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_outcomes_of_the_sides_of_a_root(seed: int) -> None:
+    """For depth four: all that trees of depth three come to on a side, as far as the slack goes, and nothing else."""
+    rng = np.random.default_rng([7, seed])
+    problem = telling_problem(rng, 5, 20, 4)
+    priced = problem.priced(np.zeros(1))
+    closing = Closing(problem, priced, np.inf, lambda tree: -np.inf, lambda: False)
+    lost_more = 0
+    for feature in range(5):
+        for side in (False, True):
+            points = np.flatnonzero(problem.X[:, feature] == side)
+            part = replace(problem, X=problem.X[points], gains=problem.gains[points], uses=problem.uses[:, points])
+            expected = {float(u): float(v) for v, u in (part.outcome(t) for *_, t in reachable(part.X, 2, 3))}
+            best = max(expected.values())
+            slack = float(rng.integers(2, 9)) + 0.25
+            found = closing._outcomes(points, 3, slack, (feature, side))
+            assert dict(zip(found.results[:, 1], found.results[:, 0], strict=True)) == {
+                used: value for used, value in expected.items() if value >= best - slack
+            }
+            assert np.allclose(found.loss, best - found.results[:, 0]) and (np.diff(found.loss) >= 0).all()
+            for place in range(found.loss.size):
+                assert part.outcome(found.tree(place)).tolist() == found.results[place].tolist()
+            lost_more += found.loss.size > 3
+    assert lost_more
 
 
 def test_root_by_root() -> None:
