@@ -13,6 +13,7 @@ optimum (`closing`).
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.problem import LimitedProblem
+from accel_oct.pricing.repair import Repair
 from accel_oct.pricing.roots import RootByRoot
 
-__all__ = ["Closing", "Dual", "LimitedProblem", "RootByRoot"]
+__all__ = ["Closing", "Dual", "LimitedProblem", "Repair", "RootByRoot"]

@@ -72,7 +72,7 @@ class Closing:
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
         self._sets: SetOutcomes | None = None
         if self._root.known:
-            self._sets = SetOutcomes(problem, priced, should_stop, most_sets, memory_limit)
+            self._sets = SetOutcomes(problem, priced, should_stop, most_sets=most_sets, memory_limit=memory_limit)
         self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
         # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
         # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.

@@ -46,14 +46,18 @@ class Dual:
     """The smallest L(mu) so far: no tree that keeps the limits has a larger value."""
     best: PricedProblem | None = None
     """Where it was reached."""
-    evaluations: int = 0
+    trees: list[DecisionTree] = field(default_factory=list)
+    """The best tree of every evaluation."""
     _planes: list[FloatArray] = field(default_factory=list)
+
+    @property
+    def evaluations(self) -> int:
+        return len(self.trees)
 
     def evaluate(self, prices: FloatArray) -> float:
         """L(mu), taken as a bound; the best priced tree is offered and becomes a plane."""
         problem = self.problem
         priced = problem.priced(prices)
-        self.evaluations += 1
         everyone = np.ones(len(problem.X), dtype=bool)
         if self.root is None:
             tree, upper = self._best(priced, everyone, problem.max_depth)
@@ -64,6 +68,7 @@ class Dual:
         outcome = problem.outcome(tree)
         self._planes.append(np.append(problem.upper - outcome[1:], outcome[0]))
         self.offer(tree)
+        self.trees.append(tree)
         value = upper + priced.constant + priced.error
         if value < self.bound:
             self.bound, self.best = value, priced
@@ -98,34 +103,57 @@ class Dual:
     def run(self, enough: Callable[[], float], prices: FloatArray | None = None) -> None:
         """Until the planes meet the bound, or the bound is at most `enough()`, or time is up; from some prices on."""
         problem = self.problem
-        box = np.full(problem.n_limits, problem.total_weight / max(1, problem.X.shape[0]))
         if prices is None:
             prices = np.zeros(problem.n_limits)
-        tolerance = 1e-7 * problem.total_weight
+        box = np.maximum(4 * prices, problem.total_weight / max(1, problem.X.shape[0]))
+        widest, tolerance = 1e6 * problem.total_weight, 1e-7 * problem.total_weight
         for _ in range(_MOST_STEPS):
             self.evaluate(prices)
             if self.is_infeasible or self.bound <= enough() or (self.should_stop is not None and self.should_stop()):
                 return
-            prices, model = self._lowest(box)
-            while np.any(prices >= box) and box.max() < 1e6 * problem.total_weight:
-                box = np.where(prices >= box, 4 * box, box)
+            while True:
                 prices, model = self._lowest(box)
-            if model >= self.bound - tolerance:
-                return
+                binding = (prices >= box) & (box < widest)
+                box = np.where(binding, 4 * box, box)
+                if model < self.bound - tolerance:
+                    break
+                if not binding.any():
+                    return
 
     def _lowest(self, box: FloatArray) -> tuple[FloatArray, float]:
         """Where the planes known so far are lowest within the box, and how low that is."""
-        from scipy.optimize import linprog  # costly, and only needed under constraints
-
         planes = np.array(self._planes)
-        n_limits = planes.shape[1] - 1
-        solved = linprog(
-            np.append(np.zeros(n_limits), 1.0),
-            A_ub=np.column_stack([planes[:, :-1], -np.ones(len(planes))]),
-            b_ub=-planes[:, -1],
-            bounds=[*((0.0, limit) for limit in box), (None, None)],
-            method="highs",
-        )
-        if solved.x is None:
-            return np.zeros(n_limits), np.inf
-        return np.maximum(solved.x[:-1], 0.0), float(solved.x[-1])
+        if self.problem.n_limits == 1 or self.problem.one_line:
+            # At most one of two opposite limits has a price.
+            lowest = [_lowest_of_lines(planes[:, j], planes[:, -1], box[j]) for j in range(box.size)]
+            j = int(np.argmin([height for _, height in lowest]))
+            return lowest[j][0] * (np.arange(box.size) == j), lowest[j][1]
+        return _lowest_of_planes(planes, box)
+
+
+def _lowest_of_lines(slopes: FloatArray, heights: FloatArray, box: float) -> tuple[float, float]:
+    """Where the largest of some lines is smallest between 0 and `box`: at an end, or where two of them meet."""
+    first, second = np.triu_indices(slopes.size, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        meet = (heights[second] - heights[first]) / (slopes[first] - slopes[second])
+    places = np.concatenate([[0.0, box], meet[(meet > 0) & (meet < box)]])
+    tops = (heights + places[:, None] * slopes).max(axis=1)
+    lowest = int(np.argmin(tops))
+    return float(places[lowest]), float(tops[lowest])
+
+
+def _lowest_of_planes(planes: FloatArray, box: FloatArray) -> tuple[FloatArray, float]:
+    """The same in several dimensions."""
+    from scipy.optimize import linprog  # costly, and only needed under constraints
+
+    n_limits = box.size
+    solved = linprog(
+        np.append(np.zeros(n_limits), 1.0),
+        A_ub=np.column_stack([planes[:, :-1], -np.ones(len(planes))]),
+        b_ub=-planes[:, -1],
+        bounds=[*((0.0, limit) for limit in box), (None, None)],
+        method="highs",
+    )
+    if solved.x is None:
+        return np.zeros(n_limits), np.inf
+    return np.maximum(solved.x[:-1], 0.0), float(solved.x[-1])

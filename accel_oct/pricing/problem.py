@@ -108,6 +108,12 @@ class LimitedProblem:
         return np.concatenate([[value], used])
 
     @cached_property
+    def one_line(self) -> bool:
+        """Whether there are two limits and they are opposite: what a tree uses of one it saves of the other."""
+        opposite = self.n_limits == 2 and np.array_equal(self.uses[0], -self.uses[1])
+        return bool(opposite and np.array_equal(self.leaf_uses[0], -self.leaf_uses[1]))
+
+    @cached_property
     def rounding(self) -> FloatArray:
         """For each limit, what floating-point sums of uses may be off by, and more."""
         largest = np.abs(self.uses).max(axis=2).sum(axis=1) + 2**self.max_depth * np.abs(self.leaf_uses)

@@ -15,6 +15,7 @@ import numpy as np
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.repair import Repair
 from accel_oct.tree import DecisionTree
 
 
@@ -45,64 +46,71 @@ class RootByRoot:
     outcomes: int = 0
 
     def run(self, value: float, on_bound: Callable[[float], bool]) -> None:
-        """Until no root can beat the best tree known, or time is up; `on_bound` hears of every bound."""
-        waiting = [(-bound, feature) for feature, bound in self.bounds.items()]
+        """Until no root can beat the best tree known, or time is up; `on_bound` hears of every bound.
+
+        The first time that a root is the most promising one it gets its own prices, the second time it is closed.
+        """
+        self._value = value
+        waiting: list[tuple[float, int, Dual | None]] = [(-bound, f, None) for f, bound in self.bounds.items()]
         heapq.heapify(waiting)
         given_up = -np.inf  # the best that roots may hold which could not be closed
         while waiting and not self.should_stop():
-            bound, feature = -waiting[0][0], waiting[0][1]
-            if on_bound(max(value, given_up, bound)) or bound < self.goal(value):
+            bound, feature, dual = -waiting[0][0], waiting[0][1], waiting[0][2]
+            if on_bound(max(self._value, given_up, bound)) or bound < self.goal(self._value):
                 break
-            heapq.heappop(waiting)
-            value, left = self._close(feature, bound, value)
-            given_up = max(given_up, left)
+            if dual is None:
+                dual = self._priced(feature)
+                bound = -np.inf if dual.is_infeasible else min(bound, dual.bound)
+                heapq.heapreplace(waiting, (-bound, feature, dual))
+            else:
+                heapq.heappop(waiting)
+                given_up = max(given_up, self._close(feature, bound, dual))
         rest = -waiting[0][0] if waiting else -np.inf
-        if rest < self.goal(value):
+        if rest < self.goal(self._value):
             rest = -np.inf
-        on_bound(max(value, given_up, rest))
+        on_bound(max(self._value, given_up, rest))
 
-    def _close(self, feature: int, bound: float, value: float) -> tuple[float, float]:
-        """The best value known afterwards, and what trees of this root may still be worth: minus infinity if closed."""
-        best = [value]
+    def _offer(self, tree: DecisionTree) -> float:
+        self._value = max(self._value, self.offer(tree))
+        return self._value
 
-        def offer(tree: DecisionTree) -> float:
-            best[0] = max(best[0], self.offer(tree))
-            return best[0]
-
+    def _priced(self, feature: int) -> Dual:
+        """The best prices for the trees of a root, and what its best trees lead to."""
         dual = Dual(
             self.problem,
-            offer,
+            self._offer,
             should_stop=self.should_stop,
             threads=self.threads,
             memory_limit=self.memory_limit,
             root=feature,
         )
-        dual.run(lambda: self.goal(best[0]), self.priced.prices)
+        dual.run(lambda: self.goal(self._value), self.priced.prices)
         self.evaluations += dual.evaluations
-        bound = min(bound, dual.bound)
-        if dual.is_infeasible or bound < self.goal(best[0]):
-            return best[0], -np.inf
-        if self.should_stop() or dual.best is None:
-            return best[0], bound
+        if dual.best is not None and not dual.is_infeasible and dual.bound >= self.goal(self._value):
+            Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit).run(dual.trees)
+        return dual
+
+    def _close(self, feature: int, bound: float, dual: Dual) -> float:
+        """What trees of this root may still be worth afterwards: minus infinity if it is closed."""
+        assert dual.best is not None  # it was evaluated before it got here
         closing = Closing(
             self.problem,
             dual.best,
             dual.bound,
-            offer,
+            self._offer,
             self.should_stop,
             goal=self.goal,
             root=feature,
             threads=self.threads,
             memory_limit=self.memory_limit,
         )
-        if not closing.possible:
-            return best[0], bound
         left = [bound]
 
-        def on_bound(proven: float) -> bool:
+        def note(proven: float) -> bool:
             left[0] = min(left[0], proven)
             return False
 
-        closing.run(best[0], on_bound)
-        self.outcomes += closing.n_outcomes
-        return best[0], -np.inf if left[0] < self.goal(best[0]) else left[0]
+        if closing.possible:
+            closing.run(self._value, note)
+            self.outcomes += closing.n_outcomes
+        return -np.inf if left[0] < self.goal(self._value) else left[0]

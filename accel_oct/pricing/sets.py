@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _MOST_PAIRS = 20_000_000
-"""Pairs of outcomes of one set, a second or so; beyond it the enumeration is given up."""
+"""A second or so."""
 
 _PART = 100_000_000
 """Pairs that are looked at between two looks at the clock where none is kept."""
@@ -34,6 +34,8 @@ class SetOutcomes:
         Asked before every set; then `TooMany` is raised.
     most_sets : int
         Sets that are looked at before `TooMany` is raised.
+    most_pairs : int
+        Pairs of outcomes that one set may need.
     memory_limit : int
         Bytes that all outcomes that are returned may take together.
 
@@ -48,20 +50,23 @@ class SetOutcomes:
         problem: LimitedProblem,
         priced: PricedProblem,
         should_stop: Callable[[], bool],
-        most_sets: int,
-        memory_limit: int,
+        *,
+        most_sets: int = 1 << 40,
+        most_pairs: int = _MOST_PAIRS,
+        memory_limit: int = 1 << 30,
     ) -> None:
         self.rewards = rewards_of(problem, priced)
         self.pairs = 0
         self._should_stop = should_stop
         self._sets_left = most_sets
+        self._most_pairs = most_pairs
         self._memory_left = memory_limit
         self._kernels = engine.kernels()
 
     def two(self, points: IntArray, columns: IntArray, height: int, slack: float) -> Outcomes:
         """Trees of depth at most `height`, up to two, that branch on these columns."""
         self._count_set()
-        found = self._kernels.outcomes_two.by("", points, columns, height, float(slack), _MOST_PAIRS, self.rewards)
+        found = self._kernels.outcomes_two.by("", points, columns, height, float(slack), self._most_pairs, self.rewards)
         return self._kept(found, ())
 
     def joined(self, leaves: FloatArray, splits: list[tuple[float, int, Outcomes, Outcomes]], slack: float) -> Outcomes:
@@ -78,7 +83,7 @@ class SetOutcomes:
             np.concatenate([np.empty((0, n_results)), *(part.results for part in parts)]),
             leaves,
             float(slack),
-            _MOST_PAIRS,
+            self._most_pairs,
             self.rewards.per_grain,
         )
         return self._kept(found, tuple(split[1:] for split in splits))

@@ -127,5 +127,5 @@ def solve(
     branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
     search = Search(problem, switches, options, Clock(began, options.time_limit), progress, backend)
     branch_and_cut.prepare(search)
-    before: list[Phase] = [SingleLeaf(), WarmStart(), FeatureSets(), SubtreeTables(), PriceAndClose()]
+    before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return run_phases(search, [*before, branch_and_cut, LastStep()])

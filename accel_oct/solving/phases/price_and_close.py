@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
+from accel_oct.pricing import Closing, Dual, LimitedProblem, Repair, RootByRoot
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
@@ -95,6 +95,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     proven = tighten(-np.inf if dual.is_infeasible else dual.bound)
     closing, roots = None, None
     if not proven and not search.is_infeasible and not stopper() and dual.best is not None:
+        Repair(limited, dual.best, offer, stopper, memory_limit).run(dual.trees)
         closing = Closing(
             limited,
             dual.best,

@@ -1,0 +1,124 @@
+"""From a tree that prices like to a good one that keeps the limits.
+
+The top of the tree stays. Everything below its last two levels is open: for each of these parts all outcomes that are
+close to the best at the prices, and of two parts at a time the best pair that keeps the limits while the others stay
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.pricing.outcomes import Outcomes, TooMany
+from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.sets import SetOutcomes
+from accel_oct.pricing.values import distinct_columns
+from accel_oct.subtree import engine
+from accel_oct.tree import DecisionTree
+
+IntArray = NDArray[np.int64]
+
+_ENOUGH = 1000
+"""Outcomes of a part, those with the least loss."""
+
+_MOST_PAIRS = 200_000
+"""Pairs of outcomes that are made for a part, some milliseconds."""
+
+_ROUNDS = 10
+
+
+@dataclass
+class Repair:
+    """Improves trees of depth three or more at some prices.
+
+    Parameters
+    ----------
+    problem : LimitedProblem
+    priced : PricedProblem
+    offer : callable (DecisionTree) -> float
+        Told of trees that keep the limits; returns the value of the best tree known.
+    should_stop : callable
+    """
+
+    problem: LimitedProblem
+    priced: PricedProblem
+    offer: Callable[[DecisionTree], float]
+    should_stop: Callable[[], bool]
+    memory_limit: int = 1 << 30
+    _tried: set[DecisionTree] = field(default_factory=set)
+    _known: dict[bytes, Outcomes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.possible = engine.numba_available() and self.problem.max_depth > 2
+        if self.possible:
+            self._columns = distinct_columns(self.problem.X)
+            self._sets = SetOutcomes(
+                self.problem, self.priced, self.should_stop, memory_limit=self.memory_limit, most_pairs=_MOST_PAIRS
+            )
+
+    def run(self, trees: Iterable[DecisionTree]) -> None:
+        """Offer what the tops of some trees lead to, each top once."""
+        for tree in trees if self.possible else ():
+            if not self.should_stop():
+                self._improve(tree.with_max_depth(self.problem.max_depth))
+
+    def _improve(self, tree: DecisionTree) -> None:
+        visits = tree.visits(self.problem.X)
+        last = tree.max_depth - 2
+        nodes = [n for n in range(1, 2 ** (last + 1)) if n.bit_length() > last or tree.feature[n - 1] < 0]
+        nodes = [n for n in nodes if not tree.is_cut(n)]
+        top = tree
+        for node in nodes:
+            top = top.with_subtree(node, DecisionTree.leaf(0))
+        if top in self._tried:
+            return
+        self._tried.add(top)
+        try:
+            parts = [self._part(np.flatnonzero(visits[:, node - 1])) for node in nodes]
+            choice = self._choice(parts)
+        except TooMany:
+            return
+        if choice is not None:
+            for node, part, place in zip(nodes, parts, choice, strict=True):
+                top = top.with_subtree(node, part.tree(place))
+            self.offer(top)
+
+    def _part(self, points: IntArray) -> Outcomes:
+        """Outcomes of some points, with as much slack as gives enough of them."""
+        key = points.tobytes()
+        if key not in self._known:
+            total = self.problem.total_weight
+            slack = total / max(1, len(self.problem.X))
+            found = self._sets.two(points, self._columns, 2, 0.0)
+            while found.loss.size < _ENOUGH and slack < total:
+                try:
+                    found = self._sets.two(points, self._columns, 2, slack)
+                except TooMany:
+                    break
+                slack *= 4
+            self._known[key] = Outcomes(found.loss[:_ENOUGH], found.results[:_ENOUGH], found.choice[:_ENOUGH])
+        return self._known[key]
+
+    def _choice(self, parts: list[Outcomes]) -> list[int] | None:
+        """An outcome of each part such that the limits are kept and no change of two parts is better; None if none."""
+        choice, value = [0] * len(parts), -np.inf
+        for _ in range(_ROUNDS):
+            before = value
+            for a, b in combinations(range(len(parts)), 2):
+                others = [parts[c].results[choice[c]] for c in range(len(parts)) if c not in (a, b)]
+                rest = np.sum([np.zeros(1 + self.problem.n_limits), *others], axis=0)
+                above = value - float(rest[0])
+                pairs = self._sets.pairs_by_value(
+                    parts[a], parts[b], np.inf, self.problem.upper - rest[1:], partial(float, above)
+                )
+                for pair, i, j in islice(pairs, 1):
+                    value, choice[a], choice[b] = pair + float(rest[0]), i, j
+            if value == before:
+                break
+        return choice if np.isfinite(value) else None
