@@ -54,6 +54,8 @@ class PriceAndClose:
     def applies(self, search: Search) -> bool:
         if not search.config.prices or not search.problem.constraints:
             return False
+        if search.problem.max_leaves is not None:
+            return False  # the tables of all numbers of leaves know the answer
         limits = [getattr(constraint, "limits", None) for constraint in search.problem.constraints]
         return all(
             parts is not None and all(limit.branches is None and limit.leaves >= 0 for limit in parts)
