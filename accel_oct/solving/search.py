@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from accel_oct.constraints import BoundConstraint, MaxLeaves
+from accel_oct.constraints import BoundConstraint, MaxLeaves, local_rules
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.solving.config import Config
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
+from accel_oct.subtree import DepthTwoSolver, LocalRules, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.tree import DecisionTree
 
@@ -47,24 +47,39 @@ class Problem:
     def total_weight(self) -> float:
         return self.original.total_weight
 
+    @cached_property
+    def rules(self) -> LocalRules | None:
+        """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
+        return LocalRules.joined([rules for rules in map(local_rules, self.constraints) if rules is not None])
+
+    @property
+    def table_data(self) -> BinaryDataset:
+        """What tables are made of: rows with their own masses where there are rules."""
+        return self.dataset if self.rules is None else self.original
+
+    @cached_property
+    def _not_local(self) -> tuple[BoundConstraint, ...]:
+        return tuple(constraint for constraint in self.constraints if local_rules(constraint) is None)
+
     @property
     def subtrees_are_independent(self) -> bool:
-        """Whether the best subtree for some samples does not depend on the rest of the tree."""
-        return not self.constraints
+        """Whether the best subtree for some samples and a path does not depend on the rest of the tree."""
+        return not self._not_local
 
     @property
     def max_leaves(self) -> int | None:
-        """The limit on leaves when limits on leaves are all the constraints there are."""
-        limits = [constraint.n for constraint in self.constraints if isinstance(constraint, MaxLeaves)]
-        return min(limits) if limits and len(limits) == len(self.constraints) else None
+        """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
+        limits = [constraint.n for constraint in self._not_local if isinstance(constraint, MaxLeaves)]
+        return min(limits) if limits and len(limits) == len(self._not_local) else None
 
     @property
     def most_leaves(self) -> int:
         """A number of leaves that some optimal tree does not exceed."""
         room: int = 2**self.max_depth
-        if self.constraints:
+        if not self.subtrees_are_independent:
             return room
-        return min(room, self.original.n_samples)  # some optimum has no empty leaf
+        # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
+        return min(room, self.original.n_samples)
 
 
 @dataclass(frozen=True)
