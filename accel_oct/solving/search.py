@@ -76,7 +76,7 @@ class Problem:
     def most_leaves(self) -> int:
         """A number of leaves that some optimal tree does not exceed."""
         room: int = 2**self.max_depth
-        if not self.subtrees_are_independent:
+        if self._not_local:
             return room
         # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
         return min(room, self.original.n_samples)

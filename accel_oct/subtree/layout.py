@@ -88,7 +88,8 @@ def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Fl
         channel = np.append(channel, np.full(rows.size, n_channels + place))
         marked = np.append(marked, np.zeros(rows.size, dtype=bool))
     order = np.lexsort((row, plane, channel))
-    row, plane, amount, channel, marked = (array[order] for array in (row, plane, amount, channel, marked))
+    row, plane, amount = row[order], plane[order], amount[order]
+    channel, marked = channel[order], marked[order]
     entries = np.zeros((row.size, width), dtype=np.uint8)
     entries[:, :n_features] = X[row]
     return Layout(
