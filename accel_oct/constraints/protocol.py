@@ -64,9 +64,7 @@ class Constraint(Protocol):
 
 def local_rules(constraint: BoundConstraint) -> LocalRules | None:
     """What a bound constraint says of leaves and paths, if that is all that it says."""
-    rules = getattr(constraint, "local", None)
-    if rules is not None and not isinstance(rules, LocalRules):
-        raise InvalidInputError(f"{constraint.name}: local must be LocalRules or None, got {shown(rules)}")
+    rules: LocalRules | None = getattr(constraint, "local", None)
     return rules
 
 
@@ -91,4 +89,9 @@ def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
     missing = [method for method in ("violation", "add_to", "name") if not hasattr(bound, method)]
     if missing:
         raise InvalidInputError(f"constraints[{place}]: what `bind` returned has no {', '.join(missing)}")
+    rules: Any = local_rules(bound)
+    if rules is not None and not isinstance(rules, LocalRules):
+        raise InvalidInputError(f"constraints[{place}]: local must be LocalRules or None, got {shown(rules)}")
+    if rules is not None and not rules.fit(*dataset.X.shape):
+        raise InvalidInputError(f"constraints[{place}]: local does not have the rows or columns of the data")
     return bound

@@ -126,6 +126,10 @@ class LocalRules:
             return np.ones(1, dtype=bool)
         return np.asarray(~(self.apart[column] & ~self.apart).any(axis=1))
 
+    def fit(self, n_samples: int, n_features: int) -> bool:
+        """Whether they are about so many samples and columns."""
+        return self.masses.shape[1] == n_samples and (self.apart is None or len(self.apart) == n_features)
+
     # ---------------------------------------------------------------- parts
 
     def of_rows(self, rows: Array) -> LocalRules:

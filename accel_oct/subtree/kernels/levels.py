@@ -22,7 +22,7 @@ from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
 from accel_oct.subtree.kernels.jit import entry_point, kernel
 from accel_oct.subtree.kernels.lanes import load, store
 from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_set, pass_signed_pair
-from accel_oct.subtree.kernels.ruled_passes import path_limits, ruled_set
+from accel_oct.subtree.kernels.ruled_passes import path_limits, ruled_set, ruled_signed_pair
 
 
 @entry_point
@@ -176,20 +176,24 @@ def _pass_side(table, work, side, first_lane):
 def _pass_ruled_pair(all_, with_f, with_g, work, first_lane, signed, limits, below, usable):
     """The same under local rules, for two classes or more."""
     both, rest = work.table, work.rest
-    _pass_ruled_side(both, work, np.int64(3), first_lane, signed, limits, below, usable)
+    if signed:
+        singles, sums, scores = work.singles, work.sums, work.scores
+        ruled_signed_pair(all_, with_f, with_g, both, singles, sums, scores, first_lane, limits, below, usable)
+        return
+    _pass_ruled_side(both, work, np.int64(3), first_lane, limits, below, usable)
     _subtract(with_f, both, rest, first_lane)
-    _pass_ruled_side(rest, work, np.int64(2), first_lane, signed, limits, below, usable)
+    _pass_ruled_side(rest, work, np.int64(2), first_lane, limits, below, usable)
     _subtract(with_g, both, rest, first_lane)
-    _pass_ruled_side(rest, work, np.int64(1), first_lane, signed, limits, below, usable)
+    _pass_ruled_side(rest, work, np.int64(1), first_lane, limits, below, usable)
     _subtract(all_, with_f, both, first_lane)
     _subtract(both, rest, rest, first_lane)
-    _pass_ruled_side(rest, work, np.int64(0), first_lane, signed, limits, below, usable)
+    _pass_ruled_side(rest, work, np.int64(0), first_lane, limits, below, usable)
 
 
 @kernel
-def _pass_ruled_side(table, work, side, first_lane, signed, limits, below, usable):
+def _pass_ruled_side(table, work, side, first_lane, limits, below, usable):
     counts = Counts(table, work.singles[side], work.sums[side])
-    ruled_set(counts, work.scores, first_lane, np.int64(0), 2 * side, signed, limits, below, usable)
+    ruled_set(counts, work.scores, first_lane, np.int64(0), 2 * side, False, limits, below, usable)
 
 
 @kernel
