@@ -163,6 +163,24 @@ def test_deep_tables(way: str, depth: int) -> None:
             _check(instance, _draw(rng, instance.dataset), depth, _memory(way), (1, 3, 9, 27))
 
 
+@pytest.mark.parametrize("length", [3, 4, 5])
+def test_no_room_to_spare(way: str, length: int) -> None:
+    """A decision list all of whose leaves have exactly the least mass: every set has just as many leaves as fit."""
+    for n_classes in (2, 3):
+        X, y, weights = [np.ones(length, dtype=bool)], [length % n_classes], [2.0]
+        for step in range(length):
+            for rest in (0, 1):  # two rows that every column behind the step tells apart, so that nothing else fits
+                row = np.arange(length) % 2 == rest
+                row[:step], row[step] = True, False
+                X.append(row)
+                y.append(step % n_classes)
+                weights.append(1.0)
+        instance = Instance(np.array(X), np.array(y), np.array(weights), 0.01 / length, length)
+        exact = ruled_scores(instance.dataset, length, [(weights, 2.0)])
+        assert exact[length] == sum(weights) > exact[length - 1]
+        _check(instance, Rules(((np.array(weights), 2.0),)), length, _memory(way), (1, 2, 4, 8))
+
+
 @needs_numba
 def test_tables_of_more_columns() -> None:
     """More columns than a vector of wide counters has lanes."""
