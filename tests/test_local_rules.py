@@ -29,7 +29,8 @@ from accel_oct.solving.search import Problem
 from accel_oct.subtree import LocalRules, best_tree, engine, frontier_table
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.layout import layout
-from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.profile_solver import ProfileSolver
+from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.reduction import reduce_data, similar_sides
 from accel_oct.tree import DecisionTree
 
@@ -284,12 +285,12 @@ def test_similar_sides() -> None:
                 for g, other in np.argwhere(alike).tolist():
                     there = data.restricted(data.X[:, g] == other, g)
                     lost = data.weights[(data.X[:, g] == other) & (data.X[:, f] != side)].sum()
-                    if known.n_features and there.n_features:
-                        known_best, best = (
-                            level.units.to_score(level.profile[-1], level.data.total_weight)
-                            for level in (PairLevel(known), PairLevel(there))
-                        )
-                        assert best <= known_best + lost, (f, side, g, other, rules, instance)
+                    units = Units(data.signed)
+                    known_best, best = (
+                        units.to_score(ProfileSolver().solve(part, 2).lower[-1], part.total_weight)
+                        for part in (known, there)
+                    )
+                    assert best <= known_best + lost, (f, side, g, other, rules, instance)
 
 
 # ---------------------------------------------------------------- solve, frontier and path
