@@ -293,6 +293,18 @@ def test_similar_sides() -> None:
                     assert best <= known_best + lost, (f, side, g, other, rules, instance)
 
 
+def test_a_side_that_loses_mass_is_not_similar() -> None:
+    """Four samples that split in halves of the least mass, and three of them that do not: 4 > 2 + 1."""
+    rows = [(1, 1, 0), (1, 1, 0), (1, 1, 1), (1, 0, 1), (0, 0, 0), (0, 0, 0)]
+    X, y = np.array(rows, dtype=bool), np.array([0, 0, 1, 1, 0, 0])
+    data = reduce_data(X, y, np.ones(6), 2, LocalRules.leaves(np.ones(6), 2.0))
+    four, three = (data.feature.tolist().index(feature) for feature in (0, 1))
+    sides = [int(not data.flipped[column]) for column in (four, three)]
+    known_three, known_four = (similar_sides(data, data.X, *known) for known in ((three, sides[1]), (four, sides[0])))
+    assert known_three is not None and not known_three[four, sides[0]]
+    assert known_four is not None and known_four[three, sides[1]]
+
+
 # ---------------------------------------------------------------- solve, frontier and path
 
 
