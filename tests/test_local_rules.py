@@ -182,6 +182,21 @@ def test_no_room_to_spare(way: str, length: int) -> None:
         _check(instance, Rules(((np.array(weights), 2.0),)), length, _memory(way), (1, 2, 4, 8))
 
 
+@pytest.mark.parametrize("light", [0, 1])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_either_part_of_a_split_may_be_too_light(way: str, light: int, n_classes: int) -> None:
+    """Of the minority of one column all but one are on one side of another, and that one is of another class."""
+    inside = [(1, 1 - light)] * 3 + [(1, light)]
+    X = np.array(inside + [(0, 0)] * 5 + [(0, 1)] * (light * 3), dtype=bool)
+    y = np.zeros(len(X), dtype=int)
+    y[3] = 1
+    X, y = np.concatenate([X, X[:1]]), np.append(y, n_classes - 1)  # the last class is there, and cannot be told apart
+    for depth in (1, 2, 3, 4):
+        instance = Instance(X, y, None, 0.01, depth)
+        for least in (1.0, 2.0):
+            _check(instance, Rules(((np.ones(len(y)), least),)), depth, _memory(way))
+
+
 @needs_numba
 def test_tables_of_more_columns() -> None:
     """More columns than a vector of wide counters has lanes."""
