@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "subtree": _PROBLEM,
     "formulation": _PROBLEM | {"mip", "subtree"},
     "pricing": _PROBLEM | {"subtree"},
-    "constraints": _MODEL,
+    "constraints": _MODEL | {"subtree"},
     "cuts": _MODEL | {"subtree"},
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},

@@ -16,7 +16,7 @@ from accel_oct.constraints.features import (
 from accel_oct.constraints.leaves import MaxLeaves
 from accel_oct.constraints.linear import Linear, LinearLimit
 from accel_oct.constraints.pairs import ForbiddenPairs
-from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all
+from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all, local_rules
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.constraints.support import MinLeafWeight
 
@@ -43,4 +43,5 @@ __all__ = [
     "Specificity",
     "StatisticalParity",
     "bind_all",
+    "local_rules",
 ]

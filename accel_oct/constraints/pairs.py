@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
+from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 
@@ -32,7 +34,8 @@ class ForbiddenPairs:
 
     Notes
     -----
-    The subtree tables do not know this rule: it is decided by branch and cut.
+    On paths, subtrees stay independent, and the subtree tables know the rule (`local`). In a tree the rule ties
+    subtrees together and is decided by branch and cut.
     """
 
     pairs: Any
@@ -50,15 +53,21 @@ class ForbiddenPairs:
             if len(members) != 2 or members[0] == members[1]:
                 raise InvalidInputError(f"{where} must hold two different columns each, got {shown(pair)}")
             pairs.add((min(members), max(members)))
-        return BoundForbiddenPairs(tuple(sorted(pairs)), self.on)
+        return BoundForbiddenPairs(tuple(sorted(pairs)), self.on, dataset.X.shape)
 
 
 @dataclass(frozen=True)
 class BoundForbiddenPairs:
-    """Pairs of columns, the smaller one first."""
+    """Pairs of columns, the smaller one first, for data of some shape."""
 
     pairs: tuple[tuple[int, int], ...]
     on: Literal["path", "tree"]
+    shape: tuple[int, int]
+
+    @cached_property
+    def local(self) -> LocalRules | None:
+        """None for pairs in a tree."""
+        return LocalRules.pairs(*self.shape, self.pairs) if self.on == "path" else None
 
     @property
     def name(self) -> str:

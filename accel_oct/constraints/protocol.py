@@ -9,8 +9,12 @@ bound to the data, and from then on it can do two things, independently of each 
   caught by the definition (`accel_oct.cuts.no_goods`); what they forbid is lost, so they must hold for every tree that
   satisfies the constraint.
 
-While there is a constraint, whatever chooses subtrees one by one is off: path-bound cuts, and the proof by subtree
-tables (their bound still holds, for the best tree of all is at least as good as the best one allowed).
+A constraint that ties subtrees together switches off whatever chooses them one by one: path-bound cuts, and the proof
+by subtree tables (their bound still holds, for the best tree of all is at least as good as the best one allowed). A
+*local* constraint, about single leaves or single paths, does not, if it says so: a bound constraint may have an
+attribute `local` with `accel_oct.subtree.LocalRules` (or None) that say exactly what its `violation` says, in rows and
+columns of the data that it was bound to. The tables take these rules in and prove with them, and `accel_oct.frontier`
+accepts the constraint; path-bound cuts stay off.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
+from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 
@@ -57,6 +62,12 @@ class Constraint(Protocol):
         """
 
 
+def local_rules(constraint: BoundConstraint) -> LocalRules | None:
+    """What a bound constraint says of leaves and paths, if that is all that it says."""
+    rules: LocalRules | None = getattr(constraint, "local", None)
+    return rules
+
+
 def bind_all(constraints: Sequence[Constraint] | None, dataset: BinaryDataset) -> tuple[BoundConstraint, ...]:
     """Bind what a user gave, with an error that names what is no constraint."""
     return tuple(_bound(value, place, dataset) for place, value in enumerate(_as_list(constraints)))
@@ -78,4 +89,9 @@ def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
     missing = [method for method in ("violation", "add_to", "name") if not hasattr(bound, method)]
     if missing:
         raise InvalidInputError(f"constraints[{place}]: what `bind` returned has no {', '.join(missing)}")
+    rules: Any = local_rules(bound)
+    if rules is not None and not isinstance(rules, LocalRules):
+        raise InvalidInputError(f"constraints[{place}]: local must be LocalRules or None, got {shown(rules)}")
+    if rules is not None and not rules.fit(*dataset.X.shape):
+        raise InvalidInputError(f"constraints[{place}]: local does not have the rows or columns of the data")
     return bound

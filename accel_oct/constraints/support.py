@@ -15,6 +15,7 @@ from accel_oct.data.dataset import weighted_bincount
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
+from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]
@@ -33,8 +34,8 @@ class MinLeafWeight:
 
     Notes
     -----
-    The subtree tables do not know this rule: it is decided by branch and cut, which learns of paths that are too light
-    when it meets them.
+    The rule is about single leaves, so subtrees stay independent and the subtree tables know it (`local`). Beside
+    constraints that tie subtrees together, branch and cut learns of paths that are too light when it meets them.
     """
 
     amount: float | None = None
@@ -70,6 +71,10 @@ class BoundMinLeafWeight:
     def _enough(self) -> float:
         """The minimum less the rounding of a share or of weights."""
         return self.minimum - TOLERANCE * self.dataset.total_weight
+
+    @cached_property
+    def local(self) -> LocalRules:
+        return LocalRules.leaves(self.dataset.weights, self._enough)
 
     def violation(self, tree: DecisionTree) -> float:
         weights = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.dataset.weights, tree.feature.size)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from accel_oct.constraints import BoundConstraint, MaxLeaves
+from accel_oct.constraints import BoundConstraint, MaxLeaves, local_rules
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.solving.config import Config
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
+from accel_oct.subtree import DepthTwoSolver, LocalRules, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.tree import DecisionTree
 
@@ -47,24 +48,40 @@ class Problem:
     def total_weight(self) -> float:
         return self.original.total_weight
 
+    @cached_property
+    def rules(self) -> LocalRules | None:
+        """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
+        return LocalRules.joined([rules for rules in map(local_rules, self.constraints) if rules is not None])
+
+    @property
+    def table_data(self) -> BinaryDataset:
+        """What tables are made of: rows with their own masses where there are rules."""
+        return self.dataset if self.rules is None else self.original
+
+    @cached_property
+    def coupling(self) -> tuple[BoundConstraint, ...]:
+        """The constraints that tie subtrees together."""
+        return tuple(constraint for constraint in self.constraints if local_rules(constraint) is None)
+
     @property
     def subtrees_are_independent(self) -> bool:
-        """Whether the best subtree for some samples does not depend on the rest of the tree."""
-        return not self.constraints
+        """Whether the best subtree for some samples and a path does not depend on the rest of the tree."""
+        return not self.coupling
 
     @property
     def max_leaves(self) -> int | None:
-        """The limit on leaves when limits on leaves are all the constraints there are."""
-        limits = [constraint.n for constraint in self.constraints if isinstance(constraint, MaxLeaves)]
-        return min(limits) if limits and len(limits) == len(self.constraints) else None
+        """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
+        limits = [constraint.n for constraint in self.coupling if isinstance(constraint, MaxLeaves)]
+        return min(limits) if limits and len(limits) == len(self.coupling) else None
 
     @property
     def most_leaves(self) -> int:
         """A number of leaves that some optimal tree does not exceed."""
         room: int = 2**self.max_depth
-        if self.constraints:
+        if self.coupling:
             return room
-        return min(room, self.original.n_samples)  # some optimum has no empty leaf
+        # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
+        return min(room, self.original.n_samples)
 
 
 @dataclass(frozen=True)
@@ -206,21 +223,22 @@ class Search:
             history=tuple(self.history),
             feature_names=original.feature_names,
             class_names=original.class_names,
-            constraints=self._reports(),
+            constraints=constraint_reports(self.problem.constraints, self.incumbent.tree, self.multipliers),
         )
 
-    def _reports(self) -> tuple[ConstraintReport, ...]:
-        tree = self.incumbent.tree
-        if tree is None:
-            return ()
-        constraints = self.problem.constraints
-        multipliers = self.multipliers or (None,) * len(constraints)
-        return tuple(
-            ConstraintReport(
-                constraint.name,
-                constraint.value(tree) if hasattr(constraint, "value") else None,
-                -constraint.violation(tree),
-                multiplier,
-            )
-            for constraint, multiplier in zip(constraints, multipliers, strict=True)
+
+def constraint_reports(
+    constraints: Sequence[BoundConstraint], tree: DecisionTree | None, multipliers: Sequence[float | None] = ()
+) -> tuple[ConstraintReport, ...]:
+    """How a tree stands to every constraint; nothing without a tree."""
+    if tree is None:
+        return ()
+    return tuple(
+        ConstraintReport(
+            constraint.name,
+            constraint.value(tree) if hasattr(constraint, "value") else None,
+            -constraint.violation(tree),
+            multiplier,
         )
+        for constraint, multiplier in zip(constraints, multipliers or (None,) * len(constraints), strict=True)
+    )

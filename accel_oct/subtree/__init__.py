@@ -7,6 +7,7 @@ every number of leaves; both stand on `pair_level` (depth two) and `deep_levels`
 from accel_oct.subtree.bounds import SubtreeBounds
 from accel_oct.subtree.cache import SubtreeCache
 from accel_oct.subtree.d2s import PREORDER, DepthTwoSolver, Subtree
+from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.price_roots import SearchCounts
 from accel_oct.subtree.price_tree import BestTree, best_tree
 from accel_oct.subtree.profile_table import FrontierTable, frontier_table
@@ -16,6 +17,7 @@ __all__ = [
     "BestTree",
     "DepthTwoSolver",
     "FrontierTable",
+    "LocalRules",
     "SearchCounts",
     "Subtree",
     "SubtreeBounds",

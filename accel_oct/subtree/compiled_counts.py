@@ -1,4 +1,4 @@
-"""The counting core by compiled kernels, for plain accuracy."""
+"""The counting core by compiled kernels, for accuracy, with or without local rules of one mass."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.arguments import Counts, Entries, Ones, Scores, Words
+from accel_oct.subtree.kernels.arguments import Counts, Entries, Limits, Ones, Scores, Words
 from accel_oct.subtree.layout import Layout, layout
-from accel_oct.subtree.pair_counts import LeafRule, PairCounts, class_amounts
+from accel_oct.subtree.pair_counts import LeafRule, PairCounts, all_amounts
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.stopping import Stopper
 
@@ -34,14 +34,20 @@ class CompiledCounts(PairCounts):
         The whole table, when `kept` and not stopped; else empty or incomplete.
     table_bytes : int
         Size of the whole table, kept or not.
+    limits : Limits or None
+        Local rules, as the kernels read them.
     """
 
     def __init__(self, data: Reduced, stopper: Stopper, table_limit: int) -> None:
-        super().__init__(data.X, LeafRule(data.signed))
+        rules = data.rules
+        least, apart = ((), None) if rules is None else (rules.least, rules.apart)
+        super().__init__(data.X, LeafRule(data.signed, least), apart)
         self.data = data
-        self.layout: Layout = layout(data.X, data.y, data.weights, data.n_classes)
+        masses = None if rules is None else rules.masses
+        self.layout: Layout = layout(data.X, data.y, data.weights, data.n_classes, masses)
         self.entries = Entries.of(self.layout)
         spread = self.layout
+        self.limits = None if rules is None else Limits.of(spread, rules.least[0], rules.apart)
         channels, blocks, F, lanes = spread.table_shape
         n_entries = spread.entries.shape[0]
         self._types = spread.dtype.num  # all arrays are made here, for this type of counters
@@ -65,7 +71,7 @@ class CompiledCounts(PairCounts):
 
     @cached_property
     def amounts(self) -> Floats:
-        return class_amounts(self.data.y, self.data.weights, self.data.n_classes)
+        return all_amounts(self.data)
 
     @property
     def whole(self) -> Counts:
@@ -116,7 +122,8 @@ class CompiledCounts(PairCounts):
 
     def _pass(self, table: Array, base: int) -> None:
         counts = Counts(table, self.single, self.totals)
-        engine.kernels().pass_block.by(self._types, counts, self._scores, base, self.rule.signed)
+        types = (self._types, self.limits is None)
+        engine.kernels().pass_block.by(types, counts, self._scores, base, self.rule.signed, self.limits)
 
 
 def _ones(spread: Layout) -> Ones:

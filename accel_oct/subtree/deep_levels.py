@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -86,7 +86,7 @@ class DeepLevels:
 
         def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
             with_f = self._tables[f] if self._keep else work.table
-            return f, signed, members, entries, whole, with_f, work, best, self._splits
+            return f, signed, members, entries, whole, with_f, work, best, self._splits, counts.limits
 
         best, done = self._parallel(engine.kernels().level_three, arguments, 1, 6 * width, stopper)
         split = best.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
@@ -105,12 +105,14 @@ class DeepLevels:
         signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
         symmetric = wanted is None
         want = np.ones((F, F), dtype=bool) if wanted is None else wanted
+        if counts.apart is not None:
+            want = want & ~counts.apart
         # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
         sweep = SHARED_SWEEP if entries.rows.size <= _SHARED_ENTRIES else 1
 
         def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
             count = min(sweep, F - f)
-            return f, count, signed, symmetric, want, members, entries, whole, self._tables, work, best
+            return f, count, signed, symmetric, want, members, entries, whole, self._tables, work, best, counts.limits
 
         best, done = self._parallel(engine.kernels().level_four, arguments, sweep, F * 12 * width, stopper)
         self.pair_scores = best.reshape(F, 2, 2, 3, width)[..., :F]
@@ -148,11 +150,19 @@ class DeepLevels:
 
     def pair_leaves(self) -> Floats:
         """Scores (F, 2, F, 2) of the sides of all pairs as one leaf: feature, side, feature, side."""
+        result = np.zeros((self.pairs.n_features, 2, self.pairs.n_features, 2))
+        for a, b, counts in self._sides():
+            result[:, a, :, b] = self.pairs.scores(counts)
+        if self._counts.apart is not None:
+            result = np.where(self._counts.apart[:, None, :, None], -np.inf, result)
+        return result
+
+    def _sides(self) -> Iterator[tuple[int, int, Floats]]:
+        """Two sides, and the counts (channels, F, F) of these sides of every pair."""
         pairs = self.pairs
         single = pairs.single[:, : pairs.n_features].astype(np.float64)
         table = pairs.table.astype(np.float64)
         totals = pairs.totals.astype(np.float64)[:, None, None]
-        result = np.zeros((pairs.n_features, 2, pairs.n_features, 2))
         for a, b in np.ndindex(2, 2):
             counts = table
             if not b:
@@ -160,13 +170,25 @@ class DeepLevels:
             if not a:
                 whole = single[:, None, :] if b else totals - single[:, None, :]
                 counts = whole - counts
-            result[:, a, :, b] = np.abs(counts[0]) if pairs.data.signed else counts.max(axis=0)
+            yield a, b, counts
+
+    def without_room(self, leaves: int) -> NDArray[np.bool_] | None:
+        """Sides (F, 2, F, 2) of pairs that are too light for so many leaves; None without rules."""
+        rules = self.pairs.data.rules
+        if rules is None:
+            return None
+        result = np.zeros((self.pairs.n_features, 2, self.pairs.n_features, 2), dtype=bool)
+        for a, b, counts in self._sides():
+            result[:, a, :, b] = ~rules.room_for(leaves, counts[-1:])
         return result
 
     def pair_splits(self) -> Floats:
         """Scores (F, 2, F, 2) of the sides of all pairs with at most two leaves; needs level three with tables."""
-        F = self.pairs.n_features
-        return np.maximum(self.pair_leaves(), _mirrored(self._splits[:, :, :F].reshape(F, 2, 2, F)))
+        F, leaves = self.pairs.n_features, self.pair_leaves()
+        splits = np.maximum(leaves, _mirrored(self._splits[:, :, :F].reshape(F, 2, 2, F)))
+        if self._counts.limits is not None:
+            splits[leaves == -np.inf] = -np.inf
+        return splits
 
     def pair_profiles(self) -> Floats:
         """Profiles (F, 2, F, 2, 4) of depth two on the sides of all pairs: feature, side, feature, side, leaves."""
@@ -174,6 +196,8 @@ class DeepLevels:
         result[..., 0] = self.pair_leaves()
         for h in range(3 if self.pair_scores.size else 0):
             result[..., h + 1] = _mirrored(self.pair_scores[:, :, :, h])
+        if self._counts.limits is not None:
+            result[result[..., 0] == -np.inf] = -np.inf
         np.maximum.accumulate(result, axis=-1, out=result)
         return result
 

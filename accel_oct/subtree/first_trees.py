@@ -52,8 +52,8 @@ class NumpyFirstTrees:
         min_leaf_weight: float,
     ) -> None:
         self._X = X.astype(np.float64)
-        self._rule = LeafRule(False, max(0.0, min_leaf_weight))
-        channels = [rewards.T, weights[None]] if self._rule.min_weight > 0 else [rewards.T]
+        self._rule = LeafRule(False, (min_leaf_weight,) if min_leaf_weight > 0 else ())
+        channels = [rewards.T, weights[None]] if self._rule.least else [rewards.T]
         self._amounts = np.concatenate(channels)
         self._prices = feature_prices
 

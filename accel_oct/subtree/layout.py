@@ -20,8 +20,8 @@ _MAX_PLANES = 14
 class Layout:
     """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.
 
-    A *channel* is a table of counts: one signed table for two classes, else one per class. With real weights there are
-    no bits: one entry per row, and `numbers` takes the place of the words.
+    A *channel* is a table of counts: one signed table for two classes, else one per class; then one per mass of the
+    local rules. With real weights there are no bits: one entry per row, and `numbers` takes the place of the words.
     """
 
     entries: NDArray[np.uint8]  # (E, P)
@@ -61,48 +61,58 @@ class Layout:
         return np.uint32 if self.dtype == np.int32 else np.uint16
 
 
-def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int) -> Layout:
-    """Choose counters wide enough for exact sums and spread the rows out for them."""
+def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Floats | None = None) -> Layout:
+    """Choose counters wide enough for exact sums and spread the rows out for them.
+
+    With `masses` (J, n) of local rules, sums of two numbers that stand for "not allowed" fit into the counters too.
+    """
     n_rows, n_features = X.shape
-    total = float(weights.sum())
-    integral = bool(np.all(weights == np.floor(weights)))
-    heaviest = int(weights.max()) if integral and weights.size else 0
-    bits = integral and total < 2**31 and heaviest < 2**_MAX_PLANES
-    dtype: Any = (np.int16 if total < 2**15 else np.int32) if bits else np.float64
+    amounts = weights[None] if masses is None else np.concatenate([weights[None], masses])
+    total = float(amounts.sum(axis=1).max())
+    integral = bool(np.all(amounts == np.floor(amounts)))
+    heaviest = int(amounts.max()) if integral and amounts.size else 0
+    spare = 0 if masses is None else 1
+    bits = integral and total < 2 ** (31 - spare) and heaviest < 2**_MAX_PLANES
+    dtype: Any = (np.int16 if total < 2 ** (15 - spare) else np.int32) if bits else np.float64
     lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
     width = max(1, -(-n_features // lanes)) * lanes
     signed = n_classes == 2
     class_channel = np.zeros(n_rows, dtype=np.int64) if signed else y
-    row_parts: list[Ints] = []
-    plane_parts: list[Ints] = []
-    if bits:
-        whole = weights.astype(np.int64)
-        for bit in range(max(1, heaviest.bit_length())):
-            rows = np.flatnonzero((whole >> bit) & 1)
-            row_parts.append(rows)
-            plane_parts.append(np.full(rows.size, bit))
-        row = np.concatenate(row_parts)
-        plane = np.concatenate(plane_parts)
-        amount = np.exp2(plane)
-    else:
-        row = np.arange(n_rows)
-        plane = np.zeros(n_rows, dtype=np.int64)
-        amount = weights
-    order = np.lexsort((row, plane, class_channel[row]))
+    n_channels = 1 if signed else n_classes
+    row, plane, amount = _spread(weights, bits)
+    channel = class_channel[row]
+    marked = (y[row] == 0) & signed
+    for place, mass in enumerate(() if masses is None else masses):
+        rows, planes, parts = _spread(mass, bits)
+        row, plane, amount = np.append(row, rows), np.append(plane, planes), np.append(amount, parts)
+        channel = np.append(channel, np.full(rows.size, n_channels + place))
+        marked = np.append(marked, np.zeros(rows.size, dtype=bool))
+    order = np.lexsort((row, plane, channel))
     row, plane, amount = row[order], plane[order], amount[order]
+    channel, marked = channel[order], marked[order]
     entries = np.zeros((row.size, width), dtype=np.uint8)
     entries[:, :n_features] = X[row]
-    marked = (y[row] == 0) & signed
     return Layout(
         entries=entries,
-        channel=class_channel[row].astype(np.int32),
+        channel=channel.astype(np.int32),
         plane=plane.astype(np.int32),
         marked=marked.astype(np.uint8),
         signs=np.where(marked, -amount, amount),
         row=row,
         n_rows=n_rows,
-        n_channels=1 if signed else n_classes,
+        n_channels=n_channels + (0 if masses is None else len(masses)),
         n_features=n_features,
         width=width,
         dtype=np.dtype(dtype),
     )
+
+
+def _spread(amounts: Floats, bits: bool) -> tuple[Ints, Ints, Floats]:
+    """Row, bit and amount of every entry."""
+    if not bits:
+        return np.arange(amounts.size), np.zeros(amounts.size, dtype=np.int64), amounts
+    whole = amounts.astype(np.int64)
+    heaviest = int(whole.max(initial=0))
+    rows = [np.flatnonzero((whole >> bit) & 1) for bit in range(max(1, heaviest.bit_length()))]
+    plane = np.repeat(np.arange(len(rows)), [part.size for part in rows])
+    return np.concatenate(rows), plane, np.exp2(plane)

@@ -2,7 +2,7 @@
 
 Everything about depth two is read off these counts: the profile (`PairLevel`), which all tables and bounds build on,
 and the first tree in the tie order (`first_trees`). Two engines fill them: matrix products, here, which know every
-generalisation of the objective, and compiled kernels (`compiled_counts`) for plain accuracy.
+generalisation of the objective, and compiled kernels (`compiled_counts`) for accuracy, with one mass of leaves.
 
 A table of pairs has F**2 counters per channel. It is worked through some features at a time, in steps that look at the
 clock, and a table is only kept whole when it is small or when the caller has room for it.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.reduction import weighted_sums
+from accel_oct.subtree.reduction import Reduced, weighted_sums
 from accel_oct.subtree.stopping import Stopper
 
 Array = NDArray[Any]
@@ -37,26 +37,27 @@ class LeafRule:
     signed : bool
         One channel, class 1 minus class 0; scores are |d|, which stands for twice the score minus the weight. Else one
         channel per class.
-    min_weight : float
-        Where positive, one more channel holds the weight, and lighter leaves are not allowed.
+    least : tuple of float
+        As many further channels hold masses, and leaves with less than this are not allowed.
     """
 
     signed: bool
-    min_weight: float = 0.0
+    least: tuple[float, ...] = ()
 
     def score(self, counts: Array) -> Array:
         """Score in table units, minus infinity where a leaf would be too light."""
-        if self.signed:
-            return np.asarray(np.abs(counts[0]))
-        if self.min_weight > 0:
-            return np.where(counts[-1] >= self.min_weight, counts[:-1].max(axis=0), -np.inf)
-        return np.asarray(counts.max(axis=0))
+        if not self.least:
+            return np.asarray(np.abs(counts[0]) if self.signed else counts.max(axis=0))
+        classes, masses = counts[: -len(self.least)], counts[-len(self.least) :]
+        scores = np.abs(classes[0]) if self.signed else classes.max(axis=0)
+        enough = np.all([mass >= least for mass, least in zip(masses, self.least, strict=True)], axis=0)
+        return np.where(enough, scores, -np.inf)
 
     def label(self, counts: Array) -> int:
         """The best class, the smallest of those that are as good."""
         if self.signed:
             return int(counts[0] > 0)
-        return int(np.argmax(counts[:-1] if self.min_weight > 0 else counts))
+        return int(np.argmax(counts[: -len(self.least)] if self.least else counts))
 
 
 def class_amounts(y: Ints, weights: Floats, n_classes: int) -> Floats:
@@ -64,6 +65,12 @@ def class_amounts(y: Ints, weights: Floats, n_classes: int) -> Floats:
     if n_classes == 2:
         return np.where(y == 1, weights, -weights)[None]
     return np.asarray(weights * (y == np.arange(n_classes)[:, None]))
+
+
+def all_amounts(data: Reduced) -> Floats:
+    """The same for reduced data, with a channel for every mass of its local rules."""
+    amounts = class_amounts(data.y, data.weights, data.n_classes)
+    return amounts if data.rules is None else np.concatenate([amounts, data.rules.masses])
 
 
 class PairCounts:
@@ -81,6 +88,8 @@ class PairCounts:
         false the latter says nothing.
     known : bool (F,)
         All true unless the stopper struck.
+    apart : bool (F, F) or None
+        Features that may not share a path.
     """
 
     totals: Array
@@ -89,9 +98,10 @@ class PairCounts:
     two_leaves: Array
     prices: Floats | None = None
 
-    def __init__(self, X: Array, rule: LeafRule) -> None:
+    def __init__(self, X: Array, rule: LeafRule, apart: NDArray[np.bool_] | None = None) -> None:
         self.X = X
         self.rule = rule
+        self.apart = apart
         self.n_features = int(X.shape[1])
         self.known = np.zeros(self.n_features, dtype=bool)
 
@@ -116,14 +126,18 @@ class PairCounts:
             ones = self.single[:, : self.n_features] - ones
         zeros = self.side(c, side)[:, None] - ones
         scores = self.rule.score(ones) + self.rule.score(zeros)
+        if self.apart is not None:
+            scores = np.where(self.apart[c], -np.inf, scores)
         b = int(np.argmax(scores if self.prices is None else scores - self.prices))
         return b, zeros[:, b], ones[:, b]
 
     def _leaves_only(self) -> None:
         """Scores of both sides of every feature as leaves, and nothing more."""
-        self.single[:, : self.n_features] = weighted_sums(self.amounts, self.X)
-        self.one_leaf[1] = self.rule.score(self.single)
-        self.one_leaf[0] = self.rule.score(self.totals[:, None] - self.single)
+        F = self.n_features
+        single = self.single[:, :F]
+        single[:] = weighted_sums(self.amounts, self.X)
+        self.one_leaf[1, :F] = self.rule.score(single)
+        self.one_leaf[0, :F] = self.rule.score(self.totals[:, None] - single)
 
     def _best_first(self, step: int) -> Iterator[tuple[int, int]]:
         """Ranges of features, those with the best single split first: a stop then leaves the best tree it can."""
@@ -145,6 +159,8 @@ class NumpyCounts(PairCounts):
         Price of a split on each feature; scores of further splits are net of it.
     pairs : bool
         False: trees of depth one only, no further splits.
+    apart : bool (F, F), optional
+        Features that may not share a path.
     """
 
     def __init__(
@@ -156,8 +172,9 @@ class NumpyCounts(PairCounts):
         *,
         prices: Floats | None = None,
         pairs: bool = True,
+        apart: NDArray[np.bool_] | None = None,
     ) -> None:
-        super().__init__(X, rule)
+        super().__init__(X, rule, apart)
         self._amounts = amounts
         self.prices = prices
         F = self.n_features
@@ -195,5 +212,7 @@ class NumpyCounts(PairCounts):
             scores = score(ones) + score(counts[:, :, None] - ones)
             if self.prices is not None:
                 scores = scores - self.prices[other]
+            if self.apart is not None:
+                scores = np.where(self.apart[here, other], -np.inf, scores)
             target = self.two_leaves[side, here]
             np.maximum(target, scores.max(axis=1), out=target)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from accel_oct.subtree import engine
 from accel_oct.subtree.compiled_counts import CompiledCounts
 from accel_oct.subtree.kernels.arguments import Words
-from accel_oct.subtree.pair_counts import LeafRule, NumpyCounts, PairCounts, class_amounts
+from accel_oct.subtree.pair_counts import LeafRule, NumpyCounts, PairCounts, all_amounts
 from accel_oct.subtree.profiles import Units, convolve, with_leaf
 from accel_oct.subtree.reduction import Reduced, both_sides
 from accel_oct.subtree.stopping import Stopper
@@ -51,10 +51,13 @@ class PairLevel:
         self.n_features = data.n_features
         stopper = stopper or Stopper()
         self.compiled: CompiledCounts | None = None
-        if engine.numba_available():
+        # The kernels know one mass; several are counted by matrix products, and root features searched one by one.
+        rules = data.rules
+        if engine.numba_available() and (rules is None or len(rules.least) == 1):
             self.compiled = CompiledCounts(data, stopper, table_limit)
+        least, apart = ((), None) if rules is None else (rules.least, rules.apart)
         self._counts: PairCounts = self.compiled or NumpyCounts(
-            data.X, class_amounts(data.y, data.weights, data.n_classes), LeafRule(data.signed), stopper
+            data.X, all_amounts(data), LeafRule(data.signed, least), stopper, apart=apart
         )
         self.kept = self.compiled is not None and self.compiled.kept
         self.table_bytes = 0 if self.compiled is None else self.compiled.table_bytes
@@ -77,7 +80,10 @@ class PairLevel:
         return with_leaf(split.max(axis=0, initial=-np.inf), np.asarray(self.leaf))
 
     def _side_bounds(self) -> Floats:
-        """Two leaves on a side score at most its equivalent-point bound, and at most what two leaves score on all."""
+        """Two leaves on a side score at most its equivalent-point bound, and at most what two leaves score on all.
+
+        The latter under local rules too: leaves of all samples are heavier than those of a side.
+        """
         data, unknown = self.data, ~self._counts.known
         best = self.units.to_score(self.profile[1], data.total_weight)
         scores = np.minimum(both_sides(data.row_ceiling, data.X), best)
@@ -95,13 +101,17 @@ class PairLevel:
     def weight_table(self) -> Floats:
         """Weight (F, F) of the samples with both features, whatever their class; only when `kept`."""
         if not self.data.signed:
-            return np.asarray(self.table.sum(axis=0, dtype=np.float64))
+            return np.asarray(self.table[: self.data.n_classes].sum(axis=0, dtype=np.float64))
         assert self.compiled is not None
         spread, entries = self.compiled.layout, self.compiled.entries
         unsigned = entries._replace(marked=np.zeros_like(entries.marked), numbers=np.abs(entries.numbers))
         table = np.zeros(spread.table_shape, dtype=spread.dtype)
         engine.kernels().level_two(self.compiled.members, unsigned, Words.of(spread), table, 0)
         return np.asarray(_dense(table)[0], dtype=np.float64)
+
+    def scores(self, counts: Array) -> Array:
+        """What leaves with these counts (channels, ...) are worth."""
+        return self._counts.rule.score(counts)
 
     def tree(self, max_leaves: int) -> DecisionTree:
         """A best tree with at most `max_leaves` leaves, in the original features and in arrays for depth two."""

@@ -19,7 +19,8 @@ class PricePairs:
     """Bounds on and values of all pairs of features, refined in steps.
 
     For a root f, a side and a second feature g the value below is V_2 of both sides of g. Before a pair is computed,
-    V_2 <= max(V_1, E - 3 * price): V_1 is known from level three. In table units throughout.
+    V_2 <= max(V_1, E - 3 * price): V_1 is known from level three. In table units throughout. Under local rules, pairs
+    that are not allowed have minus infinity, and those too light for three leaves V_1.
     """
 
     def __init__(self, deep: DeepLevels, price: float, stopper: Stopper) -> None:
@@ -35,6 +36,9 @@ class PricePairs:
         self._lower2 = np.maximum(deep.pair_leaves() - price, deep.pair_splits() - 2 * price)  # (F, 2, F, 2)
         side_ceiling, pair_ceiling = _ceilings(pairs)
         self._upper2 = np.maximum(self._lower2, pair_ceiling - 3 * price)
+        too_light = deep.without_room(3)
+        if too_light is not None:  # for more than two leaves, or for any
+            self._upper2 = np.where(too_light | (self._lower2 == -np.inf), self._lower2, self._upper2)
         self._known = np.zeros((F, F), dtype=bool)
         self._side_cap = np.maximum(self._two, side_ceiling - 4 * price)
         self._rounds = 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
-from accel_oct.subtree.reduction import Reduced, as_factor, both_sides
+from accel_oct.subtree.reduction import Reduced, as_factor, both_sides, similar_sides
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -115,7 +115,7 @@ class PriceRoots:
         # The lighter side first: it is cheaper, and its result may already close the root.
         order = np.argsort(self._weights[f])
         for side in (int(order[0]), int(order[1])):
-            child = data.restricted(data.X[:, f] == side)
+            child = data.restricted(data.X[:, f] == side, f)
             outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
             self._upper[f, side] = min(self._upper[f, side], outcome.upper)
             self._tighten(f, side)
@@ -131,4 +131,6 @@ class PriceRoots:
         data, units = self._pairs.data, self._pairs.units
         extra = both_sides(data.weights * (data.X[:, f] != side), self._X)
         known = units.to_score(self._upper[f, side], self._weights[f, side])
-        np.minimum(self._upper, units.from_score(known + extra, self._weights), out=self._upper)
+        bound = units.from_score(known + extra, self._weights)
+        alike = similar_sides(data, self._X, f, side)
+        np.minimum(self._upper, bound, out=self._upper, where=True if alike is None else alike)

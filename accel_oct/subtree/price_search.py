@@ -56,6 +56,8 @@ class PriceSearch:
         if depth <= 2:
             return best
         ceiling = float(self.units.from_score(data.row_ceiling.sum(), data.total_weight))
+        if not data.has_room_for(4):
+            return best
         best.upper = max(best.upper, ceiling - 4 * self.price)
         self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
@@ -82,6 +84,8 @@ class PriceSearch:
     def _leaf(self, data: Reduced) -> Outcome:
         counts = data.class_weights
         value = float(self.units.from_score(counts.max(), counts.sum())) - self.price
+        if not data.allows_a_leaf:
+            value = -np.inf
         return Outcome(value, value, lambda: DecisionTree.leaf(int(np.argmax(counts))))
 
     def _from_profile(self, pairs: PairLevel, max_leaves: int) -> Outcome:
@@ -96,7 +100,7 @@ class PriceSearch:
         return self._leaf(data).tree() if data.n_features == 0 else self._from_profile(PairLevel(data), 4).tree()
 
     def _side(self, data: Reduced, column: int, side: int) -> Reduced:
-        return data.restricted(data.X[:, column] == side)
+        return data.restricted(data.X[:, column] == side, column)
 
     def _three(self, pairs: PairLevel, deep: DeepLevels, best: Outcome) -> Outcome:
         """Exact best of depth three from the depth-two profiles of all sides."""
@@ -140,7 +144,10 @@ class PriceSearch:
                     sides.append(self._tree_of_two(child))
                     continue
                 rows = data.X[:, column] == side
-                parts = [self._tree_of_two(data.restricted(rows & (data.X[:, second] == value))) for value in (0, 1)]
+                parts = [
+                    self._tree_of_two(data.restricted(rows & (data.X[:, second] == value), column, second))
+                    for value in (0, 1)
+                ]
                 sides.append(data.branch(second, parts[0], parts[1]))
             return data.branch(column, sides[0], sides[1])
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accel_oct.errors import NoTreeError
+from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.price_roots import Outcome, SearchCounts
 from accel_oct.subtree.price_search import PriceSearch
 from accel_oct.subtree.reduction import reduce_data
@@ -25,8 +27,8 @@ class BestTree:
     ----------
     value, bound : float
         Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
-    tree : DecisionTree
-        In arrays for the depth limit.
+    found : DecisionTree or None
+        In arrays for the depth limit; None where local rules allow no tree: value and bound are minus infinity then.
     exact : bool
     seconds : float
     counts : SearchCounts
@@ -35,9 +37,22 @@ class BestTree:
 
     value: float
     bound: float
-    tree: DecisionTree
+    found: DecisionTree | None
     seconds: float
     counts: SearchCounts = field(default_factory=SearchCounts)
+
+    @property
+    def tree(self) -> DecisionTree:
+        """The tree that was found.
+
+        Raises
+        ------
+        NoTreeError
+            Where local rules allow none.
+        """
+        if self.found is None:
+            raise NoTreeError("there is no tree: the rules allow none, not even a single leaf")
+        return self.found
 
     @property
     def exact(self) -> bool:
@@ -53,6 +68,7 @@ def best_tree(
     max_depth: int,
     leaf_price: float,
     *,
+    rules: LocalRules | None = None,
     incumbent: DecisionTree | None = None,
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -68,8 +84,10 @@ def best_tree(
         Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
     leaf_price : float
         Price of a leaf in the units of the weights, on the same grid.
+    rules : LocalRules, optional
+        What leaves and paths must satisfy.
     incumbent : DecisionTree, optional
-        A known tree; the result is at least as good.
+        A known tree that keeps the rules; the result is at least as good.
     deadline, should_stop
         When to stop early: a reading of `time.monotonic`, a function asked now and then.
     on_improvement : callable, optional
@@ -83,13 +101,15 @@ def best_tree(
         score = float(sample_weights[tree.predictions(features) == classes].sum())
         return score - leaf_price * tree.n_leaves
 
-    data = reduce_data(features, classes, sample_weights, int(n_classes))
+    data = reduce_data(features, classes, sample_weights, int(n_classes), rules)
     search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
     units, weight = search.units, data.total_weight
     known = -np.inf if incumbent is None else value_of(incumbent)
     if on_improvement is not None:
         search.report = _reporter(on_improvement, start, lambda number: units.to_score(number, weight), known)
     outcome = search.search(data, max_depth, float(units.from_score(known, weight)), top=True)
+    if not data.allows_a_leaf:
+        return BestTree(-np.inf, -np.inf, None, time.monotonic() - start, search.counts)
     tree = outcome.tree().with_max_depth(max_depth)
     value = value_of(tree)
     if incumbent is not None and known > value:

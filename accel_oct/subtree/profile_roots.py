@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profiles import Profile, convolve, find_split
-from accel_oct.subtree.reduction import Reduced, as_factor, both_sides
+from accel_oct.subtree.reduction import Reduced, as_factor, both_sides, similar_sides
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -89,7 +89,7 @@ class ProfileRoots:
 
     def _solve_side(self, f: int, side: int) -> Profile:
         data = self._pairs.data
-        return self._solver.solve(data.restricted(data.X[:, f] == side), self._depth - 1)
+        return self._solver.solve(data.restricted(data.X[:, f] == side, f), self._depth - 1)
 
     def _tighten(self, f: int, side: int) -> None:
         """Similar support: carry the profile of a known side over to the sides of all other features."""
@@ -98,7 +98,8 @@ class ProfileRoots:
         known = self._pairs.units.to_score(self._upper[f, side], self._weights[f, side])
         scores = known[None, None, :] + extra[:, :, None]
         bound = self._pairs.units.from_score(scores, self._weights[:, :, None])
-        np.minimum(self._upper, bound, out=self._upper)
+        alike = similar_sides(data, self._X, f, side)
+        np.minimum(self._upper, bound, out=self._upper, where=True if alike is None else alike[:, :, None])
 
     def _bound(self, potential: Floats) -> Floats:
         """Upper profile: the best that any root, known or not, may still reach."""

@@ -54,7 +54,7 @@ class ProfileSolver:
             return self._shallow(pairs, depth)
         if not pairs.exact:
             return self._stopped(pairs, depth, pairs.profile, pairs.upper_profile)
-        if pairs.profile[3] == self._ceiling(pairs):
+        if pairs.profile[3] == self._ceiling(pairs) or not data.has_room_for(4):
             # Nothing can be better with four leaves or more, and depth two is exact for fewer.
             values = extended(pairs.profile, depth)
             return Profile(values, values, pairs.tree)
@@ -67,7 +67,7 @@ class ProfileSolver:
 
     def _leaf(self, data: Reduced, depth: int) -> Profile:
         counts = data.class_weights
-        number = Units(data.signed).from_score(counts.max(), counts.sum())
+        number = Units(data.signed).from_score(counts.max(), counts.sum()) if data.allows_a_leaf else -np.inf
         values = np.full(2**depth, float(number))
         return Profile(values, values, lambda leaves: DecisionTree.leaf(int(np.argmax(counts))))
 
@@ -95,8 +95,9 @@ class ProfileSolver:
         below = deep.pair_profiles()
         deeper = sides_from_pairs(pairs, below)
         values = with_leaf(convolve(deeper[:, 0], deeper[:, 1]).max(axis=0), np.asarray(pairs.leaf))
-        # Callers keep profiles for their trees: the counters' own dtype is a quarter of the size or less.
-        compact = below.astype(deep.dtype)
+        # Callers keep profiles for their trees: the counters' own dtype is a quarter of the size or less. Under rules
+        # there may be minus infinity, which integers have not.
+        compact = below.astype(deep.dtype) if pairs.data.rules is None else below
         found = Profile(values, values, lambda leaves: self._rebuild(pairs, deeper, values, leaves, compact))
         return found if finished else better_of(found, self._stopped(pairs, 4, three, three))
 
@@ -112,7 +113,7 @@ class ProfileSolver:
         column, zero, one = found
         children = []
         for side, part in ((0, zero), (1, one)):
-            child = data.restricted(data.X[:, column] == side)
+            child = data.restricted(data.X[:, column] == side, column)
             if below is None or part <= 2:
                 children.append(exactly.solve(child, 2).tree(part))
                 continue
@@ -120,8 +121,9 @@ class ProfileSolver:
             if second is None:
                 children.append(exactly.solve(child, 0).tree(1))
                 continue
+            rows = data.X[:, column] == side
             grandchildren = [
-                exactly.solve(data.restricted((data.X[:, column] == side) & (data.X[:, second[0]] == value)), 2)
+                exactly.solve(data.restricted(rows & (data.X[:, second[0]] == value), column, second[0]), 2)
                 for value in (0, 1)
             ]
             children.append(data.branch(second[0], grandchildren[0].tree(second[1]), grandchildren[1].tree(second[2])))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accel_oct.errors import NoTreeError
+from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.profile_solver import ProfileSolver
 from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.reduction import reduce_data
@@ -25,7 +27,8 @@ class FrontierTable:
     Attributes
     ----------
     scores : float array of length 2**max_depth + 1
-        Entry h: best known score of a tree with at most h leaves (entry 0: minus infinity).
+        Entry h: best known score of a tree with at most h leaves (entry 0: minus infinity). Minus infinity everywhere
+        where local rules allow no tree.
     upper_bounds : float array, same shape
         Proven bounds; equal to `scores` when `exact`.
     max_depth : int
@@ -52,9 +55,16 @@ class FrontierTable:
         """A tree with ``scores[max_leaves]`` and at most that many leaves, in arrays for `max_depth`.
 
         Trees are rebuilt on demand, with as few leaves as reach the score, and kept.
+
+        Raises
+        ------
+        NoTreeError
+            Where local rules allow none.
         """
         if not 1 <= max_leaves < self.scores.size:
             raise ValueError(f"max_leaves must be between 1 and {self.scores.size - 1}, got {max_leaves}")
+        if self.scores[max_leaves] == -np.inf:
+            raise NoTreeError("there is no tree: the rules allow none, not even a single leaf")
         fewest = int(np.searchsorted(self.scores, self.scores[max_leaves]))
         if fewest not in self._trees:
             self._trees[fewest] = self._tree(fewest).with_max_depth(self.max_depth)
@@ -77,6 +87,7 @@ def frontier_table(
     n_classes: int,
     max_depth: int,
     *,
+    rules: LocalRules | None = None,
     threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     deadline: float | None = None,
@@ -91,6 +102,8 @@ def frontier_table(
         Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
     max_depth : int
         Depth limit; the table has 2**max_depth entries.
+    rules : LocalRules, optional
+        What leaves and paths must satisfy.
     threads : int
         Threads of the compiled kernels.
     memory_limit : int
@@ -105,7 +118,7 @@ def frontier_table(
     """
     start = time.monotonic()
     data = reduce_data(
-        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes)
+        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes), rules
     )
     units, weight = Units(data.signed), data.total_weight
 

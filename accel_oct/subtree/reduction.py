@@ -4,6 +4,9 @@ Rows that agree in every feature and in the class become one weighted row. Const
 complementary columns the one with the smallest index stays, each column is flipped so that its ones are the minority,
 and columns are sorted by how many ones they have: counts are taken inside intersections of one-sides, and the outer
 loops run over the sparse columns.
+
+Under local rules masses add up like weights, a row without weight stays if it has mass, a column with a side that is
+too light goes, and columns are interchangeable only if the same columns must stay apart from them.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.merging import equal_rows
+from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.tree import DecisionTree
 
 Ints = NDArray[np.int64]
@@ -34,7 +38,7 @@ class Reduced:
     X : uint8 array (n, F)
         Remaining columns, flipped where `flipped` says so.
     y, weights : arrays (n,)
-        Class index and (positive) weight of each row.
+        Class index and weight of each row: positive, or zero where a rule gives the row a mass.
     row_ceiling : float array (n,)
         Per row its share of the equivalent-point bound: summed over samples S it is E(S). The majority weight of a
         point (rows with equal features) is credited to its first row, so any union of points sums up exactly.
@@ -43,6 +47,8 @@ class Reduced:
         Index of each column in the original data.
     flipped : bool array (F,)
         Columns that stand for the complement of the original.
+    rules : LocalRules or None
+        For these rows and columns. Every column that is left has two sides that may be leaves.
     """
 
     X: NDArray[np.uint8]
@@ -52,6 +58,7 @@ class Reduced:
     n_classes: int
     feature: Ints
     flipped: NDArray[np.bool_]
+    rules: LocalRules | None = None
 
     @property
     def n_samples(self) -> int:
@@ -78,8 +85,17 @@ class Reduced:
         """Weight of each class."""
         return np.bincount(self.y, self.weights, self.n_classes).astype(np.float64)
 
-    def restricted(self, rows: NDArray[Any]) -> Reduced:
-        """The same for some of the rows (those that satisfy a path), with the columns reduced again."""
+    @property
+    def allows_a_leaf(self) -> bool:
+        """Whether there is any tree: a single leaf, then."""
+        return self.rules is None or self.rules.allow_a_leaf
+
+    def has_room_for(self, leaves: int) -> bool:
+        """Whether rules may leave room for so many leaves."""
+        return self.rules is None or bool(np.all(self.rules.room_for(leaves, self.rules.totals)))
+
+    def restricted(self, rows: NDArray[Any], *path: int) -> Reduced:
+        """The same for the rows that satisfy a path, with the columns reduced again to what may go on below it."""
         return _reduce_columns(
             self.X[rows],
             self.y[rows],
@@ -88,6 +104,8 @@ class Reduced:
             self.n_classes,
             self.feature,
             self.flipped,
+            None if self.rules is None else self.rules.of_rows(rows),
+            path,
         )
 
     def branch(self, column: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
@@ -97,11 +115,14 @@ class Reduced:
         return DecisionTree.branch(int(self.feature[column]), zero, one)
 
 
-def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) -> Reduced:
-    """Merge equal rows, drop rows without weight, and reduce the columns."""
-    keep = weights > 0
+def reduce_data(
+    X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int, rules: LocalRules | None = None
+) -> Reduced:
+    """Merge equal rows, drop rows without weight and mass, and reduce the columns."""
+    keep = weights > 0 if rules is None else (weights > 0) | (rules.masses > 0).any(axis=0)
     if not keep.all():
         X, y, weights = X[keep], y[keep], weights[keep]
+        rules = None if rules is None else rules.of_rows(keep)
     n_features = X.shape[1]
     groups = equal_rows(X, y)
     merged = groups.sums(weights)
@@ -110,9 +131,18 @@ def reduce_data(X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) 
         # Rows of one point differ in the class, so the majority weight is the largest merged weight.
         first = np.flatnonzero(groups.new_point)
         ceiling[first] = np.maximum.reduceat(merged, first)
+    if rules is not None:
+        rules = LocalRules(np.array([groups.sums(mass) for mass in rules.masses]), rules.least, rules.apart)
     rows = groups.first
     return _reduce_columns(
-        X[rows].view(np.uint8), y[rows], merged, ceiling, n_classes, np.arange(n_features), np.zeros(n_features, bool)
+        X[rows].view(np.uint8),
+        y[rows],
+        merged,
+        ceiling,
+        n_classes,
+        np.arange(n_features),
+        np.zeros(n_features, bool),
+        rules,
     )
 
 
@@ -124,10 +154,18 @@ def _reduce_columns(
     n_classes: int,
     feature: Ints,
     flipped: NDArray[np.bool_],
+    rules: LocalRules | None = None,
+    path: tuple[int, ...] = (),
 ) -> Reduced:
     n_samples = X.shape[0]
     ones = X.sum(axis=0, dtype=np.int64)
+    if rules is not None:
+        usable = _usable_columns(X, rules, path)
+        X, ones, feature, flipped = X[:, usable], ones[usable], feature[usable], flipped[usable]
+        rules = rules.of_columns(usable)
     keys = column_keys(X)
+    if rules is not None and rules.apart is not None:
+        keys = [key + partners.tobytes() for key, partners in zip(keys, rules.apart, strict=True)]
     # Of equal columns the smallest original index stays, whatever order the columns are in now.
     seen: set[bytes] = set()
     kept: list[int] = []
@@ -153,7 +191,19 @@ def _reduce_columns(
         n_classes,
         feature[chosen],
         flipped[chosen] ^ flip,
+        None if rules is None else rules.of_columns(chosen),
     )
+
+
+def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ...]) -> Ints:
+    """Columns that may stand below the path and have two sides that are heavy enough."""
+    if not rules.allow_a_leaf:
+        return np.zeros(0, dtype=np.int64)
+    one = weighted_sums(rules.masses, X)
+    usable = rules.enough(one) & rules.enough(rules.totals[:, None] - one)
+    if rules.apart is not None:
+        usable &= ~rules.apart[list(path)].any(axis=0)
+    return np.flatnonzero(usable)
 
 
 def column_keys(X: NDArray[Any]) -> list[bytes]:
@@ -194,3 +244,16 @@ def both_sides(amounts: Floats, X: NDArray[Any]) -> Floats:
     """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
     one = weighted_sums(amounts, X)
     return np.stack([amounts.sum() - one, one], axis=1)
+
+
+def similar_sides(data: Reduced, X: NDArray[Any], column: int, side: int) -> NDArray[np.bool_] | None:
+    """Sides (F, 2) of columns for which V(S) <= V(S') + W(S - S') holds, with S' one side of `column`; None: for all.
+
+    The best tree of S is put on S'. It has to be allowed there: no leaf may lose mass, so S - S' has to have none, and
+    every column that may stand below the column of S may stand below that of S'. X are the features of the data.
+    """
+    if data.rules is None:
+        return None
+    beyond = data.rules.masses * (data.X[:, column] != side)
+    lost = np.any([both_sides(mass, X) > 0 for mass in beyond], axis=0)
+    return np.asarray(~lost & data.rules.carries_over(column)[:, None])

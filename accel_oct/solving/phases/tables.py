@@ -1,12 +1,14 @@
 """Exact subtree tables: usually all that a solve needs.
 
-Tables choose subtrees one by one, so what they find is optimal only while nothing ties subtrees together. A limit on
-leaves does, but the tables of all numbers of leaves know the answer. Under any other constraint the best tree of all is
-still a bound on the best one that is allowed, and is the answer when it happens to be allowed itself.
+Tables choose subtrees one by one, so what they find is optimal only while nothing ties subtrees together. Rules about
+single leaves and paths do not, and the tables know them. A limit on leaves does, but the tables of all numbers of
+leaves know the answer. Under any other constraint the best tree of all that keep the local rules is still a bound on
+the best one that is allowed, and is the answer when it happens to be allowed itself.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from accel_oct.solving.phases.base import run_stoppable
@@ -62,7 +64,7 @@ class LastStep:
 
 def _best_of_all(search: Search) -> Status | None:
     problem, incumbent = search.problem, search.incumbent
-    data = problem.dataset
+    data = problem.table_data
     independent = problem.subtrees_are_independent
 
     def on_improvement(seconds: float, value: float, bound: float) -> None:
@@ -80,13 +82,15 @@ def _best_of_all(search: Search) -> Status | None:
             data.n_classes,
             problem.max_depth,
             problem.leaf_price,
+            rules=problem.rules,
             incumbent=incumbent.tree,
             should_stop=stopper,
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             on_improvement=on_improvement,
         )
-        incumbent.offer(outcome.tree)
+        if outcome.found is not None:
+            incumbent.offer(outcome.found)
         search.tighten(outcome.bound)
         search.statistics["subtree_bounds"] = TableStatistics.of(outcome.seconds, outcome.counts)
 
@@ -96,7 +100,7 @@ def _best_of_all(search: Search) -> Status | None:
 def _leaf_limited(search: Search) -> Status | None:
     """The best tree with a limited number of leaves, read off the tables of all numbers."""
     problem = search.problem
-    data = problem.dataset
+    data = problem.table_data
 
     def work(stopper: Stopper) -> None:
         table = frontier_table(
@@ -105,12 +109,14 @@ def _leaf_limited(search: Search) -> Status | None:
             data.weights,
             data.n_classes,
             problem.max_depth,
+            rules=problem.rules,
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             should_stop=stopper,
         )
-        _, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
-        search.incumbent.offer(table.tree(leaves))
+        value, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
+        if value > -math.inf:
+            search.incumbent.offer(table.tree(leaves))
         search.tighten(bound)
         search.statistics["subtree_bounds"] = TableStatistics.of(table.seconds, SearchCounts())
 

@@ -72,6 +72,34 @@ class Counts(NamedTuple):
         )
 
 
+class Limits(NamedTuple):
+    """Local rules: what a leaf must weigh, and which features must stay apart, in the units of the last channel.
+
+    Where two features must stay apart the least mass is more than there is.
+    """
+
+    blocked: Array  # (P / L, F, L) least mass of a leaf below a split on b and one on c, laid out like a table
+    rows: Array  # (F, P) the same
+    lanes: Array  # (P,) least mass of a leaf below c
+    least: Array  # (1,) least mass of any leaf
+    lowest: Array  # (1,) what stands for minus infinity: added to any score it is negative, and added to itself it fits
+
+    @classmethod
+    def of(cls, layout: Layout, least: float, apart: Array | None) -> Limits:
+        dtype = layout.dtype
+        never = np.inf if dtype == np.float64 else np.iinfo(dtype).max
+        total = float(np.abs(layout.signs).sum())
+        enough = least if dtype == np.float64 else min(np.ceil(least), never)
+        _, blocks, F, lanes = layout.table_shape
+        rows = np.full((F, layout.width), never, dtype=dtype)
+        rows[:, :F] = enough if apart is None else np.where(apart, never, enough)
+        below = np.full(layout.width, never, dtype=dtype)
+        below[:F] = enough
+        lowest = -2 * total - 1 if dtype == np.float64 else np.iinfo(dtype).min // 2
+        blocked = np.ascontiguousarray(rows.reshape(F, blocks, lanes).transpose(1, 0, 2))
+        return cls(blocked, rows, below, np.array([enough], dtype), np.array([lowest], dtype))
+
+
 class Scores(NamedTuple):
     """Best scores, in table units, with one leaf and with at most two, of both sides of every feature."""
 

@@ -129,6 +129,17 @@ def least(left: Any, right: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def where_enough(typingctx: Any, amount: Any, need: Any, vector: Any, other: Any) -> Any:
+    """Lanes of `vector` where ``amount >= need``, else of `other`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        compare = builder.fcmp_ordered if _is_float(amount) else builder.icmp_signed
+        return builder.select(compare(">=", arguments[0], arguments[1]), arguments[2], arguments[3])
+
+    return vector(amount, need, vector, other), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def popcount(typingctx: Any, vector: Any) -> Any:
     """Number of bits set, lane by lane."""
 

@@ -8,6 +8,9 @@ of visits is F**3 / 6, each a pass over all fourth features b.
 
 Counts follow by inclusion and exclusion: only samples with f = g = 1 are counted for a pair (f, g), and every other
 sign pattern follows from the tables of f, of g and of all samples.
+
+`limits` are the local rules, or None: numba leaves out what the other case would need, so neither is slower, nor takes
+longer to compile, for the other's sake.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
 from accel_oct.subtree.kernels.jit import entry_point, kernel
 from accel_oct.subtree.kernels.lanes import load, store
 from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_set, pass_signed_pair
+from accel_oct.subtree.kernels.ruled_passes import path_limits, ruled_set, ruled_signed_pair
 
 
 @entry_point
@@ -34,9 +38,13 @@ def level_two_sparse(ones, table, base):
 
 
 @entry_point
-def pass_block(counts, scores, base, signed):
+def pass_block(counts, scores, base, signed, limits):
     """Passes of all samples, for the lanes of the table from `base` on."""
-    pass_set(counts, scores, base, base, np.int64(0), signed)
+    if limits is None:
+        pass_set(counts, scores, base, base, np.int64(0), signed)
+    else:
+        usable = np.ones(counts.table.shape[2], dtype=np.bool_)
+        ruled_set(counts, scores, base, base, np.int64(0), signed, limits, limits.lanes, usable)
 
 
 @kernel
@@ -49,7 +57,7 @@ def _subtract(whole, part, result, first_lane):
 
 
 @entry_point
-def level_three(f, signed, members, entries, whole, with_f, work, best, splits):
+def level_three(f, signed, members, entries, whole, with_f, work, best, splits, limits):
     """Sets of one feature f and both its values; `with_f` receives the table of f = 1.
 
     `whole` are the counts of all samples. `splits` (F, 4, P), or empty: receives the best two-leaf scores of the pairs
@@ -71,9 +79,15 @@ def level_three(f, signed, members, entries, whole, with_f, work, best, splits):
             singles[0, k, c] = single[k, c] - singles[1, k, c]
     # Lanes before f were served when their own turn as f came.
     first_lane = f // lanes * lanes
+    if limits is not None:
+        below, usable = np.empty_like(limits.lanes), np.ones(all_.shape[2], dtype=np.bool_)
+        path_limits(limits, f, f, below, usable)
     for side in range(2):
         counts = Counts(with_f if side else work.rest, singles[side], sums[side])
-        pass_set(counts, scores, first_lane, np.int64(0), 2 * side, signed)
+        if limits is None:
+            pass_set(counts, scores, first_lane, np.int64(0), 2 * side, signed)
+        else:
+            ruled_set(counts, scores, first_lane, np.int64(0), 2 * side, signed, limits, below, usable)
     if splits.size:
         for side in range(4):
             for c in range(first_lane, width):
@@ -84,7 +98,7 @@ def level_three(f, signed, members, entries, whole, with_f, work, best, splits):
 
 
 @entry_point
-def level_four(first, count, signed, symmetric, wanted, members, entries, whole, tables, work, best):
+def level_four(first, count, signed, symmetric, wanted, members, entries, whole, tables, work, best, limits):
     """Sets of all pairs (f, g) that are `wanted`, with f < g and f among `count` features from `first` on.
 
     `tables` (F, channels, blocks, F, L) holds the level-three tables. `best`, flat (F, 4, 3, P): best scores of depth
@@ -95,6 +109,8 @@ def level_four(first, count, signed, symmetric, wanted, members, entries, whole,
     n_features, lanes = whole.table.shape[2], whole.table.shape[3]
     chosen, chosen2 = work.chosen, work.chosen2
     sizes = [select(members, members.size, entries.rows, first + j, chosen[j]) for j in range(count)]
+    if limits is not None:
+        below, usable = np.empty_like(limits.lanes), np.ones(n_features, dtype=np.bool_)
     for g in range(first + 1, n_features):
         first_lane = g // lanes * lanes if symmetric else 0
         for f in range(first, min(g, first + count)):
@@ -103,7 +119,10 @@ def level_four(first, count, signed, symmetric, wanted, members, entries, whole,
             size = select(chosen[f - first], sizes[f - first], entries.rows, g, chosen2)
             count_pairs(chosen2, size, entries, work.words, work.table, first_lane, np.int64(0))
             _count_sides(f, g, whole, tables, work)
-            if signed:
+            if limits is not None:
+                path_limits(limits, f, g, below, usable)
+                _pass_ruled_pair(whole.table, tables[f], tables[g], work, first_lane, signed, limits, below, usable)
+            elif signed:
                 pass_signed_pair(
                     whole.table, tables[f], tables[g], work.table, work.singles, work.sums, work.scores, first_lane
                 )
@@ -151,6 +170,30 @@ def _pass_classes_pair(all_, with_f, with_g, work, first_lane):
 def _pass_side(table, work, side, first_lane):
     counts = Counts(table, work.singles[side], work.sums[side])
     pass_set(counts, work.scores, first_lane, np.int64(0), 2 * side, False)
+
+
+@kernel
+def _pass_ruled_pair(all_, with_f, with_g, work, first_lane, signed, limits, below, usable):
+    """The same under local rules, for two classes or more."""
+    both, rest = work.table, work.rest
+    if signed:
+        singles, sums, scores = work.singles, work.sums, work.scores
+        ruled_signed_pair(all_, with_f, with_g, both, singles, sums, scores, first_lane, limits, below, usable)
+        return
+    _pass_ruled_side(both, work, np.int64(3), first_lane, limits, below, usable)
+    _subtract(with_f, both, rest, first_lane)
+    _pass_ruled_side(rest, work, np.int64(2), first_lane, limits, below, usable)
+    _subtract(with_g, both, rest, first_lane)
+    _pass_ruled_side(rest, work, np.int64(1), first_lane, limits, below, usable)
+    _subtract(all_, with_f, both, first_lane)
+    _subtract(both, rest, rest, first_lane)
+    _pass_ruled_side(rest, work, np.int64(0), first_lane, limits, below, usable)
+
+
+@kernel
+def _pass_ruled_side(table, work, side, first_lane, limits, below, usable):
+    counts = Counts(table, work.singles[side], work.sums[side])
+    ruled_set(counts, work.scores, first_lane, np.int64(0), 2 * side, False, limits, below, usable)
 
 
 @kernel

@@ -117,7 +117,10 @@ def _pass_classes(counts, scores, first_lane, base, row):
 
 @kernel
 def pass_set(counts, scores, first_lane, base, row, signed):
-    """One set: rows `row` (side 0) and `row + 1` (side 1) of the scores, for the lanes from `base` on in the table."""
+    """One set: rows `row` (side 0) and `row + 1` (side 1) of the scores, for the lanes from `base` on in the table.
+
+    Without local rules; `ruled_passes` has the same with them.
+    """
     if signed:
         _pass_signed(counts, scores, first_lane, base, row)
     else:

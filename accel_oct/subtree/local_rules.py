@@ -1,0 +1,142 @@
+"""Rules about single leaves and single paths, under which subtrees stay independent of each other.
+
+Two kinds: every leaf receives at least some mass, and two columns may not share a path from the root to a leaf. A leaf
+or a split that breaks a rule is worth minus infinity, and the tables take that in. Two facts are used all over:
+
+- What a set of samples can do depends on its masses and on the columns of its path, in any order: a set of columns may
+  share a path if all pairs of them may.
+- A leaf on top of a tree that keeps the rules keeps them too: it has the masses of all leaves below, and no path is
+  longer. So a set of samples has either a single leaf, and with it some tree for every number of leaves, or no tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accel_oct.errors import InvalidInputError
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRules:
+    """What leaves must weigh and which columns must stay apart; made by `leaves`, `pairs` and `joined`.
+
+    Attributes
+    ----------
+    masses : float array (J, n)
+        One or more masses of every sample, not negative. They need not be the weights of the objective.
+    least : tuple of J floats
+        A leaf is allowed if each of its masses is at least this, exactly: tolerances are subtracted already.
+    apart : bool array (F, F) or None
+        Symmetric; columns that may not share a path.
+    """
+
+    masses: Floats
+    least: tuple[float, ...]
+    apart: Bools | None = None
+
+    @classmethod
+    def leaves(cls, masses: ArrayLike, least: float) -> LocalRules:
+        """Every leaf has at least this mass.
+
+        Parameters
+        ----------
+        masses : array-like (n,)
+            Multiples of some power of two with a sum below 2**53 of them, as the weights of a `BinaryDataset` are: all
+            sums are exact then, and a leaf that has exactly the least mass is told from one that has less.
+        least : float
+
+        Raises
+        ------
+        InvalidInputError
+            If a mass is negative or not finite, or if sums of masses would be rounded.
+        """
+        values = np.asarray(masses, dtype=np.float64)
+        if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0) or math.isnan(least):
+            raise InvalidInputError("a local rule needs one finite mass per sample, not negative, and a least mass")
+        fine = np.ldexp(values, 53 - math.frexp(float(values.sum()))[1])
+        if np.any(fine != np.rint(fine)):
+            raise InvalidInputError("a local rule needs masses whose sums are exact, such as the weights of the data")
+        return cls(values[None], (float(least),))
+
+    @classmethod
+    def pairs(cls, n_samples: int, n_features: int, pairs: Iterable[tuple[int, int]]) -> LocalRules:
+        """No path uses both columns of a pair."""
+        apart = np.zeros((n_features, n_features), dtype=bool)
+        for f, g in pairs:
+            apart[f, g] = apart[g, f] = True
+        np.fill_diagonal(apart, False)
+        return cls(np.zeros((1, n_samples)), (0.0,), apart)
+
+    @staticmethod
+    def joined(rules: Sequence[LocalRules]) -> LocalRules | None:
+        """All of them at once; of several minima of one mass the largest counts. None where nothing is forbidden."""
+        masses: list[Floats] = []
+        least: list[float] = []
+        apart: Bools | None = None
+        for rule in rules:
+            for mass, minimum in zip(rule.masses, rule.least, strict=True):
+                known = [place for place, other in enumerate(masses) if np.array_equal(mass, other)]
+                if known:
+                    least[known[0]] = max(least[known[0]], minimum)
+                elif minimum > 0:
+                    masses.append(mass)
+                    least.append(minimum)
+            if rule.apart is not None and rule.apart.any():
+                apart = rule.apart if apart is None else apart | rule.apart
+        if not masses and apart is None:
+            return None
+        if not masses:
+            return LocalRules(rules[0].masses[:1] * 0.0, (0.0,), apart)
+        return LocalRules(np.array(masses), tuple(least), apart)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Masses (J,) of all samples."""
+        return np.asarray(self.masses.sum(axis=1))
+
+    @cached_property
+    def allow_a_leaf(self) -> bool:
+        """Whether all samples together may be a leaf; if not, no tree is allowed."""
+        return bool(np.all(self.enough(self.totals)))
+
+    def enough(self, masses: Array) -> Bools:
+        """Whether sets with these masses (J, ...) may be a leaf."""
+        return np.asarray(np.all([mass >= least for mass, least in zip(masses, self.least, strict=True)], axis=0))
+
+    def room_for(self, leaves: int, masses: Array) -> Bools:
+        """Whether sets with these masses (J, ...) may be heavy enough for so many leaves."""
+        # Relaxed by far more than the product can be rounded by: this only has to hold wherever it is true.
+        need = [max(0.0, leaves * least * (1 - 1e-12)) for least in self.least]
+        return np.asarray(np.all([mass >= least for mass, least in zip(masses, need, strict=True)], axis=0))
+
+    def carries_over(self, column: int) -> Bools:
+        """For every column, whether what may stand below it may stand below `column` too."""
+        if self.apart is None:
+            return np.ones(1, dtype=bool)
+        return np.asarray(~(self.apart[column] & ~self.apart).any(axis=1))
+
+    def fit(self, n_samples: int, n_features: int) -> bool:
+        """Whether they are about so many samples and columns."""
+        return self.masses.shape[1] == n_samples and (self.apart is None or len(self.apart) == n_features)
+
+    # ---------------------------------------------------------------- parts
+
+    def of_rows(self, rows: Array) -> LocalRules:
+        """For some of the samples."""
+        return LocalRules(self.masses[:, rows], self.least, self.apart)
+
+    def of_columns(self, columns: Array) -> LocalRules:
+        """For some of the columns."""
+        apart = None if self.apart is None else self.apart[np.ix_(columns, columns)]
+        return LocalRules(self.masses, self.least, apart if apart is not None and apart.any() else None)
