@@ -337,7 +337,7 @@ def test_outcomes_of_the_sides_of_a_root(seed: int) -> None:
             expected = {float(u): float(v) for v, u in (part.outcome(t) for *_, t in reachable(part.X, 2, 3))}
             best = max(expected.values())
             slack = float(rng.integers(2, 9)) + 0.25
-            found = closing._outcomes(points, 3, slack, (feature, side))
+            found = closing._outcomes(points, 3, slack, ((feature, side),))
             assert dict(zip(found.results[:, 1], found.results[:, 0], strict=True)) == {
                 used: value for used, value in expected.items() if value >= best - slack
             }

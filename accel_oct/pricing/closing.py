@@ -73,7 +73,7 @@ class Closing:
         self._sets: SetOutcomes | None = None
         if self._root.known:
             self._sets = SetOutcomes(problem, priced, should_stop, most_sets=most_sets, memory_limit=memory_limit)
-        self._known: dict[tuple[bytes, int], tuple[float, Outcomes]] = {}
+        self._known: dict[tuple[bytes, bytes, int], tuple[float, Outcomes]] = {}
         # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
         # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.
         merged = (2**problem.max_depth + 2) * problem.rounding
@@ -150,47 +150,55 @@ class Closing:
             split = self.problem.X[:, feature]
             left = room - loss
             sides = [
-                self._outcomes(everyone[split == side], depth - 1, left, (feature, side)) for side in (False, True)
+                self._outcomes(everyone[split == side], depth - 1, left, ((feature, side),)) for side in (False, True)
             ]
             self._offer_best(feature, sides[0], sides[1], left)
             # What was found may make the rest of the slack superfluous.
             room = min(room, self.bound - self._goal(self._value) + self._noise)
 
-    def _outcomes(self, points: IntArray, height: int, slack: float, path: tuple[int, bool] | None = None) -> Outcomes:
-        key = (points.tobytes(), height)
+    def _outcomes(self, points: IntArray, height: int, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
+        """Of the points at the end of a path of features and sides."""
+        columns = self.problem.columns_below(self._root.columns, [feature for feature, _ in path])
+        key = (points.tobytes(), columns.tobytes(), height)
         done, found = self._known.get(key, (-np.inf, None))
         if found is None or done < slack:
             assert self._sets is not None
-            if height <= 2:
-                found = self._sets.two(points, self._root.columns, height, slack)
-            else:
-                assert path is not None  # the third level from below has tables at the root's children only
-                found = self._three(points, slack, path)
+            two = height <= 2
+            found = self._sets.two(points, columns, height, slack) if two else self._three(points, slack, path)
             self._known[key] = (slack, found)
         return found
 
-    def _three(self, points: IntArray, slack: float, path: tuple[int, bool]) -> Outcomes:
+    def _three(self, points: IntArray, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
         """Trees of depth at most three on one side of a root."""
         assert self._sets is not None
-        features, zero, one = self._root.sides_below(*path)
+        features, zero, one = self._root.sides_below(*path[0])
         sums = zero + one
-        leaf = float(self.priced.weights[points].sum(axis=0).max(initial=0.0)) - self.priced.leaf_price
-        best = max(leaf, float(sums.max(initial=-np.inf)))
+        best = max(float(self._leaf_values(points).max()), float(sums.max(initial=-np.inf)))
         splits = []
         for position in np.flatnonzero(best - sums <= slack):
             feature, loss = int(features[position]), float(best - sums[position])
             split = self.problem.X[points, feature]
-            sides = [self._outcomes(points[split == side], 2, slack - loss) for side in (False, True)]
+            sides = [
+                self._outcomes(points[split == side], 2, slack - loss, (*path, (feature, side)))
+                for side in (False, True)
+            ]
             splits.append((loss, feature, sides[0], sides[1]))
         return self._sets.joined(self._leaves(points, best), splits, slack)
 
     def _leaves(self, points: IntArray, best: float) -> FloatArray:
         """Loss and results of every class as a leaf."""
         problem = self.problem
-        loss = best - (self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
+        loss = best - self._leaf_values(points)
         gains = problem.gains[points].sum(axis=0) - problem.leaf_price
         uses = problem.uses[:, points].sum(axis=1) + problem.leaf_uses[:, None]
         return np.column_stack([loss, gains, uses.T])
+
+    def _leaf_values(self, points: IntArray) -> FloatArray:
+        """Priced value of every class as a leaf; minus infinity where rules do not allow it."""
+        rules = self.problem.rules
+        if rules is not None and not rules.enough(rules.masses[:, points].sum(axis=1)):
+            return np.full(self.problem.gains.shape[1], -np.inf)
+        return np.asarray(self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
 
     # ---------------------------------------------------------------- what is found
 

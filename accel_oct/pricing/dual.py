@@ -60,10 +60,10 @@ class Dual:
         priced = problem.priced(prices)
         everyone = np.ones(len(problem.X), dtype=bool)
         if self.root is None:
-            tree, upper = self._best(priced, everyone, problem.max_depth)
+            tree, upper = self._best(priced, everyone, problem.max_depth, ())
         else:
             split = problem.X[:, self.root]
-            zero, one = (self._best(priced, side, problem.max_depth - 1) for side in (~split, split))
+            zero, one = (self._best(priced, side, problem.max_depth - 1, (self.root,)) for side in (~split, split))
             tree, upper = DecisionTree.branch(self.root, zero[0], one[0]), zero[1] + one[1]
         outcome = problem.outcome(tree)
         self._planes.append(np.append(problem.upper - outcome[1:], outcome[0]))
@@ -74,19 +74,22 @@ class Dual:
             self.bound, self.best = value, priced
         return value
 
-    def _best(self, priced: PricedProblem, points: NDArray[np.bool_], depth: int) -> tuple[DecisionTree, float]:
-        """The best priced tree of some points, and what bounds it."""
-        point, label, weights = priced.rows()
-        own = points[point]
+    def _best(
+        self, priced: PricedProblem, points: NDArray[np.bool_], depth: int, path: tuple[int, ...]
+    ) -> tuple[DecisionTree, float]:
+        """The best priced tree of some points below a path, and what bounds it."""
+        rows = priced.rows(self.problem.rules)
+        own = points[rows.point]
         if not own.any():
             return DecisionTree.leaf(0, depth), -priced.leaf_price
         found = best_tree(
-            self.problem.X[point[own]],
-            label[own],
-            weights[own],
+            self.problem.X[rows.point[own]],
+            rows.label[own],
+            rows.weights[own],
             self.problem.gains.shape[1],
             depth,
             priced.leaf_price,
+            rules=None if rows.rules is None else rows.rules.of_rows(own).below(path),
             deadline=self.deadline,
             should_stop=self.should_stop,
             threads=self.threads,

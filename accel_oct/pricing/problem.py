@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -56,6 +57,8 @@ class LimitedProblem:
     max_depth : int
     scales : float array (n_limits,)
         What the limits as stated were divided by.
+    rules : LocalRules or None
+        About leaves and paths, in points.
     """
 
     X: BoolMatrix
@@ -66,9 +69,17 @@ class LimitedProblem:
     leaf_price: float
     max_depth: int
     scales: FloatArray
+    rules: LocalRules | None = None
 
     @classmethod
-    def of(cls, dataset: BinaryDataset, limits: Sequence[Limit], leaf_price: float, max_depth: int) -> LimitedProblem:
+    def of(
+        cls,
+        dataset: BinaryDataset,
+        limits: Sequence[Limit],
+        leaf_price: float,
+        max_depth: int,
+        rules: LocalRules | None = None,
+    ) -> LimitedProblem:
         _, first, point = np.unique(pack_rows(dataset.X), axis=0, return_index=True, return_inverse=True)
         point = point.ravel()
         shape = (first.size, dataset.n_classes)
@@ -90,7 +101,11 @@ class LimitedProblem:
                 most = float(np.abs(uses[j]).max(axis=1).sum()) + 2**max_depth * abs(float(leaf_uses[j])) + 1.0
                 with np.errstate(over="ignore"):
                     upper[j] = np.clip(upper[j] / scale, -most, most)
-        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales)
+        if rules is not None:
+            masses = np.zeros((len(rules.least), first.size))
+            np.add.at(masses.T, point, rules.masses.T)
+            rules = LocalRules(masses, rules.least, rules.apart)
+        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales, rules)
 
     @property
     def n_limits(self) -> int:
@@ -106,6 +121,13 @@ class LimitedProblem:
         value = float(self.gains[rows, predicted].sum()) - self.leaf_price * tree.n_leaves
         used = self.uses[:, rows, predicted].sum(axis=1) + self.leaf_uses * tree.n_leaves
         return np.concatenate([[value], used])
+
+    def columns_below(self, columns: IntArray, path: Sequence[int]) -> IntArray:
+        """Those of some columns that rules allow below a path."""
+        if self.rules is None or self.rules.apart is None or not path:
+            return columns
+        allowed: NDArray[np.bool_] = ~self.rules.apart[np.array(path)][:, columns].any(axis=0)
+        return columns[allowed]
 
     @cached_property
     def one_line(self) -> bool:
@@ -164,10 +186,22 @@ class PricedProblem:
     constant: float
     error: float
 
-    def rows(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """As weighted samples: the point, the class and the weight of each, zeros left out."""
+    def rows(self, rules: LocalRules | None) -> PricedRows:
+        """As weighted samples, zeros left out; the first of each point has its mass."""
         point, label = np.nonzero(self.weights)
-        return point, label, self.weights[point, label]
+        if rules is not None:
+            first = np.append(True, point[1:] != point[:-1])
+            rules = LocalRules(rules.masses[:, point] * first, rules.least, rules.apart)
+        return PricedRows(point, label, self.weights[point, label], rules)
+
+
+class PricedRows(NamedTuple):
+    """Weighted samples: the point, the class and the weight of each, and the rules about them."""
+
+    point: IntArray
+    label: IntArray
+    weights: FloatArray
+    rules: LocalRules | None
 
 
 def _on_grid(values: FloatArray, bits: int) -> FloatArray:

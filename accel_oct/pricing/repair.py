@@ -57,7 +57,7 @@ class Repair:
     def __post_init__(self) -> None:
         self.possible = engine.numba_available() and self.problem.max_depth > 2
         if self.possible:
-            self._columns = distinct_columns(self.problem.X)
+            self._columns = distinct_columns(self.problem)
             self._sets = SetOutcomes(
                 self.problem, self.priced, self.should_stop, memory_limit=self.memory_limit, most_pairs=_MOST_PAIRS
             )
@@ -80,7 +80,10 @@ class Repair:
             return
         self._tried.add(top)
         try:
-            parts = [self._part(np.flatnonzero(visits[:, node - 1])) for node in nodes]
+            parts = [
+                self._part(np.flatnonzero(visits[:, node - 1]), [feature for feature, _ in tree.path(node)])
+                for node in nodes
+            ]
             choice = self._choice(parts)
         except TooMany:
             return
@@ -89,16 +92,17 @@ class Repair:
                 top = top.with_subtree(node, part.tree(place))
             self.offer(top)
 
-    def _part(self, points: IntArray) -> Outcomes:
-        """Outcomes of some points, with as much slack as gives enough of them."""
-        key = points.tobytes()
+    def _part(self, points: IntArray, path: list[int]) -> Outcomes:
+        """Outcomes of the points at the end of a path, with as much slack as gives enough of them."""
+        columns = self.problem.columns_below(self._columns, path)
+        key = points.tobytes() + columns.tobytes()
         if key not in self._known:
             total = self.problem.total_weight
             slack = total / max(1, len(self.problem.X))
-            found = self._sets.two(points, self._columns, 2, 0.0)
+            found = self._sets.two(points, columns, 2, 0.0)
             while found.loss.size < _ENOUGH and slack < total:
                 try:
-                    found = self._sets.two(points, self._columns, 2, slack)
+                    found = self._sets.two(points, columns, 2, slack)
                 except TooMany:
                     break
                 slack *= 4

@@ -129,15 +129,16 @@ class SetOutcomes:
 def rewards_of(problem: LimitedProblem, priced: PricedProblem) -> Rewards:
     """A problem at some prices as the compiled code takes it."""
     amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
-    n_points, n_features = problem.X.shape
+    (n_points, n_features), rules = problem.X.shape, problem.rules
+    apart = None if rules is None else rules.apart
     return Rewards(
         X=np.ascontiguousarray(problem.X, dtype=np.uint8),
         weights=np.ascontiguousarray(priced.weights),
         amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(n_points, -1),
         fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
         per_grain=1.0 / problem.rounding,
-        mass=np.zeros(n_points),
-        apart=np.zeros((n_features, n_features), dtype=np.bool_),
+        mass=np.zeros(n_points) if rules is None else np.ascontiguousarray(rules.masses[0]),
+        apart=np.zeros((n_features, n_features), dtype=np.bool_) if apart is None else apart,
         leaf_price=float(priced.leaf_price),
-        least=0.0,
+        least=0.0 if rules is None else float(rules.least[0]),
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.pricing.problem import LimitedProblem, PricedProblem
 from accel_oct.pricing.sets import rewards_of
 from accel_oct.subtree import engine
@@ -23,15 +22,20 @@ Sides = tuple[IntArray, FloatArray, FloatArray]
 """Features, and the best values of their zero sides and one sides."""
 
 
-def distinct_columns(X: BoolMatrix) -> IntArray:
-    """Columns that split the rows, one of each set of equal or complementary ones."""
+def distinct_columns(problem: LimitedProblem) -> IntArray:
+    """Columns that split the points, one of each set of equal or complementary ones with the same rules."""
+    X, rules = problem.X, problem.rules
     if not X.size:
         return np.empty(0, dtype=np.int64)
-    words = np.packbits(X ^ X[:1], axis=0)
-    seen: dict[bytes, int] = {bytes(len(words)): -1}
-    for column, word in enumerate(np.ascontiguousarray(words.T)):
-        seen.setdefault(word.tobytes(), column)
-    return np.array([column for column in seen.values() if column >= 0], dtype=np.int64)
+    splits = X ^ X[:1]
+    words = np.ascontiguousarray(np.packbits(splits, axis=0).T)
+    seen: dict[bytes, int] = {}
+    apart = np.zeros((X.shape[1], 0), dtype=bool) if rules is None or rules.apart is None else rules.apart
+    usable = splits.any(axis=0) & ~(apart.diagonal() if apart.size else False)
+    for column in np.flatnonzero(usable).tolist():
+        partners = apart[column].tobytes()
+        seen.setdefault(words[column].tobytes() + partners, column)
+    return np.array(list(seen.values()), dtype=np.int64)
 
 
 def _nothing() -> Sides:
@@ -59,7 +63,7 @@ class RootValues:
         threads: int,
         memory_limit: int,
     ) -> None:
-        self.columns = distinct_columns(problem.X)
+        self.columns = distinct_columns(problem)
         self.known = True
         self._below: FloatArray | None = None
         self._problem, self._priced = problem, priced
@@ -69,7 +73,9 @@ class RootValues:
             self._sides = self._by_sums()
         else:
             self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
-        leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
+        leaf = -np.inf
+        if problem.rules is None or problem.rules.allow_a_leaf:
+            leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         self.value = max(leaf, float(sums.max(initial=-np.inf)))
         # No tree has a larger loss: rewards are not negative.
@@ -84,8 +90,8 @@ class RootValues:
 
     def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
         problem, priced, depth = self._problem, self._priced, self._problem.max_depth
-        point, label, weights = priced.rows()
-        data = reduce_data(problem.X[point], label, weights, problem.gains.shape[1])
+        rows = priced.rows(problem.rules)
+        data = reduce_data(problem.X[rows.point], rows.label, rows.weights, problem.gains.shape[1], rows.rules)
         pairs = PairLevel(data, stopper, DeepLevels.table_limit(memory_limit, threads))
         self.known = (
             depth <= 4

@@ -38,7 +38,7 @@ class LocalRules:
     least : tuple of J floats
         A leaf is allowed if each of its masses is at least this, exactly: tolerances are subtracted already.
     apart : bool array (F, F) or None
-        Symmetric; columns that may not share a path.
+        Symmetric; columns that may not share a path. One that is apart from itself may not be used at all.
     """
 
     masses: Floats
@@ -135,6 +135,15 @@ class LocalRules:
     def of_rows(self, rows: Array) -> LocalRules:
         """For some of the samples."""
         return LocalRules(self.masses[:, rows], self.least, self.apart)
+
+    def below(self, path: Sequence[int]) -> LocalRules:
+        """For what stands below some columns."""
+        if self.apart is None or not path:
+            return self
+        apart = self.apart.copy()
+        partners = np.flatnonzero(self.apart[list(path)].any(axis=0))
+        apart[partners, partners] = True
+        return LocalRules(self.masses, self.least, apart)
 
     def of_columns(self, columns: Array) -> LocalRules:
         """For some of the columns."""

@@ -202,7 +202,7 @@ def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ..
     one = weighted_sums(rules.masses, X)
     usable = rules.enough(one) & rules.enough(rules.totals[:, None] - one)
     if rules.apart is not None:
-        usable &= ~rules.apart[list(path)].any(axis=0)
+        usable &= ~(rules.apart[list(path)].any(axis=0) | np.diagonal(rules.apart))
     return np.flatnonzero(usable)
 
 

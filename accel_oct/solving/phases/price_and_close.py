@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.constraints import local_rules
 from accel_oct.pricing import Closing, Dual, LimitedProblem, Repair, RootByRoot
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.proof import BoundRounding
@@ -47,16 +48,22 @@ class PricingStatistics:
 
 
 class PriceAndClose:
-    """Applies where every constraint is a list of limits on predictions and leaves; see `accel_oct.pricing`."""
+    """Applies where every constraint is local or a list of limits on predictions and leaves; see `accel_oct.pricing`.
+
+    Of local rules on masses it takes one.
+    """
 
     name = "prices"
 
     def applies(self, search: Search) -> bool:
-        if not search.config.prices or not search.problem.constraints:
+        problem = search.problem
+        if not search.config.prices or problem.subtrees_are_independent:
             return False
-        if search.problem.max_leaves is not None:
+        if problem.max_leaves is not None:
             return False  # the tables of all numbers of leaves know the answer
-        limits = [getattr(constraint, "limits", None) for constraint in search.problem.constraints]
+        if problem.rules is not None and len(problem.rules.least) > 1:
+            return False
+        limits = [getattr(constraint, "limits", None) for constraint in problem.coupling]
         return all(
             parts is not None and all(limit.branches is None and limit.leaves >= 0 for limit in parts)
             for parts in limits
@@ -70,8 +77,11 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem, options = search.problem, search.options
     memory_limit = search.config.subtree_bounds.memory_limit
-    limits = [limit for constraint in problem.constraints for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth)
+    if problem.rules is not None and not problem.rules.allow_a_leaf:
+        search.tighten(-np.inf)
+        return
+    limits = [limit for constraint in problem.coupling for limit in constraint.limits]  # type: ignore[attr-defined]
+    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth, problem.rules)
     rounding = BoundRounding(problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral)
 
     def offer(tree: DecisionTree) -> float:
@@ -140,6 +150,9 @@ def _per_constraint(search: Search, multipliers: FloatArray) -> tuple[float | No
     found: list[float | None] = []
     begin = 0
     for constraint in search.problem.constraints:
+        if local_rules(constraint) is not None:
+            found.append(None)
+            continue
         units = np.array([limit.unit for limit in constraint.limits])  # type: ignore[attr-defined]
         own = multipliers[begin : begin + units.size] * units
         found.append(float(own.max(initial=0.0)) if units.all() else None)
