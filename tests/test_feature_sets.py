@@ -17,6 +17,7 @@ from accel_oct.constraints import (
     FeatureCosts,
     ForbiddenFeatures,
     ForbiddenPairs,
+    Linear,
     MaxFeatures,
     MaxLeaves,
     MinLeafWeight,
@@ -217,6 +218,49 @@ def test_stopped_at_any_moment(seed: int, priced: bool) -> None:
     assert incumbent.value == pytest.approx(best, abs=1e-8) and ends[-1] == pytest.approx(best, abs=1e-6)
 
 
+class Unwilling:
+    """Solves nothing that can be branched on; and nothing at all if told so."""
+
+    def __init__(self, solver: TableNodes, worth: float, never: bool = False) -> None:
+        self.solver, self.worth, self.never = solver, worth, never
+
+    def best(self, columns: Any, known: float, offer: Any, *, final: bool) -> tuple[float, DecisionTree | None]:
+        if self.never or not final:
+            return self.worth, None
+        return self.solver.best(columns, known, offer, final=final)
+
+
+def _unwillingly(never: bool) -> tuple[float, list[float], float]:
+    """What a search found, the bounds that it told, and the optimum."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (80, 6))
+    y = (X[:, 1] & X[:, 4]) ^ (rng.random(80) < 0.1)
+    data, rule = BinaryDataset.from_arrays(X, y), MaxFeatures(2)
+    best = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, constraints=[rule]).objective * 80
+    incumbent, bounds = Incumbent(data, 0.0, [rule.bind(data)]), [80.0]
+    incumbent.offer(DecisionTree.leaf(0, 2))
+
+    def offer(tree: DecisionTree) -> float:
+        incumbent.offer(tree)
+        return incumbent.value
+
+    solver = Unwilling(TableNodes(data, 2, 0.0), 79.0, never)
+    FeatureSetSearch(data, SetRules([rule.bind(data)], 6), solver, offer, bounds.append).run(incumbent.value, 80.0)
+    return incumbent.value, bounds, best
+
+
+def test_what_cannot_be_solved_stays_open() -> None:
+    """A node that is given up keeps its bound."""
+    value, bounds, best = _unwillingly(never=True)
+    assert value <= best and min(bounds) == 79.0
+
+
+def test_what_is_not_solved_is_branched_on() -> None:
+    """Groups in or out, until the solver is willing: every set is found in the end."""
+    value, bounds, best = _unwillingly(never=False)
+    assert value == min(bounds) == best
+
+
 def test_lists_stopped_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not looked up is not taken for proven."""
     monkeypatch.setattr(SetLists, "is_quicker", lambda self, spent: True)
@@ -309,9 +353,25 @@ def test_largest_sets() -> None:
     sets = {frozenset(names.index(g) for g in row if g >= 0) for row in found.tolist()}
     assert sets == {frozenset([*ends, last]) for ends in ([0, 2], [1]) for last in (3, 4, 5)}
     assert len(found) == 6
+    # Columns 1 and 2 pay for both parts of both groupings, so that 0 is free; what was excluded stays so.
+    halves = [MaxFeatures(2, groups).bind(data) for groups in ([0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1])]
+    rules = SetRules(halves, 6)
+    assert rules.paid(frozenset([1, 2])) == frozenset(range(4))
+    found = rules.largest(frozenset(), np.array([False, True, True, True]), 100)
+    assert found.tolist() == [[1, 2, 3]]
 
 
 # ---------------------------------------------------------------- where it applies
+
+
+class _Local(MaxLeaves):
+    """Says of itself that it is a rule about leaves or paths."""
+
+    local = "some rule"
+
+
+def _with_branches(predictions: Any) -> Linear:
+    return Linear(predictions, branches=[1.0, 0.0, 0.0, 0.0, 0.0], upper=1.0)
 
 
 def test_what_it_leaves_to_others() -> None:
@@ -323,6 +383,11 @@ def test_what_it_leaves_to_others() -> None:
     for other in (MinLeafWeight(amount=3), ForbiddenPairs([(0, 1)], on="path")):
         result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), other], **limits)
         assert result.status == "optimal" and "feature_sets" not in result.stats
+    odd = np.zeros((60, 2))
+    result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), Recall(at_least=0.8), _with_branches(odd)], **limits)
+    assert result.status == "optimal" and "feature_sets" not in result.stats
+    result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), _Local(3)], **limits)
+    assert result.status == "optimal" and "feature_sets" not in result.stats
     for other in (Recall(at_least=0.8), MaxLeaves(3), ForbiddenPairs([(0, 1)], on="tree")):
         result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), other], **limits)
         assert result.status == "optimal" and "feature_sets" in result.stats
