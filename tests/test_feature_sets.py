@@ -134,6 +134,20 @@ def test_rules_together(how: str) -> None:
         assert "branch and cut" not in check(instance, rules)
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_all_sets_of_more_columns(n: int, how: str) -> None:
+    """A rule on three of nine columns, and noise: as good as the best of all sets."""
+    rng = np.random.default_rng(n)
+    X = rng.integers(0, 2, (150, 9))
+    y = (X[:, 0] & X[:, 3]) ^ X[:, 6] ^ (rng.random(150) < 0.2)
+    limits: dict[str, Any] = {"max_depth": 3, "leaf_penalty": 0.0}
+    sets = itertools.combinations(range(9), n)
+    best = max(accel_oct.solve(X[:, columns], y, **limits).objective for columns in sets)
+    result = accel_oct.solve(X, y, constraints=[MaxFeatures(n)], **limits)
+    assert result.objective == pytest.approx(best, abs=1e-12) and result.stats["decided_by"] == "feature sets"
+    assert (result.stats["feature_sets"]["sets"] > 0) == (how == "listed")
+
+
 def test_with_few_leaves() -> None:
     """A limit on leaves besides, twice at times."""
     rng = np.random.default_rng(5)

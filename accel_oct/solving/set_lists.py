@@ -18,8 +18,8 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _MOST_SETS = 3 * 10**6
-_AT_ONCE = 0.05
-"""Seconds that listing all sets may take before anything else was tried."""
+_AT_ONCE, _PATIENCE = 0.05, 4.0
+"""Seconds that looking at all sets may take before anything else was tried; and how many times what others took."""
 
 
 class SetLists:
@@ -74,7 +74,7 @@ class SetLists:
 
     def is_quicker(self, spent: float) -> bool:
         """Whether looking at all sets is worth trying after other means have had so many seconds."""
-        return self.seconds <= max(_AT_ONCE, spent)
+        return self.seconds <= max(_AT_ONCE, _PATIENCE * spent)
 
     def search(self, known: float, found: Callable[[BoolArray], float]) -> bool:
         """Look at all sets; `found` hears of those that are better and returns what is known then. False if stopped."""

@@ -57,12 +57,13 @@ class Work(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Scores on one set of samples, or on each side of a root: first axis."""
+    """Scores on one set of samples, or on each side of a root: first axis, or first part of what is flat."""
 
-    leaves: Array
-    stumps: Array
-    singles: Array
-    whole: Array
+    leaves: Array  # (halves, pairs, 4)
+    stumps: Array  # flat (halves, pairs, lanes, 4)
+    singles: Array  # (halves, columns, 2)
+    whole: Array  # (halves, 1)
+    reach: Floats  # flat (halves, columns, 2, lanes)
 
 
 class GroupedColumns:

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 _GATHERS = 2 * 10**7
 """Numbers that are read between two looks at the clock."""
 
-_PER_GATHER, _PER_VECTOR, _PER_PAIR = 0.8e-9, 0.4e-9, 60e-9
+_PER_GATHER, _PER_VECTOR, _PER_PAIR = 0.8e-9, 0.4e-9, 150e-9
 """Seconds, roughly: for a number read off the tables, for a vector that is counted, for a pair of columns."""
 
 
@@ -87,7 +87,7 @@ class GroupSets:
         gathers = n_sets * 2 * columns**2 * n_groups
         share = self._samples.ones.mean() if self._samples.ones.size else 0.0
         vectors = len(self._samples.amounts) * share**2 * self._samples.numbers.shape[1] * self._dtype.itemsize / 64
-        pairs = self._n_pairs * (_PER_PAIR * self.n_sides + _PER_VECTOR * vectors)
+        pairs = self._n_pairs * (_PER_PAIR * self.n_sides * self._samples.n_channels + _PER_VECTOR * vectors)
         if self.max_depth == 3:
             return float(pairs + gathers * _PER_GATHER)
         return float(self.n_columns * pairs + gathers * columns * 2 * _PER_GATHER)
@@ -143,6 +143,7 @@ class GroupSets:
             np.zeros((sides * pairs * 4 * self._broad) + VECTOR_BYTES, dtype),  # vectors are read beyond the end
             np.zeros((sides, columns, 2), dtype),
             np.zeros((sides, 1), dtype),
+            np.zeros(sides * columns * 2 * self._broad),
         )
         totals = np.bincount(samples.channel, samples.amounts, samples.n_channels).astype(dtype)
         counts = Counts(totals, *(np.zeros(number * size, dtype) for number in (1, columns, pairs)))
@@ -159,38 +160,13 @@ class GroupSets:
         )
         return tables, counts, work
 
-    def _caps(self, tables: Tables, root: int) -> Floats:
-        """What each side of a root is worth with all groups."""
-        everything = np.arange(self._data.lane.size)[None]
-        caps = [self._best(everything, 0, 1, root, tables, half, np.zeros(1), -np.inf)[0] for half in (0, 1)]
-        return np.array(caps)
-
-    def _best(
-        self,
-        sets: Ints,
-        first: int,
-        last: int,
-        root: int,
-        tables: Tables,
-        from_half: int,
-        caps: Floats,
-        best: float,
-    ) -> tuple[float, int]:
-        value, number = engine.kernels().best_set(
-            sets.ravel(),
-            sets.shape[1],
-            first,
-            last,
-            self._data.column,
-            root,
-            tables,
-            from_half,
-            caps,
-            self._broad,
-            self._price,
-            best,
-        )
-        return float(value), int(number)
+    def _fill_reach(self, tables: Tables, root: int) -> float:
+        """Bounds from the tables; returns one on all sets together."""
+        samples = self._samples
+        engine.kernels().fill_reach(tables, samples.place, self._broad, root, self._price)
+        reach = tables.reach.reshape(self.n_sides, self.n_columns, 2, self._broad).max(axis=-1)
+        sides = np.maximum(reach, tables.singles - self._price).sum(axis=-1).max(axis=-1, initial=-np.inf)
+        return float(np.maximum(sides, tables.whole[:, 0] - self._price).sum())
 
     def _look(
         self,
@@ -203,8 +179,7 @@ class GroupSets:
         found: Callable[[int], float],
     ) -> tuple[float, bool]:
         """The best value known afterwards, and whether all sets were looked at."""
-        caps = np.zeros(1) if root < 0 else self._caps(tables, root)
-        if root >= 0 and caps.sum() <= known:
+        if self._fill_reach(tables, root) <= known:
             return known, True
         own = np.ascontiguousarray(sets[numbers])
         columns = self.n_columns / max(1, self._data.lane.size) * sets.shape[1]
@@ -212,7 +187,18 @@ class GroupSets:
         for first in range(0, len(own), step):
             if stopper():
                 return known, False
-            value, number = self._best(own, first, min(len(own), first + step), root, tables, 0, caps, known)
+            value, number = engine.kernels().best_set(
+                own.ravel(),
+                own.shape[1],
+                first,
+                min(len(own), first + step),
+                self._data.column,
+                root,
+                tables,
+                self._broad,
+                self._price,
+                known,
+            )
             if number >= 0:
                 known = float(self.units.from_score(found(int(numbers[number])), self._data.total_weight))
                 if known < value - 1e-9 * self._data.total_weight:

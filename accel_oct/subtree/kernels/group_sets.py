@@ -45,20 +45,71 @@ def _depth_three(tables, half, columns, n_columns, sets, first, n_groups, broad,
 
 
 @entry_point
-def best_set(sets, length, first, last, column, root, tables, from_half, caps, broad, price, best):
+def fill_reach(tables, place, broad, root, price):
+    """What a side of a column is worth at most if the next column is of some group, and the last of any.
+
+    Writes flat `reach` (halves, columns, 2, lanes of groups).
+    """
+    leaves, stumps, reach = tables.leaves, tables.stumps, tables.reach
+    halves, n_columns = tables.singles.shape[:2]
+    lanes = 64 // stumps.itemsize
+    four = np.empty(lanes, stumps.dtype)
+    for at in range(reach.size):
+        reach[at] = -np.inf
+    for half in range(halves):
+        pair = np.int64(-1)
+        for g in range(n_columns):
+            for c in range(g + 1, n_columns):
+                pair += 1
+                if g == root or c == root:
+                    continue
+                at = (half * leaves.shape[1] + pair) * 4 * broad
+                best = load(stumps, at)
+                for lane in range(lanes, 4 * broad, lanes):
+                    best = most(best, load(stumps, at + lane))
+                store(four, np.int64(0), best)
+                for lane in range(4, lanes):
+                    four[lane % 4] = max(four[lane % 4], four[lane])
+                v0 = max(np.float64(four[0]) - 2 * price, np.float64(leaves[half, pair, 0]) - price)
+                v1 = max(np.float64(four[1]) - 2 * price, np.float64(leaves[half, pair, 1]) - price)
+                v2 = max(np.float64(four[2]) - 2 * price, np.float64(leaves[half, pair, 2]) - price)
+                v3 = max(np.float64(four[3]) - 2 * price, np.float64(leaves[half, pair, 3]) - price)
+                at = (half * n_columns + g) * 2 * broad + place[c] % broad
+                reach[at], reach[at + broad] = max(reach[at], v0 + v1), max(reach[at + broad], v2 + v3)
+                at = (half * n_columns + c) * 2 * broad + place[g] % broad
+                reach[at], reach[at + broad] = max(reach[at], v0 + v2), max(reach[at + broad], v1 + v3)
+
+
+@kernel
+def _cap(tables, half, columns, n_columns, sets, first, n_groups, broad, price):
+    """A bound on what `_depth_three` says: the last column is of any group."""
+    reach, total = tables.reach, tables.singles.shape[1]
+    value = np.float64(tables.whole[half, 0]) - price
+    for i in range(n_columns):
+        zero = np.float64(tables.singles[half, columns[i], 0]) - price
+        one = np.float64(tables.singles[half, columns[i], 1]) - price
+        at = (half * total + columns[i]) * 2 * broad
+        for a in range(first, first + n_groups):
+            zero, one = max(zero, reach[at + sets[a]]), max(one, reach[at + broad + sets[a]])
+        value = max(value, zero + one)
+    return value
+
+
+@entry_point
+def best_set(sets, length, first, last, column, root, tables, broad, price, best):
     """The best of the sets number `first` to `last`, if it is better than `best`: its value and number, or -1.
 
     Flat `sets` has `length` groups per set, or fewer and then -1. `column` (groups, layers) has the columns of every
-    group, then -1; that of the root is left out. `caps` bounds what each half of the tables, beginning with
-    `from_half`, is worth, whatever the groups.
+    group, then -1; that of the root is left out.
     """
-    chosen = -1
-    columns, two = np.empty(column.size, np.int64), np.empty((column.size, 2))
+    chosen, halves = -1, tables.whole.shape[0]
+    columns, two, caps = np.empty(column.size, np.int64), np.empty((column.size, 2)), np.zeros(halves)
     four = np.empty(64 // tables.stumps.itemsize, tables.stumps.dtype)
     for number in range(first, last):
+        start = number * length
         n_groups, n_columns = np.int64(0), np.int64(0)
-        while n_groups < length and sets[number * length + n_groups] >= 0:
-            group = sets[number * length + n_groups]
+        while n_groups < length and sets[start + n_groups] >= 0:
+            group = sets[start + n_groups]
             for layer in range(column.shape[1]):
                 found = column[group, layer]
                 if found < 0:
@@ -74,13 +125,14 @@ def best_set(sets, length, first, last, column, root, tables, from_half, caps, b
                 n_columns += 1
             n_groups += 1
         value = 0.0
-        for half in range(caps.size):
-            value += _depth_three(
-                tables, from_half + half, columns, n_columns, sets, number * length, n_groups, broad, price, two, four
-            )
-            if half + 1 < caps.size and value + caps[half + 1] <= best:
-                value = -np.inf
+        for half in range(halves):
+            caps[half] = _cap(tables, half, columns, n_columns, sets, start, n_groups, broad, price)
+            value += caps[half]
+        for half in range(halves):
+            if value <= best:
                 break
+            value -= caps[half]
+            value += _depth_three(tables, half, columns, n_columns, sets, start, n_groups, broad, price, two, four)
         if value > best:
             best, chosen = value, number
     return best, chosen
