@@ -29,7 +29,7 @@ from accel_oct.pricing import LimitedProblem
 from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.set_lists import SetLists
-from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes
+from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes, on_columns
 from accel_oct.solving.set_rules import SetRules
 from accel_oct.subtree.group_sets import GroupSets
 from accel_oct.subtree.stopping import Stopper
@@ -350,6 +350,31 @@ def test_tables_of_groups(depth: int, n_classes: int, weights: str) -> None:
             assert tables.search(np.array([[*chosen]]), best + 1e-6, Stopper(), found) and not told
             if best > leaf + 1e-9:
                 assert tables.search(np.array([[*chosen]]), best - 1e-6, Stopper(), found) and told
+
+
+@pytest.mark.parametrize("depth", [3, 4])
+def test_a_tree_that_was_not_built(depth: int) -> None:
+    """Whoever does not build the tree that was promised was stopped, and so was the search."""
+    X = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(bool)
+    tables = GroupSets(X, (X[:, 0] ^ X[:, 1]).astype(int), np.ones(60), 2, np.arange(4), 0.0, depth)
+    assert not tables.search(np.array([[0, 1]]), 40.0, Stopper(), lambda number: 59.0)
+    assert tables.search(np.array([[0, 1]]), 40.0, Stopper(), lambda number: 60.0)
+
+
+def test_limits_on_some_columns() -> None:
+    """A tree is worth and uses the same, whether points that its columns do not tell apart are one or many."""
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        instance = small_instance(rng)
+        while instance.X.shape[1] < 2:
+            instance = small_instance(rng)
+        limits = linear(rng, instance).bind(instance.dataset).limits
+        problem = LimitedProblem.of(instance.dataset, limits, 0.25, 2)
+        columns = np.array([instance.X.shape[1] - 1])
+        small = problem.restricted(columns)
+        assert len(small.X) == len(np.unique(instance.X[:, columns]))
+        tree = DecisionTree.branch(0, DecisionTree.leaf(0), DecisionTree.leaf(1))
+        assert small.outcome(tree) == pytest.approx(problem.outcome(on_columns(tree, columns)), abs=1e-9)
 
 
 def test_largest_sets() -> None:
