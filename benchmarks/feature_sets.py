@@ -81,7 +81,8 @@ def main() -> None:
                 proven[depth] += result.status == "optimal"
                 lines.append(
                     f"| {name} | {X.shape[0]} x {X.shape[1]} | {len(set(groups))} | {depth} | {n} | {result.status} | "
-                    f"{taken:.2f} | {cpu:.2f} | {result.objective:.5f} | {100 * result.gap:.2f} | {result.stats['decided_by']} |"
+                    f"{taken:.2f} | {cpu:.2f} | {result.objective:.5f} | {100 * result.gap:.2f} | "
+                    f"{result.stats['decided_by']} |"
                 )
                 print(lines[-1], flush=True)
     for depth, times in seconds.items():
