@@ -22,6 +22,7 @@ from accel_oct.constraints import (
     MaxLeaves,
     MinLeafWeight,
     Recall,
+    StatisticalParity,
 )
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
@@ -171,7 +172,26 @@ def test_with_limits(seed: int) -> None:
             others.append(MaxLeaves(int(rng.integers(1, 6))))
         rules = [set_rule(rng, instance.X.shape[1]) for _ in range(int(rng.integers(1, 3)))]
         decided.append(check(instance, rules, others))
-    assert "feature sets" in decided
+    assert "feature sets" in decided and not any("branch and cut" in by for by in decided)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_all_sets_with_limits(depth: int) -> None:
+    """Data on which sets have to be settled one by one: as good as the best of all pairs under the same limits."""
+    nodes = []
+    for seed in range(3):
+        rng = np.random.default_rng([seed, depth])
+        X = rng.integers(0, 2, (120, 7))
+        y = (X[:, 0] & X[:, 3]) ^ X[:, 6] ^ (rng.random(120) < 0.2)
+        limits: dict[str, Any] = {"max_depth": depth, "leaf_penalty": 0.0}
+        for others in ([StatisticalParity(X[:, 1], 0.02)], [StatisticalParity(X[:, 3], 0.1), MaxLeaves(5)]):
+            pairs = itertools.combinations(range(7), 2)
+            best = max(accel_oct.solve(X[:, pair], y, constraints=others, **limits).objective for pair in pairs)
+            result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), *others], **limits)
+            assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
+            assert result.objective == pytest.approx(best, abs=1e-12)
+            nodes.append(result.stats["feature_sets"]["nodes"])
+    assert max(nodes) > 7
 
 
 @pytest.mark.long
