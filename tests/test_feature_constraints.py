@@ -27,7 +27,9 @@ from accel_oct.constraints import (
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Incumbent, Master
-from accel_oct.solving.feature_sets import CommonGroups, FeatureSetSearch
+from accel_oct.solving.feature_sets import FeatureSetSearch
+from accel_oct.solving.set_nodes import TableNodes
+from accel_oct.solving.set_rules import SetRules
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -224,7 +226,7 @@ def test_feature_sets_try_all(n: int, depth: int, penalty: float) -> None:
         result = accel_oct.solve(X, y, max_depth=depth, leaf_penalty=penalty, constraints=[rule])
         assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
         assert result.objective == pytest.approx(_best_of_sets(X, y, depth, penalty, sets), abs=1e-12)
-        assert result.stats["feature_sets"]["nodes"] >= 1
+        assert result.stats["feature_sets"]["nodes"] + result.stats["feature_sets"]["sets"] >= 1
 
 
 def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list[tuple[int, ...]]:
@@ -259,13 +261,13 @@ def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
 
 
 def test_another_rule_next_to_a_budget() -> None:
-    """Tables of feature sets know nothing of leaves: both rules together are decided elsewhere."""
+    """A budget and a number of leaves together."""
     X, y = _data(2, n_features=7)
     limits = {"max_depth": 2, "leaf_penalty": 0.0}
     pairs = itertools.combinations(range(7), 2)
     best = max(accel_oct.solve(X[:, pair], y, constraints=[MaxLeaves(3)], **limits).objective for pair in pairs)
     result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), MaxLeaves(3)], **limits)
-    assert result.status == "optimal" and result.stats["decided_by"] != "feature sets"
+    assert result.status == "optimal" and result.stats["decided_by"] == "feature sets"
     assert result.objective == pytest.approx(best, abs=1e-12)
 
 
@@ -275,7 +277,7 @@ def test_forbidden_features_are_decided_by_one_table() -> None:
     names = [f"c{f}" for f in range(X.shape[1])]
     dataset = BinaryDataset.from_arrays(X, y, feature_names=names)
     result = accel_oct.solve(dataset, max_depth=3, leaf_penalty=0.0, constraints=[ForbiddenFeatures(["c6", 0])])
-    assert result.status == "optimal" and result.stats["feature_sets"]["nodes"] == 1
+    assert result.status == "optimal" and sum(result.stats["feature_sets"][what] for what in ("nodes", "sets")) == 1
     assert result.objective == _best_of_sets(X, y, 3, 0.0, [[1, 2, 3, 4, 5, 7, 8]])
     result = accel_oct.solve(dataset, max_depth=3, leaf_penalty=0.0, constraints=[ForbiddenFeatures(names)])
     assert result.status == "optimal" and result.tree.n_leaves == 1
@@ -295,7 +297,9 @@ def _from_a_leaf(data: BinaryDataset, rules: list[Any], stopper: Stopper) -> tup
         bounds.append(value)
         return False
 
-    FeatureSetSearch(data, CommonGroups(bound), 3, 0.0, offer, tighten, stopper).run(incumbent.value, bounds[0])
+    solver = TableNodes(data, 3, 0.0, stopper)
+    search = FeatureSetSearch(data, SetRules(bound, data.n_features), solver, offer, tighten, stopper)
+    search.run(incumbent.value, bounds[0])
     return incumbent, bounds
 
 

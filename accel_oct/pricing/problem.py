@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -140,6 +140,18 @@ class LimitedProblem:
         """For each limit, what floating-point sums of uses may be off by, and more."""
         largest = np.abs(self.uses).max(axis=2).sum(axis=1) + 2**self.max_depth * np.abs(self.leaf_uses)
         return np.asarray(1e-12 * np.maximum(1.0, largest + np.abs(self.upper)))
+
+    def restricted(self, columns: IntArray) -> LimitedProblem:
+        """The same with some of the features; points that they do not tell apart become one."""
+        X = self.X[:, columns]
+        _, first, point = np.unique(pack_rows(X), axis=0, return_index=True, return_inverse=True)
+        point = point.ravel()
+        gains = np.zeros((first.size, self.gains.shape[1]))
+        np.add.at(gains, point, self.gains)
+        uses = np.zeros((self.n_limits, *gains.shape))
+        for mine, all_ in zip(uses, self.uses, strict=True):
+            np.add.at(mine, point, all_)
+        return replace(self, X=X[first], gains=gains, uses=uses)
 
     def priced(self, prices: FloatArray) -> PricedProblem:
         """The problem at some prices."""

@@ -1,87 +1,43 @@
 """The best tree under rules about the set of features that it uses: branch on groups in or out.
 
 A node of this search has chosen some groups, whose prices are paid, and excluded others; so are those that can no
-longer be paid for. The best tree of all on the columns that are left, from the subtree tables, bounds every tree below
-the node, and answers for it where the tree keeps the rules. Otherwise the tree uses groups g_1, g_2, ... that were not
-chosen, and cannot pay for all of them. Every tree that keeps the rules
+longer be paid for. The best tree of all on the columns that are left bounds every tree below the node, and answers for
+it where the tree keeps the rules. Otherwise the tree uses groups g_1, g_2, ... that were not chosen, and cannot pay for
+all of them. Every tree that keeps the rules
 
     does not use g_1;  or uses g_1 and not g_2;  or uses g_1, g_2 and not g_3;  ...
 
 and these are the children. When all is spent, the columns of the chosen groups are left: few, so that the tables are
 small. Where one more group will spend all, every group that it may be is a child.
+
+Sets that are not too many are not branched on at all but listed, and looked up in tables that have the best split of
+every group: see `accel_oct.subtree.group_sets`.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import FeatureBudget
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree.price_search import PriceSearch
-from accel_oct.subtree.reduction import reduce_data
-from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.solving.set_lists import SetLists
+from accel_oct.solving.set_nodes import NodeSolver
+from accel_oct.solving.set_rules import SetRules
+from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
-class CommonGroups:
-    """The groups of several budgets at once: columns that no budget tells apart.
-
-    Parameters
-    ----------
-    budgets : sequence of FeatureBudget
-        At least one.
-
-    Attributes
-    ----------
-    of_column : int array (n_features,)
-    size : int
-        How many there are.
-    """
-
-    def __init__(self, budgets: Sequence[FeatureBudget]) -> None:
-        self._budgets = tuple(budgets)
-        parts, of_column = np.unique([budget.group for budget in budgets], axis=1, return_inverse=True)
-        self.of_column: IntArray = of_column.ravel()
-        self.size = int(parts.shape[1])
-        self._parts: list[list[int]] = parts.tolist()
-        self._prices: list[list[float]] = [budget.price.tolist() for budget in budgets]
-        self._affordable: dict[frozenset[int], BoolArray] = {}
-
-    def keep(self, groups: frozenset[int]) -> bool:
-        """Whether a tree that uses these groups keeps every budget."""
-        return all(
-            budget.excess({part[g] for g in groups}) <= 0
-            for budget, part in zip(self._budgets, self._parts, strict=True)
-        )
-
-    def paid(self, groups: frozenset[int]) -> frozenset[int]:
-        """These groups, and all others that cost nothing more."""
-        free = set(range(self.size))
-        for part, price in zip(self._parts, self._prices, strict=True):
-            known = {part[g] for g in groups}
-            free = {g for g in free if part[g] in known or price[part[g]] == 0.0}
-        return groups | free
-
-    def affordable(self, chosen: frozenset[int]) -> BoolArray:
-        """Which groups can be used together with the chosen ones; those themselves among them."""
-        known = self._affordable.get(chosen)
-        if known is None:
-            known = np.array([self.keep(chosen | {g}) for g in range(self.size)], dtype=bool)
-            self._affordable[chosen] = known
-        return known
-
-
 @dataclass(frozen=True)
-class _Node:
+class Node:
     """Groups that are paid for, and groups that may be used, those among them."""
 
     chosen: frozenset[int]
@@ -95,31 +51,37 @@ class FeatureSetSearch:
     Parameters
     ----------
     dataset : BinaryDataset
-    groups : CommonGroups
-    max_depth : int
-    leaf_price : float
+    rules : SetRules
+    solver : NodeSolver
+        Of the problem on the columns of a node.
     offer : callable (tree) -> value
         Told of every tree that is worth a look; returns the value of the best tree that keeps the rules.
     tighten : callable (bound) -> bool
         Told of every bound; whether it proves the best tree.
     stopper : Stopper
+    lists : SetLists or None
+        Looks at all sets where that is quicker.
+    slack : float
+        A node that is better than the best tree by no more than this is not looked at.
 
     Attributes
     ----------
     nodes : int
         That were looked at, with tables of their own each.
+    sets : int
+        That were looked up instead, if any.
     """
 
     dataset: BinaryDataset
-    groups: CommonGroups
-    max_depth: int
-    leaf_price: float
+    rules: SetRules
+    solver: NodeSolver
     offer: Callable[[DecisionTree], float]
     tighten: Callable[[float], bool]
     stopper: Stopper = field(default_factory=Stopper)
-    threads: int = 1
-    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    lists: SetLists | None = None
+    slack: float = 0.0
     nodes: int = 0
+    sets: int = 0
 
     def run(self, known: float, bound: float) -> None:
         """Search until the best tree is proven or it is time to stop.
@@ -129,55 +91,75 @@ class FeatureSetSearch:
         known, bound : float
             The value of a tree that keeps the rules, and a bound on all of them.
         """
+        began = time.perf_counter()
+        self._known = known
         ticket = count()
-        free = self.groups.paid(frozenset())
-        root = _Node(free, self.groups.affordable(free))
+        free = self.rules.paid(frozenset())
+        root = Node(free, self.rules.affordable(free))
         waiting = [(-bound, 0, next(ticket), root)]
+        left = -np.inf  # what nodes that are done with may still hold
         while waiting:
-            negative, _, _, node = heapq.heappop(waiting)
-            bound = -negative
-            if self.tighten(max(bound, known)) or bound <= known or self.stopper():
-                break
-            self.nodes += 1
-            upper, tree = self._best(node, known)
-            if tree is not None:
-                known = self.offer(tree)
-            if self.stopper():
-                others = -waiting[0][0] if waiting else known
-                self.tighten(max(known, min(bound, upper), others))
+            bound = -waiting[0][0]
+            if self.tighten(max(bound, self._known, left)) or self.stopper():
                 return
-            if tree is None or upper <= known:
-                continue
-            for child in self._children(node, tree):
-                columns = int(child.open[self.groups.of_column].sum())
-                heapq.heappush(waiting, (-upper, columns, next(ticket), child))
-        else:
-            self.tighten(known)
+            if bound <= self._known + self.slack:
+                break
+            spent = time.perf_counter() - began
+            if self.lists is not None and self.lists.is_quicker(spent):
+                if self._look_up(self.lists):
+                    waiting = []
+                break
+            node = heapq.heappop(waiting)[3]
+            self.nodes += 1
+            upper, children = self._visit(node)
+            upper = min(bound, upper)
+            if self.stopper():
+                others = -waiting[0][0] if waiting else -np.inf
+                self.tighten(max(self._known, left, upper, others))
+                return
+            if upper <= self._known + self.slack or not children:
+                left = max(left, upper)
+            else:
+                for child in children:
+                    heapq.heappush(waiting, (-upper, self._columns(child).size, next(ticket), child))
+        rest = -waiting[0][0] if waiting else -np.inf
+        self.tighten(max(self._known, left, rest))
 
-    def _best(self, node: _Node, known: float) -> tuple[float, DecisionTree | None]:
-        """A bound on the trees of a node, and the best of them if it is worth more than what is known.
+    def _look_up(self, lists: SetLists) -> bool:
+        """Look at every set that the rules allow; whether that was finished."""
 
-        The bound is its value, unless the search was stopped.
-        """
-        columns = np.flatnonzero(node.open[self.groups.of_column])
+        def found(groups: BoolArray) -> float:
+            self.solver.best(self.rules.columns(groups), self._known, self._offer, final=True)
+            return self._known
+
+        self.sets = lists.size
+        return lists.search(self._known, found)
+
+    def _visit(self, node: Node) -> tuple[float, list[Node]]:
+        """A bound on the trees of a node that is better than what is known, and what to look at next."""
+        columns = self._columns(node)
         if not columns.size:
-            return known, None  # leaves were offered when the solve began
-        data = self.dataset
-        reduced = reduce_data(np.take(data.X, columns, axis=1), data.y, data.weights, data.n_classes)
-        search = PriceSearch(self.leaf_price, reduced.signed, self.stopper, self.threads, self.memory_limit)
-        units, weight = search.units, reduced.total_weight
-        outcome = search.search(reduced, self.max_depth, float(units.from_score(known, weight)))
-        upper = float(units.to_score(outcome.upper, weight))
-        if units.to_score(outcome.value, weight) <= known:
-            return upper, None
-        small = outcome.tree().with_max_depth(self.max_depth)
-        return upper, DecisionTree(np.where(small.feature >= 0, columns[small.feature], -1), small.label)
+            return self._known, []  # leaves were offered when the solve began
+        final = node.chosen.issuperset(np.flatnonzero(node.open).tolist())
+        upper, tree = self.solver.best(columns, self._known, self._offer, final=final)
+        if final or upper <= self._known + self.slack:
+            return upper, []
+        used: frozenset[int] = frozenset()
+        if tree is not None:
+            used = frozenset(self.rules.of_column[list(tree.features_used)].tolist())
+        if tree is not None and not self.rules.keep(used):
+            return upper, self._children(node, tree)
+        return upper, self._halves(node, used)
 
-    def _children(self, node: _Node, tree: DecisionTree) -> list[_Node]:
-        """Of a node whose best tree breaks a rule; none where it keeps them all."""
-        used = frozenset(self.groups.of_column[list(tree.features_used)].tolist())
-        if self.groups.keep(used):
-            return []
+    def _offer(self, tree: DecisionTree) -> float:
+        self._known = max(self._known, self.offer(tree))
+        return self._known
+
+    def _columns(self, node: Node) -> IntArray:
+        return self.rules.columns(node.open)
+
+    def _children(self, node: Node, tree: DecisionTree) -> list[Node]:
+        """Of a node, by a tree that breaks a rule."""
         children = self._last_choices(node)
         if children is not None:
             return children
@@ -187,18 +169,26 @@ class FeatureSetSearch:
                 continue
             without = node.open.copy()
             without[group] = False
-            children.append(_Node(node.chosen, without))
-            if not self.groups.keep(node.chosen | {group}):
+            children.append(Node(node.chosen, without))
+            if not self.rules.keep(node.chosen | {group}):
                 break
             node = self._with(node, group)
         return children
 
-    def _with(self, node: _Node, group: int) -> _Node:
-        """The node with one more group paid for."""
-        chosen = self.groups.paid(node.chosen | {group})
-        return _Node(chosen, node.open & self.groups.affordable(chosen))
+    def _halves(self, node: Node, used: frozenset[int]) -> list[Node]:
+        """Of a node whose best tree is not known: one group in or out, of those used if possible."""
+        undecided = [g for g in np.flatnonzero(node.open).tolist() if g not in node.chosen]
+        group = next((g for g in undecided if g in used), undecided[0])
+        without = node.open.copy()
+        without[group] = False
+        return [Node(node.chosen, without), self._with(node, group)]
 
-    def _last_choices(self, node: _Node) -> list[_Node] | None:
+    def _with(self, node: Node, group: int) -> Node:
+        """The node with one more group paid for."""
+        chosen = self.rules.paid(node.chosen | {group})
+        return Node(chosen, node.open & self.rules.affordable(chosen))
+
+    def _last_choices(self, node: Node) -> list[Node] | None:
         """A child for every group that may still be chosen, if each of them spends all; else None."""
         children = []
         for group in np.flatnonzero(node.open).tolist():
@@ -213,6 +203,7 @@ class FeatureSetSearch:
         """The groups of a tree, by the weight of the samples that meet a branch on them: that of the root first."""
         branches = tree.branch_nodes - 1
         weights = self.dataset.weights @ tree.visits(self.dataset.X)[:, branches]
-        total = np.bincount(self.groups.of_column[tree.feature[branches]], weights, self.groups.size)
-        total[self.groups.of_column[tree.feature[0]]] = np.inf
-        return [int(group) for group in np.argsort(-total, kind="stable") if total[group] > 0]
+        total = np.bincount(self.rules.of_column[tree.feature[branches]], weights, self.rules.size)
+        total[self.rules.of_column[tree.feature[0]]] = np.inf
+        used = np.isin(np.arange(self.rules.size), self.rules.of_column[tree.feature[branches]])
+        return [int(group) for group in np.argsort(-total, kind="stable") if used[group]]

@@ -1,17 +1,24 @@
-"""Rules about which features a tree uses, by subtree tables of some of the columns."""
+"""Rules about which features a tree uses, alone or with limits, by best trees on some of the columns."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-from accel_oct.constraints import FeatureBudget
-from accel_oct.solving.feature_sets import CommonGroups, FeatureSetSearch
+from accel_oct.constraints import BoundConstraint, MaxLeaves
+from accel_oct.pricing import LimitedProblem
+from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.phases.base import run_stoppable
+from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.solving.set_lists import SetLists
+from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes
+from accel_oct.solving.set_rules import SetRules, is_set_rule
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
+
+_DEEPEST_PRICED = 4
 
 
 @dataclass(frozen=True)
@@ -24,29 +31,63 @@ class FeatureSetStatistics:
         That the rules tell apart.
     nodes : int
         That were looked at, with tables of their own each.
+    sets : int
+        That were looked up in common tables, where nothing else was asked of the trees.
     """
 
     seconds: float
     groups: int
     nodes: int
+    sets: int
 
 
 class FeatureSets:
-    """Applies where every constraint is a budget of features; see `accel_oct.solving.feature_sets`."""
+    """Applies where constraints are rules about features, limits on leaves, and limits that can be priced."""
 
     name = "feature sets"
 
     def applies(self, search: Search) -> bool:
         switches, constraints = search.config.subtree_bounds, search.problem.constraints
-        if not (switches.enabled and switches.tables and constraints):
+        if not (switches.enabled and switches.tables) or not any(map(is_set_rule, constraints)):
             return False
-        return all(isinstance(constraint, FeatureBudget) for constraint in constraints)
+        if any(getattr(constraint, "local", None) is not None for constraint in constraints):
+            return False
+        others = _others(search)
+        if all(isinstance(constraint, MaxLeaves) for constraint in others):
+            return True
+        return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and all(map(_is_priced, others))
 
     def run(self, search: Search) -> Status | None:
         stopped = run_stoppable(search, lambda stopper: _search(search, stopper))
         if search.is_proven:
             search.notes["integer_phase"] = "skipped: the feature sets were searched to the end"
         return stopped
+
+
+def _others(search: Search) -> list[BoundConstraint]:
+    """Constraints that are no rules about features."""
+    return [constraint for constraint in search.problem.constraints if not is_set_rule(constraint)]
+
+
+def _is_priced(constraint: BoundConstraint) -> bool:
+    limits = getattr(constraint, "limits", None)
+    return limits is not None and all(limit.branches is None and limit.leaves >= 0 for limit in limits)
+
+
+def _solver(search: Search, stopper: Stopper) -> NodeSolver:
+    """For what is asked besides the rules about features."""
+    problem, threads = search.problem, search.options.threads
+    memory_limit = search.config.subtree_bounds.memory_limit
+    others = _others(search)
+    if all(isinstance(constraint, MaxLeaves) for constraint in others):
+        most = min((constraint.n for constraint in others if isinstance(constraint, MaxLeaves)), default=None)
+        return TableNodes(
+            problem.dataset, problem.max_depth, problem.leaf_price, stopper, threads, memory_limit, max_leaves=most
+        )
+    limits = [limit for constraint in others for limit in constraint.limits]  # type: ignore[attr-defined]
+    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth)
+    rounding = BoundRounding(problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral)
+    return PricedNodes(problem.dataset, limited, others, rounding, stopper, threads, memory_limit)
 
 
 def _search(search: Search, stopper: Stopper) -> None:
@@ -58,19 +99,15 @@ def _search(search: Search, stopper: Stopper) -> None:
             search.record()
         return search.incumbent.value
 
-    groups = CommonGroups([rule for rule in problem.constraints if isinstance(rule, FeatureBudget)])
+    rules = SetRules(problem.constraints, problem.dataset.n_features)
+    lists = None
+    if not _others(search):
+        memory_limit = search.config.subtree_bounds.memory_limit
+        lists = SetLists(problem.dataset, rules, problem.max_depth, problem.leaf_price, stopper, memory_limit)
     sets = FeatureSetSearch(
-        problem.dataset,
-        groups,
-        problem.max_depth,
-        problem.leaf_price,
-        offer,
-        search.tighten,
-        stopper,
-        threads=search.options.threads,
-        memory_limit=search.config.subtree_bounds.memory_limit,
+        problem.dataset, rules, _solver(search, stopper), offer, search.tighten, stopper, lists, slack=search.slack
     )
     sets.run(search.incumbent.value, search.bound)
     search.statistics["feature_sets"] = FeatureSetStatistics(
-        seconds=time.perf_counter() - began, groups=groups.size, nodes=sets.nodes
+        seconds=time.perf_counter() - began, groups=rules.size, nodes=sets.nodes, sets=sets.sets
     )

@@ -1,12 +1,17 @@
 """All compiled functions that Python calls; importing this loads numba."""
 
 from accel_oct.subtree.kernels.first_tree import first_tree
+from accel_oct.subtree.kernels.group_sets import best_set, fill_reach
+from accel_oct.subtree.kernels.group_tables import count_triples, tables_of_all, tables_of_root
 from accel_oct.subtree.kernels.levels import level_four, level_three, level_two, level_two_sparse, pass_block
 from accel_oct.subtree.kernels.outcomes import best_pair, best_sides, joined, outcomes_two
 
 __all__ = [
     "best_pair",
+    "best_set",
     "best_sides",
+    "count_triples",
+    "fill_reach",
     "first_tree",
     "joined",
     "level_four",
@@ -15,4 +20,6 @@ __all__ = [
     "level_two_sparse",
     "outcomes_two",
     "pass_block",
+    "tables_of_all",
+    "tables_of_root",
 ]

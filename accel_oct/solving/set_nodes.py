@@ -1,0 +1,219 @@
+"""The best tree on some of the columns: what a node of the search over feature sets asks.
+
+Plain tables answer where nothing else is asked of a tree, tables of all numbers of leaves where these are limited, and
+prices where predictions are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data import BinaryDataset
+from accel_oct.formulation import Incumbent
+from accel_oct.formulation.incumbent import Rule
+from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.subtree import frontier_table
+from accel_oct.subtree.price_search import PriceSearch
+from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.tree import DecisionTree
+
+IntArray = NDArray[np.int64]
+Offer = Callable[[DecisionTree], float]
+
+_FEW_SETS = 1000
+"""Sets of samples that are enumerated for a node that can still be branched on."""
+
+
+class NodeSolver(Protocol):
+    """Best trees that branch on some columns only, and obey whatever is no rule about features."""
+
+    def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
+        """A bound on all these trees, and one of them to branch on.
+
+        Parameters
+        ----------
+        columns : int array
+            At least one.
+        known : float
+            What a tree has to be better than to be of interest.
+        offer : callable
+            Told of every tree that may be the best of all; returns the value of the best one known.
+        final : bool
+            Whether the node cannot be branched on, so that more work is worth its while.
+
+        Returns
+        -------
+        The bound, and the best tree if it is better than what is known; where the solver could not find the best, some
+        tree or None.
+        """
+
+
+@dataclass
+class TableNodes:
+    """Nothing is asked but few leaves: by the tables.
+
+    Parameters
+    ----------
+    max_leaves : int or None
+    """
+
+    dataset: BinaryDataset
+    max_depth: int
+    leaf_price: float
+    stopper: Stopper = field(default_factory=Stopper)
+    threads: int = 1
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    max_leaves: int | None = None
+
+    def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
+        data = self.dataset
+        X = np.take(data.X, columns, axis=1)
+        reduced = reduce_data(X, data.y, data.weights, data.n_classes)
+        search = PriceSearch(self.leaf_price, reduced.signed, self.stopper, self.threads, self.memory_limit)
+        units, weight = search.units, reduced.total_weight
+        outcome = search.search(reduced, self.max_depth, float(units.from_score(known, weight)))
+        upper = float(units.to_score(outcome.upper, weight))
+        if units.to_score(outcome.value, weight) <= known:
+            return upper, None
+        tree = outcome.tree()
+        if self.max_leaves is not None and tree.n_leaves > self.max_leaves:
+            if upper <= known or self.stopper():
+                return upper, None
+            limited, tree = self._with_few_leaves(X)
+            upper = min(upper, limited)
+        tree = on_columns(tree.with_max_depth(self.max_depth), columns)
+        offer(tree)
+        return upper, tree
+
+    def _with_few_leaves(self, X: NDArray[np.bool_]) -> tuple[float, DecisionTree]:
+        data = self.dataset
+        table = frontier_table(
+            X,
+            data.y,
+            data.weights,
+            data.n_classes,
+            self.max_depth,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+            should_stop=self.stopper,
+        )
+        _, bound, leaves = table.best(self.leaf_price, self.max_leaves)
+        return bound, table.tree(leaves)
+
+
+@dataclass
+class PricedNodes:
+    """Limits on predictions and leaves: by prices, and by every tree that they leave open.
+
+    Parameters
+    ----------
+    problem : LimitedProblem
+        Of all columns.
+    rules : sequence of Rule
+        The constraints that the limits stand for, which decide in the end.
+    rounding : BoundRounding
+    """
+
+    dataset: BinaryDataset
+    problem: LimitedProblem
+    rules: Sequence[Rule]
+    rounding: BoundRounding
+    stopper: Stopper = field(default_factory=Stopper)
+    threads: int = 1
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+
+    def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
+        problem = self.problem.restricted(columns)
+        depth = problem.max_depth
+        own = Incumbent(self.dataset, problem.leaf_price, self.rules)
+        last: list[DecisionTree] = []
+        upper = np.inf
+
+        def try_(small: DecisionTree) -> float:
+            tree = on_columns(small.with_max_depth(depth), columns)
+            last[:] = [tree]
+            if own.offer(tree):
+                offer(tree)
+            return max(own.value, known)
+
+        def tighten(bound: float) -> bool:
+            nonlocal upper
+            valid = self.rounding.valid(bound) if np.isfinite(bound) else bound
+            upper = min(upper, bound, valid)
+            return upper <= max(own.value, known)
+
+        def goal() -> float:
+            return self.rounding.next_above(max(own.value, known))
+
+        dual = Dual(problem, try_, should_stop=self.stopper, threads=self.threads, memory_limit=self.memory_limit)
+        dual.run(goal)
+        tree = last[0] if last else None
+        done = tighten(-np.inf if dual.is_infeasible else dual.bound)
+        if not done and not self.stopper() and dual.best is not None:
+            self._close(problem, dual, max(own.value, known), try_, tighten, final)
+        if own.tree is not None and own.value > known and (own.value >= upper or tree is None):
+            tree = own.tree
+        return upper, tree
+
+    def _close(
+        self,
+        problem: LimitedProblem,
+        dual: Dual,
+        value: float,
+        offer: Offer,
+        tighten: Callable[[float], bool],
+        final: bool,
+    ) -> None:
+        assert dual.best is not None
+        best = [value]
+
+        def counted(tree: DecisionTree) -> float:
+            best[0] = max(best[0], offer(tree))
+            return best[0]
+
+        closing = Closing(
+            problem,
+            dual.best,
+            dual.bound,
+            counted,
+            self.stopper,
+            goal=self.rounding.next_above,
+            most_sets=_FEW_SETS if problem.max_depth > 1 else 1 << 40,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        if not closing.possible:
+            return
+        proven = False
+
+        def on_bound(bound: float) -> bool:
+            nonlocal proven
+            proven = tighten(bound)
+            return proven
+
+        closing.run(value, on_bound)
+        if proven or not final or problem.max_depth <= 1 or self.stopper():
+            return
+        roots = RootByRoot(
+            problem,
+            dual.best,
+            closing.root_bounds(),
+            counted,
+            self.rounding.next_above,
+            self.stopper,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        roots.run(best[0], tighten)
+
+
+def on_columns(tree: DecisionTree, columns: IntArray) -> DecisionTree:
+    """A tree on some columns as one on all of them."""
+    return DecisionTree(np.where(tree.feature >= 0, columns[tree.feature], -1), tree.label)

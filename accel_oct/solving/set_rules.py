@@ -1,0 +1,179 @@
+"""Rules about the set of features that a tree uses, all of them at once.
+
+What keeps such a rule keeps it with fewer features. Columns that no rule tells apart form a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations
+from math import comb
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import BoundConstraint, FeatureBudget
+from accel_oct.constraints.pairs import BoundForbiddenPairs
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_MOST_ONE_BY_ONE = 4000
+"""Sets that are looked at where no formula lists them."""
+
+
+class SetRule(Protocol):
+    """One rule, about parts of the columns."""
+
+    @property
+    def group(self) -> IntArray:
+        """The part of every column."""
+
+    def keeps(self, parts: set[int]) -> bool:
+        """Whether a tree may use all these parts."""
+
+    def free(self, known: set[int]) -> BoolArray:
+        """Which parts can be used, besides some that are used, without taking anything from the others."""
+
+
+class _Budget:
+    """What costs nothing, and what is paid for, is free."""
+
+    def __init__(self, budget: FeatureBudget) -> None:
+        self._budget = budget
+        self.group = budget.group
+
+    def keeps(self, parts: set[int]) -> bool:
+        return self._budget.excess(parts) <= 0
+
+    def free(self, known: set[int]) -> BoolArray:
+        free: BoolArray = self._budget.price == 0.0
+        free[list(known)] = True
+        return free
+
+    @property
+    def most(self) -> int | None:
+        """How many parts there may be, if all cost the same; else None."""
+        price = self._budget.price
+        if not price.size or np.any(price != price[0]) or price[0] == 0.0:
+            return None
+        kept = [n for n in range(price.size + 1) if self._budget.excess(range(n)) <= 0]
+        return max(kept, default=0)
+
+
+class _Pairs:
+    """Columns that are in a pair are parts of their own; all others are one, which is free."""
+
+    def __init__(self, pairs: Sequence[tuple[int, int]], n_features: int) -> None:
+        members = sorted({column for pair in pairs for column in pair})
+        self.group = np.zeros(n_features, dtype=np.int64)
+        self.group[members] = np.arange(1, len(members) + 1)
+        self._pairs = [(int(self.group[f]), int(self.group[g])) for f, g in pairs]
+        self._size = len(members) + 1
+
+    def keeps(self, parts: set[int]) -> bool:
+        return not any(f in parts and g in parts for f, g in self._pairs)
+
+    def free(self, known: set[int]) -> BoolArray:
+        free = np.zeros(self._size, dtype=bool)
+        free[[0, *known]] = True
+        return free
+
+
+def is_set_rule(constraint: BoundConstraint) -> bool:
+    """Whether `SetRules` knows it."""
+    if isinstance(constraint, BoundForbiddenPairs):
+        return constraint.on == "tree"
+    return isinstance(constraint, FeatureBudget)
+
+
+class SetRules:
+    """All rules together, about common groups.
+
+    Parameters
+    ----------
+    constraints : sequence of bound constraints
+        At least one of those for which `is_set_rule` holds; others are left out.
+    n_features : int
+
+    Attributes
+    ----------
+    of_column : int array (n_features,)
+        The common group of every column.
+    size : int
+        How many there are.
+    """
+
+    def __init__(self, constraints: Sequence[BoundConstraint], n_features: int) -> None:
+        self._rules: list[_Budget | _Pairs] = []
+        for constraint in constraints:
+            if isinstance(constraint, FeatureBudget):
+                self._rules.append(_Budget(constraint))
+            elif isinstance(constraint, BoundForbiddenPairs) and constraint.on == "tree":
+                self._rules.append(_Pairs(constraint.pairs, n_features))
+        parts, of_column = np.unique([rule.group for rule in self._rules], axis=1, return_inverse=True)
+        self.of_column: IntArray = of_column.ravel()
+        self.size = int(parts.shape[1])
+        self._part_of: IntArray = parts
+        self._parts: list[list[int]] = parts.tolist()
+        self._affordable: dict[frozenset[int], BoolArray] = {}
+
+    def keep(self, groups: Iterable[int]) -> bool:
+        """Whether a tree that uses these groups keeps every rule."""
+        groups = list(groups)
+        return all(rule.keeps({part[g] for g in groups}) for rule, part in zip(self._rules, self._parts, strict=True))
+
+    def paid(self, groups: frozenset[int]) -> frozenset[int]:
+        """These groups, and all others that take nothing from what may be used besides."""
+        free = np.ones(self.size, dtype=bool)
+        for rule, part, part_of in zip(self._rules, self._parts, self._part_of, strict=True):
+            free &= rule.free({part[g] for g in groups})[part_of]
+        return groups | frozenset(np.flatnonzero(free).tolist())
+
+    def affordable(self, chosen: frozenset[int]) -> BoolArray:
+        """Which groups can be used together with the chosen ones; those themselves among them."""
+        known = self._affordable.get(chosen)
+        if known is None:
+            known = np.array([self.keep(chosen | {g}) for g in range(self.size)], dtype=bool)
+            self._affordable[chosen] = known
+        return known
+
+    def columns(self, groups: BoolArray) -> IntArray:
+        """The columns of some groups."""
+        return np.flatnonzero(groups[self.of_column])
+
+    def largest(self, chosen: frozenset[int], open_: BoolArray, most: int) -> IntArray | None:
+        """All sets of open groups, the chosen ones among them, to which none can be added.
+
+        A row each, filled up with -1. None where they are more than `most`.
+        """
+        first = self.paid(chosen)
+        if len(self._rules) == 1 and isinstance(self._rules[0], _Budget) and self._rules[0].most is not None:
+            return self._of_equal_price(first, open_, self._rules[0].most, most)
+        found: set[frozenset[int]] = set()
+        waiting, seen, allowed = [first], {first}, frozenset(np.flatnonzero(open_).tolist())
+        while waiting:
+            groups = waiting.pop()
+            if len(seen) > min(most, _MOST_ONE_BY_ONE):
+                return None
+            more = [g for g in np.flatnonzero(self.affordable(groups) & open_).tolist() if g not in groups]
+            if not more:
+                found.add(groups & allowed)  # what was excluded may be free by now
+            for group in more:
+                larger = self.paid(groups | {group})
+                if larger not in seen:
+                    seen.add(larger)
+                    waiting.append(larger)
+        length = max((len(groups) for groups in found), default=0)
+        return np.array([[*sorted(groups), *[-1] * (length - len(groups))] for groups in sorted(found, key=sorted)])
+
+    @staticmethod
+    def _of_equal_price(first: frozenset[int], open_: BoolArray, room: int, most: int) -> IntArray | None:
+        others = [g for g in np.flatnonzero(open_).tolist() if g not in first]
+        count = min(room - len(first), len(others))
+        n_sets = comb(len(others), count)
+        if n_sets > most:
+            return None
+        chosen = np.fromiter(chain.from_iterable(combinations(others, count)), np.int64).reshape(n_sets, count)
+        return np.column_stack([np.tile(sorted(first), (len(chosen), 1)).astype(np.int64), chosen])
