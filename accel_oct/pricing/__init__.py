@@ -12,8 +12,9 @@ optimum (`closing`).
 
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
+from accel_oct.pricing.priced_search import PricedSearch
 from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.pricing.roots import RootByRoot
 
-__all__ = ["Closing", "Dual", "LimitedProblem", "Repair", "RootByRoot"]
+__all__ = ["Closing", "Dual", "LimitedProblem", "PricedSearch", "Repair", "RootByRoot"]

@@ -102,9 +102,7 @@ class LimitedProblem:
                 with np.errstate(over="ignore"):
                     upper[j] = np.clip(upper[j] / scale, -most, most)
         if rules is not None:
-            masses = np.zeros((len(rules.least), first.size))
-            np.add.at(masses.T, point, rules.masses.T)
-            rules = LocalRules(masses, rules.least, rules.apart)
+            rules = _merged(rules, point, first.size)
         return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales, rules)
 
     @property
@@ -151,7 +149,8 @@ class LimitedProblem:
         uses = np.zeros((self.n_limits, *gains.shape))
         for mine, all_ in zip(uses, self.uses, strict=True):
             np.add.at(mine, point, all_)
-        return replace(self, X=X[first], gains=gains, uses=uses)
+        rules = None if self.rules is None else _merged(self.rules, point, first.size).of_columns(columns)
+        return replace(self, X=X[first], gains=gains, uses=uses, rules=rules)
 
     def priced(self, prices: FloatArray) -> PricedProblem:
         """The problem at some prices."""
@@ -214,6 +213,13 @@ class PricedRows(NamedTuple):
     label: IntArray
     weights: FloatArray
     rules: LocalRules | None
+
+
+def _merged(rules: LocalRules, point: IntArray, n_points: int) -> LocalRules:
+    """Rules about rows as rules about the points that they belong to."""
+    masses = np.zeros((len(rules.least), n_points))
+    np.add.at(masses.T, point, rules.masses.T)
+    return LocalRules(masses, rules.least, rules.apart)
 
 
 def _on_grid(values: FloatArray, bits: int) -> FloatArray:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
 from accel_oct.formulation.incumbent import Rule
-from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
+from accel_oct.pricing import LimitedProblem, PricedSearch
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import frontier_table
+from accel_oct.subtree import LocalRules, frontier_table
 from accel_oct.subtree.price_search import PriceSearch
 from accel_oct.subtree.reduction import reduce_data
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
@@ -62,6 +62,8 @@ class TableNodes:
     Parameters
     ----------
     max_leaves : int or None
+    rules : LocalRules or None
+        About leaves and paths.
     """
 
     dataset: BinaryDataset
@@ -71,11 +73,13 @@ class TableNodes:
     threads: int = 1
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     max_leaves: int | None = None
+    rules: LocalRules | None = None
 
     def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
         data = self.dataset
         X = np.take(data.X, columns, axis=1)
-        reduced = reduce_data(X, data.y, data.weights, data.n_classes)
+        rules = None if self.rules is None else self.rules.of_columns(columns)
+        reduced = reduce_data(X, data.y, data.weights, data.n_classes, rules)
         search = PriceSearch(self.leaf_price, reduced.signed, self.stopper, self.threads, self.memory_limit)
         units, weight = search.units, reduced.total_weight
         outcome = search.search(reduced, self.max_depth, float(units.from_score(known, weight)))
@@ -86,13 +90,13 @@ class TableNodes:
         if self.max_leaves is not None and tree.n_leaves > self.max_leaves:
             if upper <= known or self.stopper():
                 return upper, None
-            limited, tree = self._with_few_leaves(X)
+            limited, tree = self._with_few_leaves(X, rules)
             upper = min(upper, limited)
         tree = on_columns(tree.with_max_depth(self.max_depth), columns)
         offer(tree)
         return upper, tree
 
-    def _with_few_leaves(self, X: NDArray[np.bool_]) -> tuple[float, DecisionTree]:
+    def _with_few_leaves(self, X: NDArray[np.bool_], rules: LocalRules | None) -> tuple[float, DecisionTree]:
         data = self.dataset
         table = frontier_table(
             X,
@@ -100,6 +104,7 @@ class TableNodes:
             data.weights,
             data.n_classes,
             self.max_depth,
+            rules=rules,
             threads=self.threads,
             memory_limit=self.memory_limit,
             should_stop=self.stopper,
@@ -149,69 +154,23 @@ class PricedNodes:
             upper = min(upper, bound, valid)
             return upper <= max(own.value, known)
 
-        def goal() -> float:
-            return self.rounding.next_above(max(own.value, known))
-
-        dual = Dual(problem, try_, should_stop=self.stopper, threads=self.threads, memory_limit=self.memory_limit)
-        dual.run(goal)
+        prices = PricedSearch(
+            problem,
+            try_,
+            tighten,
+            self.rounding.next_above,
+            self.stopper,
+            few_sets=_FEW_SETS,
+            root_by_root=final,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        prices.price(max(own.value, known))
         tree = last[0] if last else None
-        done = tighten(-np.inf if dual.is_infeasible else dual.bound)
-        if not done and not self.stopper() and dual.best is not None:
-            self._close(problem, dual, max(own.value, known), try_, tighten, final)
+        prices.close()
         if own.tree is not None and own.value > known and (own.value >= upper or tree is None):
             tree = own.tree
         return upper, tree
-
-    def _close(
-        self,
-        problem: LimitedProblem,
-        dual: Dual,
-        value: float,
-        offer: Offer,
-        tighten: Callable[[float], bool],
-        final: bool,
-    ) -> None:
-        assert dual.best is not None
-        best = [value]
-
-        def counted(tree: DecisionTree) -> float:
-            best[0] = max(best[0], offer(tree))
-            return best[0]
-
-        closing = Closing(
-            problem,
-            dual.best,
-            dual.bound,
-            counted,
-            self.stopper,
-            goal=self.rounding.next_above,
-            most_sets=_FEW_SETS if problem.max_depth > 1 else 1 << 40,
-            threads=self.threads,
-            memory_limit=self.memory_limit,
-        )
-        if not closing.possible:
-            return
-        proven = False
-
-        def on_bound(bound: float) -> bool:
-            nonlocal proven
-            proven = tighten(bound)
-            return proven
-
-        closing.run(value, on_bound)
-        if proven or not final or problem.max_depth <= 1 or self.stopper():
-            return
-        roots = RootByRoot(
-            problem,
-            dual.best,
-            closing.root_bounds(),
-            counted,
-            self.rounding.next_above,
-            self.stopper,
-            threads=self.threads,
-            memory_limit=self.memory_limit,
-        )
-        roots.run(best[0], tighten)
 
 
 def on_columns(tree: DecisionTree, columns: IntArray) -> DecisionTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -50,11 +51,11 @@ class FeatureSets:
         switches, constraints = search.config.subtree_bounds, search.problem.constraints
         if not (switches.enabled and switches.tables) or not any(map(is_set_rule, constraints)):
             return False
-        if any(getattr(constraint, "local", None) is not None for constraint in constraints):
-            return False
-        others = _others(search)
+        others, rules = _others(search), search.problem.rules
         if all(isinstance(constraint, MaxLeaves) for constraint in others):
             return True
+        if rules is not None and len(rules.least) > 1:
+            return False
         return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and all(map(_is_priced, others))
 
     def run(self, search: Search) -> Status | None:
@@ -65,8 +66,8 @@ class FeatureSets:
 
 
 def _others(search: Search) -> list[BoundConstraint]:
-    """Constraints that are no rules about features."""
-    return [constraint for constraint in search.problem.constraints if not is_set_rule(constraint)]
+    """Constraints that tie subtrees together and are no rules about features."""
+    return [constraint for constraint in search.problem.coupling if not is_set_rule(constraint)]
 
 
 def _is_priced(constraint: BoundConstraint) -> bool:
@@ -82,17 +83,28 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
     if all(isinstance(constraint, MaxLeaves) for constraint in others):
         most = min((constraint.n for constraint in others if isinstance(constraint, MaxLeaves)), default=None)
         return TableNodes(
-            problem.dataset, problem.max_depth, problem.leaf_price, stopper, threads, memory_limit, max_leaves=most
+            problem.table_data,
+            problem.max_depth,
+            problem.leaf_price,
+            stopper,
+            threads,
+            memory_limit,
+            max_leaves=most,
+            rules=problem.rules,
         )
+    kept = [constraint for constraint in problem.constraints if not is_set_rule(constraint)]
     limits = [limit for constraint in others for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth)
+    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth, problem.rules)
     rounding = BoundRounding(problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral)
-    return PricedNodes(problem.dataset, limited, others, rounding, stopper, threads, memory_limit)
+    return PricedNodes(problem.dataset, limited, kept, rounding, stopper, threads, memory_limit)
 
 
 def _search(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem = search.problem
+    if problem.rules is not None and not problem.rules.allow_a_leaf:
+        search.tighten(-math.inf)
+        return
 
     def offer(tree: DecisionTree) -> float:
         if search.incumbent.offer(tree):
@@ -101,7 +113,7 @@ def _search(search: Search, stopper: Stopper) -> None:
 
     rules = SetRules(problem.constraints, problem.dataset.n_features)
     lists = None
-    if not _others(search):
+    if not _others(search) and problem.rules is None:
         memory_limit = search.config.subtree_bounds.memory_limit
         lists = SetLists(problem.dataset, rules, problem.max_depth, problem.leaf_price, stopper, memory_limit)
     sets = FeatureSetSearch(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import local_rules
-from accel_oct.pricing import Closing, Dual, LimitedProblem, Repair, RootByRoot
+from accel_oct.pricing import LimitedProblem, PricedSearch
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
@@ -18,9 +18,6 @@ from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
-
-_FEW_SETS, _MANY_SETS = 200, 1 << 40
-"""Sets that are enumerated at common prices before every root gets its own."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,6 @@ class PriceAndClose:
 def _price_and_close(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem, options = search.problem, search.options
-    memory_limit = search.config.subtree_bounds.memory_limit
     if problem.rules is not None and not problem.rules.allow_a_leaf:
         search.tighten(-np.inf)
         return
@@ -92,56 +88,27 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     def tighten(bound: float) -> bool:
         return search.tighten(min(bound, rounding.valid(bound)) if np.isfinite(bound) else bound)
 
-    def enough() -> float:
-        return rounding.next_above(search.incumbent.value)
-
-    dual = Dual(
+    prices = PricedSearch(
         limited,
         offer,
-        should_stop=stopper,
+        tighten,
+        rounding.next_above,
+        stopper,
         threads=options.threads,
-        memory_limit=memory_limit,
+        memory_limit=search.config.subtree_bounds.memory_limit,
     )
-    dual.run(enough)
-    dual_seconds = time.perf_counter() - began
-    proven = tighten(-np.inf if dual.is_infeasible else dual.bound)
-    closing, roots = None, None
-    if not proven and not search.is_infeasible and not stopper() and dual.best is not None:
-        Repair(limited, dual.best, offer, stopper, memory_limit).run(dual.trees)
-        closing = Closing(
-            limited,
-            dual.best,
-            dual.bound,
-            offer,
-            stopper,
-            goal=rounding.next_above,
-            most_sets=_FEW_SETS if problem.max_depth > 1 else _MANY_SETS,
-            threads=options.threads,
-            memory_limit=memory_limit,
-        )
-        if closing.possible:
-            closing.run(search.incumbent.value, tighten)
-        if closing.possible and problem.max_depth > 1 and not search.is_proven and not search.is_infeasible:
-            roots = RootByRoot(
-                limited,
-                dual.best,
-                closing.root_bounds(),
-                offer,
-                rounding.next_above,
-                stopper,
-                threads=options.threads,
-                memory_limit=memory_limit,
-            )
-            roots.run(search.incumbent.value, tighten)
+    prices.price(search.incumbent.value)
+    dual, dual_seconds = prices.dual, time.perf_counter() - began
+    prices.close()
     if dual.best is not None:
         search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
-        evaluations=dual.evaluations + (roots.evaluations if roots is not None else 0),
+        evaluations=prices.evaluations,
         dual_bound=dual.bound / problem.total_weight,
-        slack=closing.slack if closing is not None else 0.0,
-        outcomes=(closing.n_outcomes if closing is not None else 0) + (roots.outcomes if roots is not None else 0),
+        slack=prices.slack,
+        outcomes=prices.outcomes,
     )
 
 

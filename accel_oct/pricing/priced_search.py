@@ -1,0 +1,122 @@
+"""All steps together: common prices, repaired trees, what common prices leave open, and then root by root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from accel_oct.pricing.closing import Closing
+from accel_oct.pricing.dual import Dual
+from accel_oct.pricing.problem import LimitedProblem
+from accel_oct.pricing.repair import Repair
+from accel_oct.pricing.roots import RootByRoot
+from accel_oct.tree import DecisionTree
+
+
+@dataclass
+class PricedSearch:
+    """The best tree that keeps the limits, with a bound on all of them at any time.
+
+    Parameters
+    ----------
+    problem : LimitedProblem
+    offer : callable (DecisionTree) -> float
+        Told of trees that may keep the limits; returns the value of the best tree known, minus infinity without one.
+    tighten : callable (float) -> bool
+        Told of every bound; whether it is enough.
+    goal : callable (float) -> float
+        From the value of the best tree known to the smallest value that a better one can have.
+    should_stop : callable
+        Asked now and then.
+    few_sets : int
+        Sets of samples that are enumerated at common prices before every root gets its own.
+    root_by_root : bool
+        Whether roots get prices of their own at all.
+
+    Attributes
+    ----------
+    dual : Dual
+        Common prices.
+    evaluations, outcomes : int
+        Multipliers that were tried, and pairs of outcomes that were combined.
+    slack : float
+        How far below the bound of common prices all trees were enumerated.
+    """
+
+    problem: LimitedProblem
+    offer: Callable[[DecisionTree], float]
+    tighten: Callable[[float], bool]
+    goal: Callable[[float], float]
+    should_stop: Callable[[], bool]
+    few_sets: int = 200
+    root_by_root: bool = True
+    threads: int = 1
+    memory_limit: int = 1 << 30
+    evaluations: int = 0
+    outcomes: int = 0
+    slack: float = 0.0
+    _done: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.dual = Dual(
+            self.problem,
+            self._offer,
+            should_stop=self.should_stop,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+
+    def price(self, value: float) -> None:
+        """Find the best common prices; `value` is that of the best tree known."""
+        self._value = value
+        self.dual.run(lambda: self.goal(self._value))
+        self.evaluations = self.dual.evaluations
+        self._tighten(-np.inf if self.dual.is_infeasible else self.dual.bound)
+
+    def close(self) -> None:
+        """Go through what prices leave open."""
+        dual = self.dual
+        if self._done or dual.is_infeasible or dual.best is None or self.should_stop():
+            return
+        deep = self.problem.max_depth > 1
+        Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit).run(dual.trees)
+        closing = Closing(
+            self.problem,
+            dual.best,
+            dual.bound,
+            self._offer,
+            self.should_stop,
+            goal=self.goal,
+            most_sets=self.few_sets if deep else 1 << 40,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        if not closing.possible:
+            return
+        closing.run(self._value, self._tighten)
+        self.outcomes, self.slack = closing.n_outcomes, closing.slack
+        if self._done or not deep or not self.root_by_root or self.should_stop():
+            return
+        roots = RootByRoot(
+            self.problem,
+            dual.best,
+            closing.root_bounds(),
+            self._offer,
+            self.goal,
+            self.should_stop,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        roots.run(self._value, self._tighten)
+        self.evaluations += roots.evaluations
+        self.outcomes += roots.outcomes
+
+    def _offer(self, tree: DecisionTree) -> float:
+        self._value = max(self._value, self.offer(tree))
+        return self._value
+
+    def _tighten(self, bound: float) -> bool:
+        self._done = self.tighten(bound) or bound == -np.inf
+        return self._done
