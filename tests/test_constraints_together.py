@@ -13,7 +13,7 @@ from mip_support import skip_unless_available
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 from test_constraints import solved
-from test_feature_constraints import OWN
+from test_feature_constraints import OWN, min_leaf_weight, pairs_on_path
 
 from accel_oct.constraints import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures, MinLeafWeight
 from accel_oct.solving.config import Config
@@ -101,6 +101,22 @@ def test_all_kinds(seed: int) -> None:
     for _ in range(15):
         instance = small_instance(rng)
         check(instance, some_constraints(rng, instance))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rules_of_three_kinds(seed: int) -> None:
+    """About leaves and paths, beside rules about features, limits on predictions, or both: without any solver."""
+    rng = np.random.default_rng([904, seed])
+    local = (min_leaf_weight, pairs_on_path)
+    for _ in range(15):
+        instance = small_instance(rng)
+        constraints = [local[int(place)](rng, instance) for place in rng.integers(0, 2, int(rng.integers(1, 3)))]
+        which = int(rng.integers(3))
+        if which != 0:
+            constraints.append(random_constraint(rng, KINDS[int(rng.integers(len(KINDS)))], instance))
+        if which != 1:
+            constraints.append(OWN[int(rng.integers(5)) % 3](rng, instance))
+        check(instance, constraints, node_limit=0)
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip", "gurobi"])

@@ -423,30 +423,25 @@ def test_largest_sets() -> None:
 # ---------------------------------------------------------------- where it applies
 
 
-class _Local(MaxLeaves):
-    """Says of itself that it is a rule about leaves or paths."""
-
-    local = "some rule"
-
-
 def _with_branches(predictions: Any) -> Linear:
     return Linear(predictions, branches=[1.0, 0.0, 0.0, 0.0, 0.0], upper=1.0)
 
 
 def test_what_it_leaves_to_others() -> None:
-    """Constraints that it does not know, and those that say that they are local."""
+    """Constraints that it does not know."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (60, 5))
     y = X[:, 0] ^ X[:, 1] ^ (rng.random(60) < 0.1)
     limits: dict[str, Any] = {"max_depth": 2, "leaf_penalty": 0.0}
-    for other in (MinLeafWeight(amount=3), ForbiddenPairs([(0, 1)], on="path")):
-        result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), other], **limits)
-        assert result.status == "optimal" and "feature_sets" not in result.stats
     odd = np.zeros((60, 2))
     result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), Recall(at_least=0.8), _with_branches(odd)], **limits)
     assert result.status == "optimal" and "feature_sets" not in result.stats
-    result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), _Local(3)], **limits)
-    assert result.status == "optimal" and "feature_sets" not in result.stats
-    for other in (Recall(at_least=0.8), MaxLeaves(3), ForbiddenPairs([(0, 1)], on="tree")):
-        result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), other], **limits)
+    for others in (
+        [Recall(at_least=0.8)],
+        [MaxLeaves(3)],
+        [ForbiddenPairs([(0, 1)], on="tree")],
+        [MinLeafWeight(amount=3)],
+        [ForbiddenPairs([(0, 1)], on="path"), MaxLeaves(3), MinLeafWeight(amount=3)],
+    ):
+        result = accel_oct.solve(X, y, constraints=[MaxFeatures(2), *others], **limits)
         assert result.status == "optimal" and "feature_sets" in result.stats

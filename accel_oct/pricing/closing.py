@@ -194,10 +194,7 @@ class Closing:
         return np.column_stack([loss, gains, uses.T])
 
     def _leaf_values(self, points: IntArray) -> FloatArray:
-        """Priced value of every class as a leaf; minus infinity where rules do not allow it."""
-        rules = self.problem.rules
-        if rules is not None and not rules.enough(rules.masses[:, points].sum(axis=1)):
-            return np.full(self.problem.gains.shape[1], -np.inf)
+        """Priced value of every class as a leaf; the sides of a root that has a value may be leaves."""
         return np.asarray(self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
 
     # ---------------------------------------------------------------- what is found

@@ -58,7 +58,7 @@ class LimitedProblem:
     scales : float array (n_limits,)
         What the limits as stated were divided by.
     rules : LocalRules or None
-        About leaves and paths, in points.
+        About leaves and paths, in points. They allow a leaf of all points: otherwise there is no tree at all.
     """
 
     X: BoolMatrix

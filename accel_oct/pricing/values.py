@@ -73,9 +73,7 @@ class RootValues:
             self._sides = self._by_sums()
         else:
             self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
-        leaf = -np.inf
-        if problem.rules is None or problem.rules.allow_a_leaf:
-            leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
+        leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         self.value = max(leaf, float(sums.max(initial=-np.inf)))
         # No tree has a larger loss: rewards are not negative.
