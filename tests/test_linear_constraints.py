@@ -21,6 +21,7 @@ from accel_oct.constraints import (
     EqualOpportunity,
     Linear,
     MaxLeaves,
+    MinLeafWeight,
     PositiveBudget,
     Precision,
     Recall,
@@ -407,3 +408,16 @@ def test_the_estimator_knows_classes_by_their_labels(kind: str) -> None:
     with pytest.raises(InvalidInputError, match="StatisticalParity: positive 'maybe' is not a class"):
         missing = StatisticalParity(group, at_most=0.1, positive="maybe")
         accel_oct.OptimalTreeClassifier(2, 0.01, constraints=[missing]).fit(X, y)
+
+
+def test_an_infeasible_problem_names_who_is_to_blame() -> None:
+    """The limits whose prices prove it, and not the others."""
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
+    y = X[:, 0]
+    limits: dict[str, Any] = {"max_depth": 2, "leaf_penalty": 0.0}
+    result = accel_oct.solve(X, y, constraints=[Recall(at_least=0.9), PositiveBudget(0.2), MaxLeaves(4)], **limits)
+    assert result.status == "infeasible"
+    blamed = result.stats["infeasible"]
+    assert blamed == "no tree keeps `Recall at least 0.9` and `PositiveBudget at most 0.2` together"
+    result = accel_oct.solve(X, y, constraints=[MinLeafWeight(amount=21), Recall(at_least=0.1)], **limits)
+    assert result.status == "infeasible" and result.stats["infeasible"] == "no tree keeps `leaves of at least 21`"

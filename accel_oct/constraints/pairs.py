@@ -34,8 +34,8 @@ class ForbiddenPairs:
 
     Notes
     -----
-    On paths, subtrees stay independent, and the subtree tables know the rule (`local`). In a tree the rule ties
-    subtrees together and is decided by branch and cut.
+    On paths, subtrees stay independent, and the subtree tables know the rule (`local`). In a tree the rule is
+    about the set of features that the tree uses, and is proven like `MaxFeatures`.
     """
 
     pairs: Any

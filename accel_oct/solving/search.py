@@ -190,6 +190,11 @@ class Search:
         self.record()
         return self.is_proven
 
+    def blame(self, constraints: Sequence[BoundConstraint]) -> None:
+        """Note that no tree keeps some of the constraints together; who comes first knows best."""
+        names = " and ".join(f"`{constraint.name}`" for constraint in constraints)
+        self.notes.setdefault("infeasible", f"no tree keeps {names}{' together' if len(constraints) > 1 else ''}")
+
     def record(self, known: float = -math.inf) -> None:
         """Add a row to the history if something changed; `known` is the objective of a tree not yet built."""
         objective = max(self.objective, known)
@@ -207,6 +212,8 @@ class Search:
         """What is returned to the user."""
         if status == "optimal":
             self.bound = self.incumbent.value
+        if status == "infeasible" and self.problem.constraints:
+            self.blame(self.problem.constraints)
         self.record()
         original, objective = self.problem.original, self.objective
         bound = objective if status == "optimal" else max(self.bound / self.problem.total_weight, objective)

@@ -74,6 +74,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem, options = search.problem, search.options
     if problem.rules is not None and not problem.rules.allow_a_leaf:
+        search.blame([constraint for constraint in problem.constraints if local_rules(constraint) is not None])
         search.tighten(-np.inf)
         return
     limits = [limit for constraint in problem.coupling for limit in constraint.limits]  # type: ignore[attr-defined]
@@ -102,6 +103,9 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     prices.close()
     if dual.best is not None:
         search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
+    if dual.is_infeasible:
+        priced = zip(problem.constraints, search.multipliers, strict=True)
+        search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
