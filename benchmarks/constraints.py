@@ -4,7 +4,8 @@
 
 FOLDER holds the encoded data sets and, below it, `fairness` with sets whose first column is the protected group; it is
 left out of the splits. In the other sets the first column of which the rarer value has a fifth of the rows or more is
-taken for the group.
+taken for the group. Sets with three classes or more, where the first class is positive, and one whose rows have real
+weights, come last.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from accel_oct.constraints import (
 )
 
 FAIRNESS = ("adult", "german-credit", "ricci", "student-mat")
+CLASSES = ("balance-scale", "wine_QT_5")
+WEIGHTED = "german-credit"
 OTHERS = ("ILPD_QB_5", "ILPD_QT_5", "hepatitis_QB_5", "hepatitis_QT_5", "breast-cancer")
 LIMITS = (0.01, 0.05, 0.1)
 
 
-def tables(folder: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Name, group, features and classes of every set."""
+def tables(folder: Path, only: list[str], with_classes: bool = False) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Name, group, features and classes of every set; those with three classes or more if asked for."""
     paths = [(name, folder / "fairness" / f"{name}.csv") for name in FAIRNESS]
-    paths += [(name, folder / f"{name}_enc.csv") for name in OTHERS]
+    paths += [(name, folder / f"{name}_enc.csv") for name in (*OTHERS, *CLASSES) if name in OTHERS or with_classes]
     for name, path in paths:
         if only and name not in only:
             continue
@@ -48,15 +51,27 @@ def tables(folder: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, Any]]
         yield name, X[:, column], np.delete(X, column, axis=1), y
 
 
-def problems(group: Any) -> Iterator[tuple[str, list[Any]]]:
+def weighted(folder: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, Any, Any]]:
+    """The same with weights: none, and for one set real ones, with which both classes have the same weight."""
+    for name, group, X, y in tables(folder, only, with_classes=True):
+        yield name, group, X, y, None
+    for _, group, X, y in tables(folder, [WEIGHTED] if not only or f"{WEIGHTED}, weights" in only else ["none"]):
+        counts = {label: np.sum(y == label) for label in np.unique(y)}
+        yield f"{WEIGHTED}, weights", group, X, y, np.array([len(y) / (len(counts) * counts[label]) for label in y])
+
+
+def problems(group: Any, y: Any) -> Iterator[tuple[str, list[Any]]]:
     """What is asked of every set."""
+    classes = np.unique(y).tolist()
+    positive = classes[1] if len(classes) == 2 else classes[0]
     for limit in LIMITS:
-        yield f"statistical parity {limit}", [StatisticalParity(group, limit)]
-        yield f"equal opportunity {limit}", [EqualOpportunity(group, limit)]
-        yield f"equalised odds {limit}", [EqualisedOdds(group, limit)]
-    yield "recall 0.9, statistical parity 0.05", [Recall(at_least=0.9), StatisticalParity(group, 0.05)]
-    yield "budget 30 %, equalised odds 0.05", [PositiveBudget(0.3), EqualisedOdds(group, 0.05)]
-    yield "6 leaves, statistical parity 0.05", [MaxLeaves(6), StatisticalParity(group, 0.05)]
+        yield f"statistical parity {limit}", [StatisticalParity(group, limit, positive)]
+        yield f"equal opportunity {limit}", [EqualOpportunity(group, limit, positive)]
+        yield f"equalised odds {limit}", [EqualisedOdds(group, limit, positive)]
+    parity, odds = StatisticalParity(group, 0.05, positive), EqualisedOdds(group, 0.05, positive)
+    yield "recall 0.9, statistical parity 0.05", [Recall(positive, at_least=0.9), parity]
+    yield "budget 30 %, equalised odds 0.05", [PositiveBudget(0.3, positive), odds]
+    yield "6 leaves, statistical parity 0.05", [MaxLeaves(6), parity]
 
 
 def main() -> None:
@@ -73,19 +88,24 @@ def main() -> None:
     ]
     seconds: dict[int, list[float]] = {}
     proven: dict[int, int] = {}
-    X = np.random.default_rng(0).integers(0, 2, (60, 6))
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 8))
     for depth in (3, 4):  # compiled code is loaded before anything is measured
-        accel_oct.solve(
-            X, X[:, 0] ^ X[:, 1], max_depth=depth, leaf_penalty=0.0, constraints=[StatisticalParity(X[:, 2], 0.01)]
-        )
-    for name, group, X, y in tables(options.data_dir, options.only):
+        for y in ((X[:, 0] ^ X[:, 1]) & X[:, 2], X[:, 0] + X[:, 1] * X[:, 2]):
+            for weights in (None, rng.random(200)):
+                limits = [StatisticalParity(X[:, 0], 0.01, 1), EqualisedOdds(X[:, 3], 0.01, 1)]
+                accel_oct.solve(
+                    X, y, sample_weight=weights, max_depth=depth, leaf_penalty=0.0, constraints=limits, time_limit=120
+                )
+    for name, group, X, y, weights in weighted(options.data_dir, options.only):
         for depth in options.depths:
             for penalty in (0.0, 0.001):
-                for title, constraints in problems(group):
+                for title, constraints in problems(group, y):
                     began = time.perf_counter()
                     result = accel_oct.solve(
                         X,
                         y,
+                        sample_weight=weights,
                         max_depth=depth,
                         leaf_penalty=penalty,
                         constraints=constraints,
