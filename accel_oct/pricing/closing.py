@@ -46,6 +46,8 @@ class Closing:
         Only trees that branch on this feature at the root; `bound` is for them.
     most_sets : int
         Sets of samples that are looked at before the enumeration is given up.
+    most_pairs : int
+        Pairs of outcomes that are kept of one set before it is given up; twenty million take a second or so.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Closing:
         goal: Callable[[float], float] = lambda value: value,
         root: int | None = None,
         most_sets: int = 1 << 40,
+        most_pairs: int = 20_000_000,
         threads: int = 1,
         memory_limit: int = 1 << 30,
     ) -> None:
@@ -72,7 +75,14 @@ class Closing:
         self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
         self._sets: SetOutcomes | None = None
         if self._root.known:
-            self._sets = SetOutcomes(problem, priced, should_stop, most_sets=most_sets, memory_limit=memory_limit)
+            self._sets = SetOutcomes(
+                problem,
+                priced,
+                should_stop,
+                most_sets=most_sets,
+                most_pairs=most_pairs,
+                memory_limit=memory_limit,
+            )
         self._known: dict[tuple[bytes, bytes, int], tuple[float, Outcomes]] = {}
         # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
         # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.

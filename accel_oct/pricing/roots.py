@@ -18,6 +18,12 @@ from accel_oct.pricing.problem import LimitedProblem, PricedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.tree import DecisionTree
 
+_NEW = 0
+"""Number of tries of a root that has no prices yet."""
+
+_EFFORTS = ((1000, 1_000_000), (1 << 40, 20_000_000))
+"""Sets, and pairs of outcomes of each, that a root may need at its first try and at the next."""
+
 
 @dataclass
 class RootByRoot:
@@ -48,27 +54,28 @@ class RootByRoot:
     def run(self, value: float, on_bound: Callable[[float], bool]) -> None:
         """Until no root can beat the best tree known, or time is up; `on_bound` hears of every bound.
 
-        The first time that a root is the most promising one it gets its own prices, the second time it is closed.
+        The first time that a root is the most promising one it gets its own prices, the second time it is closed. Where
+        that takes too much it waits for the others, which may lead to better trees, and is tried once more.
         """
         self._value = value
-        waiting: list[tuple[float, int, Dual | None]] = [(-bound, f, None) for f, bound in self.bounds.items()]
+        left = dict(self.bounds)  # what the trees of roots that are not closed may be worth
+        waiting = [(0, -bound, feature, _NEW) for feature, bound in left.items()]
         heapq.heapify(waiting)
-        given_up = -np.inf  # the best that roots may hold which could not be closed
+        duals: dict[int, Dual] = {}
         while waiting and not self.should_stop():
-            bound, feature, dual = -waiting[0][0], waiting[0][1], waiting[0][2]
-            if on_bound(max(self._value, given_up, bound)) or bound < self.goal(self._value):
-                break
-            if dual is None:
-                dual = self._priced(feature)
-                bound = -np.inf if dual.is_infeasible else min(bound, dual.bound)
-                heapq.heapreplace(waiting, (-bound, feature, dual))
-            else:
-                heapq.heappop(waiting)
-                given_up = max(given_up, self._close(feature, bound, dual))
-        rest = -waiting[0][0] if waiting else -np.inf
-        if rest < self.goal(self._value):
-            rest = -np.inf
-        on_bound(max(self._value, given_up, rest))
+            late, _, feature, tries = heapq.heappop(waiting)
+            if on_bound(max(self._value, *left.values())):
+                return
+            if left[feature] >= self.goal(self._value):
+                if tries == _NEW:
+                    dual = duals[feature] = self._priced(feature)
+                    left[feature] = -np.inf if dual.is_infeasible else min(left[feature], dual.bound)
+                else:
+                    left[feature] = min(left[feature], self._close(feature, duals[feature], _EFFORTS[tries - 1]))
+                    late = tries
+                if left[feature] >= self.goal(self._value) and tries < len(_EFFORTS):
+                    heapq.heappush(waiting, (late, -left[feature], feature, tries + 1))
+        on_bound(max([self._value, *(bound for bound in left.values() if bound >= self.goal(self._value))]))
 
     def _offer(self, tree: DecisionTree) -> float:
         self._value = max(self._value, self.offer(tree))
@@ -90,7 +97,7 @@ class RootByRoot:
             Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit).run(dual.trees)
         return dual
 
-    def _close(self, feature: int, bound: float, dual: Dual) -> float:
+    def _close(self, feature: int, dual: Dual, effort: tuple[int, int]) -> float:
         """What trees of this root may still be worth afterwards: minus infinity if it is closed."""
         assert dual.best is not None  # it was evaluated before it got here
         closing = Closing(
@@ -101,16 +108,18 @@ class RootByRoot:
             self.should_stop,
             goal=self.goal,
             root=feature,
+            most_sets=effort[0],
+            most_pairs=effort[1],
             threads=self.threads,
             memory_limit=self.memory_limit,
         )
-        left = [bound]
+        proven = [dual.bound]
 
-        def note(proven: float) -> bool:
-            left[0] = min(left[0], proven)
+        def note(bound: float) -> bool:
+            proven[0] = min(proven[0], bound)
             return False
 
         if closing.possible:
             closing.run(self._value, note)
             self.outcomes += closing.n_outcomes
-        return -np.inf if left[0] < self.goal(self._value) else left[0]
+        return -np.inf if proven[0] < self.goal(self._value) else proven[0]

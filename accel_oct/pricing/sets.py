@@ -16,9 +16,6 @@ from accel_oct.subtree.kernels.arguments import Rewards
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_MOST_PAIRS = 20_000_000
-"""A second or so."""
-
 _PART = 100_000_000
 """Pairs that are looked at between two looks at the clock where none is kept."""
 
@@ -52,7 +49,7 @@ class SetOutcomes:
         should_stop: Callable[[], bool],
         *,
         most_sets: int = 1 << 40,
-        most_pairs: int = _MOST_PAIRS,
+        most_pairs: int = 20_000_000,
         memory_limit: int = 1 << 30,
     ) -> None:
         self.rewards = rewards_of(problem, priced)
