@@ -32,6 +32,15 @@ class RootByRoot:
         By root feature, what its trees cannot exceed.
     offer, goal, should_stop
         As in `Closing`.
+
+    Attributes
+    ----------
+    bounds : dict
+        By root feature, what its trees cannot exceed by all that was done; minus infinity if none keeps the limits.
+    own : dict
+        By root feature that got prices of its own: they, and what they bound its trees by.
+    tables : list
+        Prices of single roots that could not be closed, what they bound all trees by, and the bounds of all roots.
     """
 
     problem: LimitedProblem
@@ -44,6 +53,11 @@ class RootByRoot:
     memory_limit: int = 1 << 30
     evaluations: int = 0
     outcomes: int = 0
+
+    def __post_init__(self) -> None:
+        self.bounds = dict(self.bounds)
+        self.own: dict[int, tuple[PricedProblem, float]] = {}
+        self.tables: list[tuple[PricedProblem, float, dict[int, float]]] = []
 
     def run(self, value: float, on_bound: Callable[[float], bool]) -> None:
         """Until no root can beat the best tree known, or time is up; `on_bound` hears of every bound.
@@ -61,6 +75,9 @@ class RootByRoot:
             if dual is None:
                 dual = self._priced(feature)
                 bound = -np.inf if dual.is_infeasible else min(bound, dual.bound)
+                self.bounds[feature] = bound
+                if dual.best is not None and np.isfinite(bound):
+                    self.own[feature] = dual.best, dual.bound
                 heapq.heapreplace(waiting, (-bound, feature, dual))
             else:
                 heapq.heappop(waiting)
@@ -113,4 +130,9 @@ class RootByRoot:
         if closing.possible:
             closing.run(self._value, note)
             self.outcomes += closing.n_outcomes
-        return -np.inf if left[0] < self.goal(self._value) else left[0]
+        self.bounds[feature] = left[0]
+        if left[0] < self.goal(self._value):
+            return -np.inf
+        if closing.possible:
+            self.tables.append((dual.best, closing.most, closing.root_bounds()))
+        return left[0]

@@ -102,6 +102,8 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     prices.close()
     if dual.best is not None:
         search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
+    if not search.is_proven and not search.is_infeasible and not stopper():
+        search.priced = prices.knowledge()
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
