@@ -151,6 +151,11 @@ class Master:
         return self._predictions
 
     @property
+    def has_predictions(self) -> bool:
+        """Whether they have columns: some constraint asked for them."""
+        return self._predictions is not None
+
+    @property
     def claims(self) -> Claims:
         """The columns that Benders cuts hold to the tree: theta, or all predictions where they have columns."""
         if self._predictions is not None:

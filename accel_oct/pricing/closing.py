@@ -99,6 +99,11 @@ class Closing:
         return dict(zip(features.tolist(), bounds.tolist(), strict=True))
 
     @property
+    def most(self) -> float:
+        """What no tree that keeps the limits exceeds by these prices, whatever its root."""
+        return self._root.value + self.priced.constant + self.priced.error
+
+    @property
     def possible(self) -> bool:
         """Whether the tables that it begins from are there."""
         return self._sets is not None

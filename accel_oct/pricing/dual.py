@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from accel_oct.tree import DecisionTree
 FloatArray = NDArray[np.float64]
 
 _MOST_STEPS = 60
+
+_RECENT = 4
+"""Evaluations that are remembered with their prices."""
 
 
 @dataclass
@@ -48,6 +52,8 @@ class Dual:
     """Where it was reached."""
     trees: list[DecisionTree] = field(default_factory=list)
     """The best tree of every evaluation."""
+    recent: deque[tuple[PricedProblem, float]] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    """The last evaluations: prices, and what they bound all trees by."""
     _planes: list[FloatArray] = field(default_factory=list)
 
     @property
@@ -70,6 +76,7 @@ class Dual:
         self.offer(tree)
         self.trees.append(tree)
         value = upper + priced.constant + priced.error
+        self.recent.append((priced, value))
         if value < self.bound:
             self.bound, self.best = value, priced
         return value

@@ -9,10 +9,14 @@ import numpy as np
 
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
+from accel_oct.pricing.knowledge import PricedKnowledge
 from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.pricing.roots import RootByRoot
 from accel_oct.tree import DecisionTree
+
+_MOST_ROOTS = 8
+"""Roots that could not be closed whose prices are handed on; of those whose tables are not known, as many again."""
 
 
 @dataclass
@@ -58,6 +62,8 @@ class PricedSearch:
     outcomes: int = 0
     slack: float = 0.0
     _done: bool = field(default=False, init=False)
+    _root_bounds: dict[int, float] = field(default_factory=dict, init=False)
+    _roots: RootByRoot | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.dual = Dual(
@@ -95,6 +101,7 @@ class PricedSearch:
         )
         if not closing.possible:
             return
+        self._root_bounds = closing.root_bounds()
         closing.run(self._value, self._tighten)
         self.outcomes, self.slack = closing.n_outcomes, closing.slack
         if self._done or not deep or not self.root_by_root or self.should_stop():
@@ -109,9 +116,29 @@ class PricedSearch:
             threads=self.threads,
             memory_limit=self.memory_limit,
         )
+        self._roots = roots
         roots.run(self._value, self._tighten)
         self.evaluations += roots.evaluations
         self.outcomes += roots.outcomes
+
+    def knowledge(self) -> PricedKnowledge:
+        """What is known of trees by their root, with the prices that say it; for whoever goes on."""
+        dual = self.dual
+        common = [(priced, bound, self._root_bounds if priced is dual.best else {}) for priced, bound in dual.recent]
+        if dual.best is not None:
+            common = [entry for entry in common if entry[0] is not dual.best]
+            common.insert(0, (dual.best, dual.bound, self._root_bounds))
+        roots = self._roots
+        if roots is None:
+            return PricedKnowledge.of(self.problem, common, [], {})
+        tables = list(roots.tables.values())[:_MOST_ROOTS]
+        known = {id(priced) for priced, _, _ in tables}
+        still_open = sorted(
+            (f for f, (priced, _) in roots.own.items() if roots.bounds[f] >= self.goal(self._value)),
+            key=lambda f: -roots.bounds[f],
+        )
+        own = [(f, *roots.own[f]) for f in still_open if id(roots.own[f][0]) not in known][:_MOST_ROOTS]
+        return PricedKnowledge.of(self.problem, [*common, *tables], own, roots.bounds)
 
     def _offer(self, tree: DecisionTree) -> float:
         self._value = max(self._value, self.offer(tree))

@@ -38,6 +38,15 @@ class RootByRoot:
         By root feature, what its trees cannot exceed.
     offer, goal, should_stop
         As in `Closing`.
+
+    Attributes
+    ----------
+    bounds : dict
+        By root feature, what its trees cannot exceed by all that was done; minus infinity if none keeps the limits.
+    own : dict
+        By root feature that got prices of its own: they, and what they bound its trees by.
+    tables : dict
+        By root feature that could not be closed: its prices, what they bound all trees by, and the bounds of all roots.
     """
 
     problem: LimitedProblem
@@ -50,6 +59,11 @@ class RootByRoot:
     memory_limit: int = 1 << 30
     evaluations: int = 0
     outcomes: int = 0
+
+    def __post_init__(self) -> None:
+        self.bounds = dict(self.bounds)
+        self.own: dict[int, tuple[PricedProblem, float]] = {}
+        self.tables: dict[int, tuple[PricedProblem, float, dict[int, float]]] = {}
 
     def run(self, value: float, on_bound: Callable[[float], bool]) -> None:
         """Until no root can beat the best tree known, or time is up; `on_bound` hears of every bound.
@@ -68,10 +82,10 @@ class RootByRoot:
                 return
             if left[feature] >= self.goal(self._value):
                 if tries == _NEW:
-                    dual = duals[feature] = self._priced(feature)
-                    left[feature] = -np.inf if dual.is_infeasible else min(left[feature], dual.bound)
+                    duals[feature] = self._priced(feature)
+                    left[feature] = self.bounds[feature]
                 else:
-                    left[feature] = min(left[feature], self._close(feature, duals[feature], _EFFORTS[tries - 1]))
+                    left[feature] = self._close(feature, duals[feature], _EFFORTS[tries - 1])
                     late = tries
                 if left[feature] >= self.goal(self._value) and tries < len(_EFFORTS):
                     heapq.heappush(waiting, (late, -left[feature], feature, tries + 1))
@@ -93,6 +107,9 @@ class RootByRoot:
         )
         dual.run(lambda: self.goal(self._value), self.priced.prices)
         self.evaluations += dual.evaluations
+        self.bounds[feature] = -np.inf if dual.is_infeasible else min(self.bounds[feature], dual.bound)
+        if dual.best is not None and np.isfinite(self.bounds[feature]):
+            self.own[feature] = dual.best, dual.bound
         if dual.best is not None and not dual.is_infeasible and dual.bound >= self.goal(self._value):
             Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit).run(dual.trees)
         return dual
@@ -122,4 +139,10 @@ class RootByRoot:
         if closing.possible:
             closing.run(self._value, note)
             self.outcomes += closing.n_outcomes
-        return -np.inf if proven[0] < self.goal(self._value) else proven[0]
+        self.bounds[feature] = min(self.bounds[feature], proven[0])
+        if proven[0] < self.goal(self._value):
+            self.tables.pop(feature, None)
+            return -np.inf
+        if closing.possible:
+            self.tables[feature] = (dual.best, closing.most, closing.root_bounds())
+        return self.bounds[feature]

@@ -22,19 +22,28 @@ Sides = tuple[IntArray, FloatArray, FloatArray]
 """Features, and the best values of their zero sides and one sides."""
 
 
-def distinct_columns(problem: LimitedProblem) -> IntArray:
-    """Columns that split the points, one of each set of equal or complementary ones with the same rules."""
+def column_keys(problem: LimitedProblem) -> list[bytes | None]:
+    """Equal for equal or complementary columns with the same rules; None where a column splits nothing or may not."""
     X, rules = problem.X, problem.rules
     if not X.size:
-        return np.empty(0, dtype=np.int64)
+        return [None] * X.shape[1]
     splits = X ^ X[:1]
     words = np.ascontiguousarray(np.packbits(splits, axis=0).T)
-    seen: dict[bytes, int] = {}
     apart = np.zeros((X.shape[1], 0), dtype=bool) if rules is None or rules.apart is None else rules.apart
-    usable = splits.any(axis=0) & ~(apart.diagonal() if apart.size else False)
-    for column in np.flatnonzero(usable).tolist():
-        partners = apart[column].tobytes()
-        seen.setdefault(words[column].tobytes() + partners, column)
+    usable = np.asarray(splits.any(axis=0))
+    if apart.size:
+        usable &= ~apart.diagonal()
+    return [
+        words[column].tobytes() + apart[column].tobytes() if usable[column] else None for column in range(X.shape[1])
+    ]
+
+
+def distinct_columns(problem: LimitedProblem) -> IntArray:
+    """Columns that split the points, one of each set of equal or complementary ones with the same rules."""
+    seen: dict[bytes, int] = {}
+    for column, key in enumerate(column_keys(problem)):
+        if key is not None:
+            seen.setdefault(key, column)
     return np.array(list(seen.values()), dtype=np.int64)
 
 

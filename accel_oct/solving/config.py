@@ -62,6 +62,8 @@ class Config:
         One group of switches per family of cuts.
     prices : bool
         Price constraints that are linear, and close the gap, before the master is built.
+    price_rows : bool
+        Tell the solver what prices say of every root, where they do not close the gap.
     cache_memory_limit : int
         Bytes for cached subtrees.
     """
@@ -76,6 +78,7 @@ class Config:
     path_bound: PathBoundConfig = field(default_factory=PathBoundConfig)
     subtree_bounds: SubtreeBoundConfig = field(default_factory=SubtreeBoundConfig)
     prices: bool = False
+    price_rows: bool = True
     cache_memory_limit: int = 256 << 20
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from accel_oct.constraints import BoundConstraint, MaxLeaves, local_rules
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
+from accel_oct.pricing import PricedKnowledge
 from accel_oct.solving.config import Config
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
@@ -129,6 +130,8 @@ class Search:
         What was decided on the way and why.
     multipliers : tuple of float
         Of the constraints, per unit of their limits and in the normalised objective, where they were priced.
+    priced : PricedKnowledge or None
+        What prices say of trees by their root, where they proved nothing.
     """
 
     problem: Problem
@@ -142,6 +145,7 @@ class Search:
     notes: dict[str, str] = field(default_factory=dict)
     history: list[HistoryRow] = field(default_factory=list)
     multipliers: tuple[float | None, ...] = ()
+    priced: PricedKnowledge | None = None
 
     def __post_init__(self) -> None:
         problem = self.problem

@@ -21,6 +21,7 @@ from accel_oct.mip import (
     Validity,
 )
 from accel_oct.solving.config import FAMILIES
+from accel_oct.solving.handoff import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -92,6 +93,8 @@ class BranchAndCut:
             problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral, master.scale
         )
         search.slack = rounding.slack
+        if search.priced is not None and search.config.price_rows:
+            search.statistics["price_rows"] = hand_over(master, search.priced, search.incumbent, rounding.next_above)
         handler = TreeHandler(
             master,
             [*_built_in(master, backend, search), *own],

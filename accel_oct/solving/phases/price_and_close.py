@@ -106,6 +106,8 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     if dual.is_infeasible:
         priced = zip(problem.constraints, search.multipliers, strict=True)
         search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
+    if not search.is_proven and not search.is_infeasible and not stopper():
+        search.priced = prices.knowledge()
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,

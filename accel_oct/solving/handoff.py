@@ -1,0 +1,117 @@
+"""What prices could not close, as rows of the master: the relaxation begins where the multipliers ended.
+
+With rewards r, a leaf price c and bounds U_f from `accel_oct.pricing.PriceBound`, at every remembered mu
+
+    sum of r[x, k] z[x, k] - c * sum_n p[n]  <=  (best leaf) p[1] + sum_f U_f b[1, f],
+
+which holds for every tree that keeps local rules, limits or not. With B_f the smallest bound of all prices on trees
+that keep the limits and branch on f at the root, those of single roots among them,
+
+    sum_i w_i theta_i - leaf_price * sum_n p[n]  <=  (best leaf) p[1] + sum_f B_f b[1, f].
+
+Both are IMPLIED. The second alone makes the bound of the relaxation at most that of the best common multipliers, and
+branching on the root gives every root its own; the first say more where predictions are branched on.
+
+Roots with B_f no better than the best tree known are *closed*: b[1, f] = 0. That cuts off no better tree, and the root
+of the best tree known stays open. So the master still contains it and all that beat it, and its bound is valid as it
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.formulation import Incumbent, Master
+from accel_oct.mip import Rows
+from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.pricing import PriceBound, PricedKnowledge
+
+#: Added on the right, relative to the size of a row: bounds and sums are floating-point numbers.
+_SLACK = 1e-9
+#: Coefficients below this are no coefficients to a solver.
+_NOTHING = 1e-9
+#: Prices that make rewards so many times as large as all weights: what is scored would vanish beside them.
+_DEAREST = 1e4
+
+
+@dataclass(frozen=True)
+class HandOverStatistics:
+    """What the solver was told.
+
+    Attributes
+    ----------
+    rows : int
+        From prices.
+    closed_roots : int
+        Features that the root need not branch on.
+    bound : float
+        Normalised: the largest bound of the roots that are left.
+    """
+
+    rows: int
+    closed_roots: int
+    bound: float
+
+
+def hand_over(
+    master: Master, known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]
+) -> HandOverStatistics:
+    """Write all that is known into a master that is not loaded yet; `goal` as in `Closing`."""
+    rows = [_value_row(master, known)]
+    if master.has_predictions:
+        assert np.array_equal(master.predictions.points, known.problem.X)
+        rows += [row for row in (price_row(master, bound) for bound in known.prices) if row is not None]
+    master.model.add_rows(Rows.concatenate(rows), "bounds by prices")
+    closed = closed_roots(known, incumbent, goal)
+    if closed.any():
+        columns = master.b.index[0, closed]
+        master.model.add_rows(Rows.single(columns, np.ones(columns.size), upper=0.0), "closed roots")
+    best = max(known.leaf, float(known.bounds[~closed].max(initial=-np.inf)))
+    return HandOverStatistics(len(rows), int(closed.sum()), best / master.dataset.total_weight)
+
+
+def closed_roots(known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]) -> NDArray[np.bool_]:
+    """Features with no better tree below them; that of the best tree known is never among them."""
+    if incumbent.tree is None:
+        return np.asarray(known.bounds == -np.inf)
+    closed: NDArray[np.bool_] = (known.bounds < goal(incumbent.value)) | (known.bounds <= incumbent.value)
+    root = int(incumbent.tree.feature[0])
+    if root >= 0:
+        closed[root] = False
+    return closed
+
+
+def price_row(master: Master, bound: PriceBound) -> Rows | None:
+    """The row of some prices, in columns z, p and b; None where they are too large to say anything to a solver."""
+    total, weights = master.dataset.total_weight, bound.priced.weights
+    size = max(total, float(np.abs(bound.roots).max(initial=0.0)), abs(bound.leaf), float(weights.max(axis=1).sum()))
+    if size > _DEAREST * total:
+        return None
+    scale = master.scale * total / size
+    rewards = weights.ravel() * scale
+    used = np.flatnonzero(rewards > _NOTHING)  # the others only help the left side
+    left = master.predictions.z.index.ravel()[used], rewards[used]
+    return _row(master, left, bound.priced.leaf_price * scale, bound.leaf * scale, bound.roots * scale)
+
+
+def _value_row(master: Master, known: PricedKnowledge) -> Rows:
+    data, price, scale = master.dataset, master.leaf_price, master.scale
+    worst = -price * 2**master.topology.depth
+    bounds = np.clip(known.bounds, worst, max(worst, data.total_weight - 2 * price))
+    left = master.theta.index, data.weights * scale
+    return _row(master, left, price * scale, max(known.leaf, worst) * scale, bounds * scale)
+
+
+def _row(master: Master, left: tuple[IntArray, FloatArray], leaf_price: float, leaf: float, roots: FloatArray) -> Rows:
+    """``left - leaf_price * (leaves) <= leaf * p[1] + roots @ b[1]`` and a little more."""
+    p_values = np.full(master.p.size, -leaf_price)
+    p_values[0] -= leaf
+    columns = np.concatenate([left[0], master.p.index, master.b.index[0]])
+    values = np.concatenate([left[1], p_values, -roots])
+    slack = _SLACK * max(1.0, master.scale * master.dataset.total_weight)
+    kept = np.flatnonzero(np.abs(values) > _NOTHING)
+    return Rows.single(columns[kept], values[kept], upper=slack + _NOTHING * (columns.size - kept.size))
