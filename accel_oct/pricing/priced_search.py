@@ -18,6 +18,9 @@ from accel_oct.tree import DecisionTree
 _MOST_ROOTS = 8
 """Roots that could not be closed whose prices are handed on; of those whose tables are not known, as many again."""
 
+_LAST_TREES = 2
+"""Trees of the last prices that are repaired at once; all of them where that does not lead to a proof soon."""
+
 
 @dataclass
 class PricedSearch:
@@ -87,7 +90,8 @@ class PricedSearch:
         if self._done or dual.is_infeasible or dual.best is None or self.should_stop():
             return
         deep = self.problem.max_depth > 1
-        Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit).run(dual.trees)
+        repair = Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit)
+        repair.run(dual.trees[-_LAST_TREES:])
         closing = Closing(
             self.problem,
             dual.best,
@@ -106,6 +110,7 @@ class PricedSearch:
         self.outcomes, self.slack = closing.n_outcomes, closing.slack
         if self._done or not deep or not self.root_by_root or self.should_stop():
             return
+        repair.run(dual.trees)
         roots = RootByRoot(
             self.problem,
             dual.best,
