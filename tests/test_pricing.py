@@ -190,6 +190,18 @@ def test_the_bound_of_multipliers(seed: int) -> None:
         assert dual.bound >= case.best
 
 
+def test_opposite_limits_that_contradict_each_other() -> None:
+    """At least this much and at most that: prices on both prove that nothing keeps them, without any enumeration."""
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
+    uses = np.zeros((2, 4, 2))
+    uses[0, :, 1], uses[1, :, 1] = 1.0, -1.0
+    for upper, infeasible in (([1.0, -3.0], True), ([3.0, -1.0], False), ([2.0, -2.0], False)):
+        problem = LimitedProblem(X, np.ones((4, 2)), uses, np.zeros(2), np.array(upper), 0.0, 2, np.ones(2))
+        dual = Dual(problem, lambda tree: None)
+        dual.run(lambda: -np.inf)
+        assert problem.one_line is not infeasible and dual.is_infeasible is infeasible
+
+
 def test_multipliers_find_the_least_bound() -> None:
     """One limit: no price on a fine grid gives a lower bound."""
     for case in cases(40, 60):

@@ -33,7 +33,7 @@ class Dual:
     problem : LimitedProblem
     offer : callable (DecisionTree)
         Told of every tree that is found on the way.
-    deadline, should_stop
+    should_stop : callable, optional
         When to stop; the bound stays valid.
     root : int or None
         Only trees that branch on this feature at the root.
@@ -41,7 +41,6 @@ class Dual:
 
     problem: LimitedProblem
     offer: Callable[[DecisionTree], object]
-    deadline: float | None = None
     should_stop: Callable[[], bool] | None = None
     threads: int = 1
     memory_limit: int = 1 << 30
@@ -97,7 +96,6 @@ class Dual:
             depth,
             priced.leaf_price,
             rules=None if rows.rules is None else rows.rules.of_rows(own).below(path),
-            deadline=self.deadline,
             should_stop=self.should_stop,
             threads=self.threads,
             memory_limit=self.memory_limit,

@@ -41,10 +41,6 @@ class Outcomes:
     choice: NDArray[Any]
     splits: tuple[tuple[int, Outcomes, Outcomes], ...] = ()
 
-    def within(self, slack: float) -> int:
-        """How many have at most this loss."""
-        return int(np.searchsorted(self.loss, slack, side="right"))
-
     def tree(self, place: int) -> DecisionTree:
         """One tree with this outcome."""
         choice = self.choice[place].tolist()

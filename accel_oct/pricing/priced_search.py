@@ -114,7 +114,7 @@ class PricedSearch:
         roots = RootByRoot(
             self.problem,
             dual.best,
-            closing.root_bounds(),
+            self._root_bounds,
             self._offer,
             self.goal,
             self.should_stop,

@@ -129,9 +129,12 @@ class LimitedProblem:
 
     @cached_property
     def one_line(self) -> bool:
-        """Whether there are two limits and they are opposite: what a tree uses of one it saves of the other."""
+        """Whether there are two limits, opposite and not contradictory: one of them at most is worth a price.
+
+        What a tree uses of one it saves of the other. If both could not be kept, prices on both would prove it.
+        """
         opposite = self.n_limits == 2 and np.array_equal(self.uses[0], -self.uses[1])
-        return bool(opposite and np.array_equal(self.leaf_uses[0], -self.leaf_uses[1]))
+        return bool(opposite and np.array_equal(self.leaf_uses[0], -self.leaf_uses[1]) and self.upper.sum() >= 0)
 
     @cached_property
     def rounding(self) -> FloatArray:

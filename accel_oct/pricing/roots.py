@@ -80,16 +80,20 @@ class RootByRoot:
             late, _, feature, tries = heapq.heappop(waiting)
             if on_bound(max(self._value, *left.values())):
                 return
-            if left[feature] >= self.goal(self._value):
+            if self._is_open(left[feature]):
                 if tries == _NEW:
                     duals[feature] = self._priced(feature)
                     left[feature] = self.bounds[feature]
                 else:
                     left[feature] = self._close(feature, duals[feature], _EFFORTS[tries - 1])
                     late = tries
-                if left[feature] >= self.goal(self._value) and tries < len(_EFFORTS):
+                if self._is_open(left[feature]) and tries < len(_EFFORTS):
                     heapq.heappush(waiting, (late, -left[feature], feature, tries + 1))
-        on_bound(max([self._value, *(bound for bound in left.values() if bound >= self.goal(self._value))]))
+        on_bound(max([self._value, *filter(self._is_open, left.values())]))
+
+    def _is_open(self, bound: float) -> bool:
+        """Whether trees that may be worth so much may beat the best tree known."""
+        return bound > -np.inf and bound >= self.goal(self._value)
 
     def _offer(self, tree: DecisionTree) -> float:
         self._value = max(self._value, self.offer(tree))
@@ -110,7 +114,7 @@ class RootByRoot:
         self.bounds[feature] = -np.inf if dual.is_infeasible else min(self.bounds[feature], dual.bound)
         if dual.best is not None and np.isfinite(self.bounds[feature]):
             self.own[feature] = dual.best, dual.bound
-        if dual.best is not None and not dual.is_infeasible and dual.bound >= self.goal(self._value):
+        if dual.best is not None and self._is_open(self.bounds[feature]):
             Repair(self.problem, dual.best, self._offer, self.should_stop, self.memory_limit).run(dual.trees)
         return dual
 
