@@ -4,7 +4,8 @@ from accel_oct._version import __version__
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.solving.config import Config
-from accel_oct.solving.frontier import Frontier, FrontierPoint, frontier, solve_path
+from accel_oct.solving.frontier import frontier, solve_path
+from accel_oct.solving.frontier_result import Frontier, FrontierPoint
 from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
 

@@ -131,7 +131,7 @@ def _frontier_problems(instance: Instance) -> Iterator[str]:
     for point, best in zip(table, exact_profile(instance), strict=True):
         tree = point.tree
         value = tree_value(free, tree.feature.tolist(), tree.label.tolist())
-        if max(abs(number - best) for number in (point.accuracy, point.bound, value)) > EXACT:
+        if max(abs(number - best) for number in (point.score, point.bound, value)) > EXACT:
             yield f"{point.max_leaves} leaves: {point}, a tree worth {value!r}, but the best is {best!r}"
         if tree.n_leaves > point.max_leaves:
             yield f"{point.max_leaves} leaves allowed, {tree.n_leaves} used"

@@ -150,8 +150,7 @@ def test_the_frontier_confirms_a_limit_on_leaves(preset: str) -> None:
         for limit in range(1, 5):
             best = max(score - price * leaves for leaves, score in by_leaves.items() if leaves <= limit)
             read_off = max(
-                frontier.accuracies[leaves - 1] * dataset.total_weight - price * leaves
-                for leaves in range(1, limit + 1)
+                frontier.scores[leaves - 1] * dataset.total_weight - price * leaves for leaves in range(1, limit + 1)
             )
             result = solved(instance, [MaxLeaves(limit)], preset=preset)
             assert result.status == "optimal" and result.tree.n_leaves <= limit
@@ -168,7 +167,7 @@ def test_tables_decide_limits_on_leaves() -> None:
         constraints = [MaxLeaves(limit), MaxLeaves(limit + 1)]
         result = accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.0, constraints=constraints)
         assert result.status == "optimal" and result.stats["decided_by"] == "subtree bounds"
-        assert result.objective == frontier.accuracies[min(limit, 16) - 1]
+        assert result.objective == frontier.scores[min(limit, 16) - 1]
 
 
 def test_path_bound_cuts_are_off_and_it_is_said() -> None:

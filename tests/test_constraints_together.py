@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -18,6 +19,8 @@ from test_feature_constraints import OWN, min_leaf_weight, pairs_on_path
 from accel_oct.constraints import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures, MinLeafWeight
 from accel_oct.solving.config import Config
 
+Score = Callable[[tuple[int, ...]], float]
+
 MASTER_ONLY = replace(Config.preset("default"), prices=False)
 
 
@@ -32,10 +35,16 @@ def some_constraints(rng: np.random.Generator, instance: Instance) -> list[Any]:
     return found
 
 
-def best_value(instance: Instance, constraints: list[Any]) -> float:
-    """The largest normalised value, by going through all sets of columns and all that trees on them can predict."""
+def best_value(instance: Instance, constraints: list[Any], score: Score | None = None) -> float:
+    """The largest normalised value, by going through all sets of columns and all that trees on them can predict.
+
+    `score` is what predictions are worth: accuracy by default.
+    """
     dataset, n_features = instance.dataset, instance.X.shape[1]
-    y, w, price = dataset.y.tolist(), dataset.weights.tolist(), instance.leaf_price
+    y, w = dataset.y.tolist(), dataset.weights.tolist()
+    penalty = instance.leaf_price / sum(w) if score is None else instance.leaf_penalty
+    if score is None:
+        score = lambda predicted: sum(w[i] for i in range(len(y)) if predicted[i] == y[i]) / sum(w)  # noqa: E731
     minima = [
         rule.amount if rule.amount is not None else rule.share * sum(w)
         for rule in constraints
@@ -54,10 +63,10 @@ def best_value(instance: Instance, constraints: list[Any]) -> float:
         apart = [(columns.index(f), columns.index(g)) for f, g in pairs if f in columns and g in columns]
         part = instance.X[:, list(columns)]
         for predicted, leaves, _ in reachable(part, dataset.n_classes, instance.max_depth, is_leaf, apart):
-            value = sum(w[i] for i in range(len(y)) if predicted[i] == y[i]) - price * leaves
+            value = score(predicted) - penalty * leaves
             if value > best and all(keeps(rule, instance, (predicted, leaves)) for rule in others):
                 best = value
-    return best / sum(w)
+    return best
 
 
 def is_on_paths(rule: Any) -> bool:

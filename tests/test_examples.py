@@ -67,4 +67,4 @@ def test_a_constraint_on_the_exported_tree_model_is_respected() -> None:
     y = np.where(rng.random(24) < 0.15, rng.integers(0, 2, 24), X[:, 0] ^ X[:, 1])
     frontier = accel_oct.frontier(X, y, max_depth=2)
     scores = example("pyomo_tree").main()
-    assert scores == {limit: pytest.approx(24 * frontier.accuracies[limit - 1]) for limit in (4, 3)}
+    assert scores == {limit: pytest.approx(24 * frontier.scores[limit - 1]) for limit in (4, 3)}

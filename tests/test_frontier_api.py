@@ -31,7 +31,7 @@ def test_every_point_is_the_oracles(instance: Instance) -> None:
     assert table.status == "optimal" and len(table) == 2**instance.max_depth
     for point in table:
         expected = optimal_score(dataset, instance.max_depth, point.max_leaves) / dataset.total_weight
-        assert point.is_proven and point.accuracy == pytest.approx(expected, abs=1e-12)
+        assert point.is_proven and point.score == pytest.approx(expected, abs=1e-12)
         assert point.tree.n_leaves <= point.max_leaves and point.tree.max_depth == instance.max_depth
         assert point.tree.score(dataset) / dataset.total_weight == pytest.approx(expected, abs=1e-12)
 
@@ -97,8 +97,8 @@ def test_no_time_still_gives_trees_and_valid_bounds(depth: int) -> None:
         assert table.status in ("time_limit", "optimal")
         shared = min(len(table), len(reachable))
         if depth >= 4:
-            assert np.all(table.bounds[:shared] >= reachable.accuracies[:shared])
-        assert np.all(table.bounds >= table.accuracies)
+            assert np.all(table.bounds[:shared] >= reachable.scores[:shared])
+        assert np.all(table.bounds >= table.scores)
         assert table[len(table)].tree.n_leaves <= len(table)
         result = accel_oct.solve(X, y, max_depth=depth, leaf_penalty=0.001, time_limit=limit)
         assert result.bound >= result.objective
@@ -124,7 +124,7 @@ def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) 
         memory_limit=memory_limit,
         progress=rows.append,
     )
-    optimum = table.accuracies[-1]
+    optimum = table.scores[-1]
     assert table.status == "optimal" and rows[-1][1:] == (optimum, optimum) and (len(rows) > 1 or depth < 5)
     assert all(row.objective <= optimum <= row.bound for row in rows)
     for before, after in pairwise(rows):
@@ -175,7 +175,7 @@ def test_too_little_memory_is_logged_and_still_exact(caplog: pytest.LogCaptureFi
     expected = accel_oct.frontier(X, y, max_depth=4)
     with caplog.at_level("INFO", logger="accel_oct"):
         table = accel_oct.frontier(X, y, max_depth=4, memory_limit=0)
-    assert np.array_equal(table.accuracies, expected.accuracies) and table.status == "optimal"
+    assert np.array_equal(table.scores, expected.scores) and table.status == "optimal"
     assert "memory limit" in caplog.text
 
 
@@ -189,9 +189,9 @@ def test_depth_four_needs_fewer_leaves_than_a_perfect_tree_of_depth_three() -> N
             X.append(bits)
             y.append(label)
     table = accel_oct.frontier(np.array(X), np.array(y), max_depth=4)
-    shallower = accel_oct.frontier(np.array(X), np.array(y), max_depth=3).accuracies
+    shallower = accel_oct.frontier(np.array(X), np.array(y), max_depth=3).scores
     assert shallower[4] < shallower[7] == 1.0
-    assert table.status == "optimal" and table.accuracies[3] < table.accuracies[4] == 1.0
+    assert table.status == "optimal" and table.scores[3] < table.scores[4] == 1.0
     assert table[5].tree.n_leaves == 5
 
 
@@ -201,7 +201,7 @@ def test_an_unfinished_frontier_claims_no_proof(depth: int) -> None:
     rng = np.random.default_rng(8)
     X, y = rng.integers(0, 2, (150, 12)), rng.integers(0, 3, 150)
     table = accel_oct.frontier(X, y, max_depth=depth, time_limit=0.0)
-    assert table.status == "time_limit" and np.any(table.bounds > table.accuracies)
+    assert table.status == "time_limit" and np.any(table.bounds > table.scores)
     result = table.best(0.001)
     assert result.status == "time_limit" and result.bound > result.objective
     assert table.best(1.0).status == "optimal"  # one leaf is best, and that is known

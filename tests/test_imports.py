@@ -18,7 +18,7 @@ BACKENDS = "accel_oct_backends"
 _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
-_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "pricing", "solving"}
+_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pricing", "solving"}
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
 MAY_IMPORT = {
@@ -33,12 +33,13 @@ MAY_IMPORT = {
     "formulation": _PROBLEM | {"mip", "subtree"},
     "pricing": _PROBLEM | {"subtree"},
     "constraints": _MODEL | {"subtree"},
+    "objectives": _PROBLEM,
     "cuts": _MODEL | {"subtree"},
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "solving"},
     "plotting": _BASE | {"export", "solving"},
-    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "solving", "export"},
+    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "export"},
     "bench": _SOLVING | {"_version"},
     "cli": _SOLVING | {"_version", "encoding", "export", "plotting", "estimators", "bench"},
     "demo": {"encoding", "solving"},

@@ -24,8 +24,9 @@ from accel_oct.cuts import path_bound
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.formulation import Master
+from accel_oct.objectives import Accuracy
 from accel_oct.solving.config import Config
-from accel_oct.solving.search import Problem
+from accel_oct.solving.problem import Problem
 from accel_oct.subtree import LocalRules, best_tree, engine, frontier_table
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.layout import layout
@@ -364,8 +365,8 @@ def test_solve_frontier_and_path_agree(way: str, kind: str) -> None:
         common["memory_limit"] = _memory(way)
         table = accel_oct.frontier(instance.X, instance.y, **common)
         read = accel_oct.solve_path(instance.X, instance.y, leaf_penalties=[instance.leaf_penalty], **common)[0]
-        np.testing.assert_array_equal(table.accuracies, scores / total)
-        assert table.max_leaves == len(scores) and np.array_equal(table.accuracies, table.bounds)
+        np.testing.assert_array_equal(table.scores, scores / total)
+        assert table.max_leaves == len(scores) and np.array_equal(table.scores, table.bounds)
         for result in (solved, read, table.best(instance.leaf_penalty)):
             assert "branch and cut" not in result.stats["decided_by"], (constraints, instance)
             assert result.objective == pytest.approx(optimum, abs=1e-9) and result.bound == result.objective
@@ -386,7 +387,7 @@ def test_no_tree_at_all() -> None:
     for depth in (0, 2, 4):
         assert accel_oct.solve(X, y, max_depth=depth, leaf_penalty=0.1, constraints=rule).status == "infeasible"
         table = accel_oct.frontier(X, y, max_depth=depth, constraints=rule)
-        assert table.status == "infeasible" and np.all(table.accuracies == -np.inf)
+        assert table.status == "infeasible" and np.all(table.scores == -np.inf)
         for point in table:
             assert point.found is None and point.is_proven
             with pytest.raises(NoTreeError):
@@ -442,7 +443,7 @@ def test_a_rule_of_ones_own(way: str) -> None:
             scores = np.array(ruled_scores(data, instance.max_depth, minima))
             common: dict[str, Any] = {"sample_weight": instance.sample_weight, "max_depth": instance.max_depth}
             table = accel_oct.frontier(instance.X, instance.y, constraints=constraints, **common)
-            np.testing.assert_array_equal(table.accuracies, scores / data.total_weight)
+            np.testing.assert_array_equal(table.scores, scores / data.total_weight)
             solved = accel_oct.solve(
                 instance.X, instance.y, leaf_penalty=instance.leaf_penalty, constraints=constraints, **common
             )
@@ -470,7 +471,7 @@ def test_what_a_problem_knows() -> None:
     data = BinaryDataset.from_arrays([[0, 1], [1, 0], [1, 1]], [0, 1, 0])
 
     def problem(*constraints: Any) -> Problem:
-        return Problem(data, data, 4, 0.0, 0.0, tuple(constraint.bind(data) for constraint in constraints))
+        return Problem.of(Accuracy().bind(data), 4, 0.0, constraints, merge=False)
 
     light, pairs = MinLeafWeight(amount=1), ForbiddenPairs([(0, 1)])
     assert problem(light, pairs).subtrees_are_independent and problem(light).most_leaves == 3

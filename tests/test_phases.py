@@ -11,10 +11,12 @@ from accel_oct.constraints import MaxLeaves
 from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
 from accel_oct.mip import AUTO, SolveOptions, create_backend
+from accel_oct.objectives import Accuracy
 from accel_oct.solving.config import Config
 from accel_oct.solving.phases import BranchAndCut, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
+from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import Status
-from accel_oct.solving.search import Clock, Problem, Search
+from accel_oct.solving.search import Clock, Search
 from accel_oct.tree import DecisionTree, decision_tree
 
 
@@ -22,7 +24,9 @@ def search_for(*constraints: object, max_depth: int = 2, preset: str = "default"
     rng = np.random.default_rng(2)
     dataset = BinaryDataset.from_arrays(rng.integers(0, 2, (40, 5)), rng.integers(0, 2, 40))
     bound = tuple(constraint.bind(dataset) for constraint in constraints)  # type: ignore[attr-defined]
-    problem = Problem(dataset, dataset.merged(), max_depth, 0.01, dataset.leaf_price(0.01), bound)
+    problem = Problem(
+        dataset, Accuracy().bind(dataset), dataset.merged(), max_depth, 0.01, dataset.leaf_price(0.01), bound
+    )
     return Search(problem, Config.preset(preset), SolveOptions(), Clock(0.0, None))
 
 
@@ -113,8 +117,8 @@ def test_the_choice_of_auto_is_named_where_there_is_only_one() -> None:
 def test_most_leaves() -> None:
     """Some optimum has no empty leaf; under a constraint it may have."""
     dataset = BinaryDataset.from_arrays([[0], [1], [1]], [0, 1, 0])
-    assert Problem(dataset, dataset, 4, 0.0, 0.0).most_leaves == 3
-    assert Problem(dataset, dataset, 4, 0.0, 0.0, (MaxLeaves(5),)).most_leaves == 16
+    assert Problem.of(Accuracy().bind(dataset), 4, 0.0, None).most_leaves == 3
+    assert Problem.of(Accuracy().bind(dataset), 4, 0.0, [MaxLeaves(5)]).most_leaves == 16
 
 
 def test_statistics_are_a_plain_mapping() -> None:

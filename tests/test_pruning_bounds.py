@@ -14,8 +14,9 @@ from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, chain_instances, fork_instances
 
 from accel_oct.data import BinaryDataset
+from accel_oct.objectives import Accuracy
+from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.solving.search import Problem
 from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier_table
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.pair_level import PairLevel
@@ -290,6 +291,6 @@ def test_the_lattice_of_a_solve_has_every_optimum(depth: int) -> None:
     for price in (0.3, 0.4, 0.45):
         dataset = BinaryDataset.from_arrays(X, X.sum(axis=1) % 2, None)
         optimum = optimal_value(dataset, depth, price)
-        problem = Problem(dataset, dataset, depth, price / dataset.total_weight, price)
+        problem = Problem(dataset, Accuracy().bind(dataset), dataset, depth, price / dataset.total_weight, price)
         rounding = BoundRounding(dataset.total_weight, price, problem.most_leaves, integral=True)
         assert rounding.valid(optimum) == pytest.approx(optimum)

@@ -115,11 +115,11 @@ def run_frontier(data: EncodedData, depth: int, *, time_limit: float | None = No
         threads=threads,
         progress=lambda row: trace.append((round(row.seconds, 2), row.objective, row.bound)),
     )
-    gaps = result.bounds - result.accuracies
+    gaps = result.bounds - result.scores
     return _described(data, method="frontier", depth=depth, threads=threads) | {
         "seconds": time.perf_counter() - began,
         "status": result.status,
-        "accuracy": float(result.accuracies[-1]),
+        "accuracy": float(result.scores[-1]),
         "bound": float(result.bounds[-1]),
         "largest_gap": float(gaps.max()),
         "trace": trace[:: max(1, len(trace) // 12)],

@@ -3,13 +3,16 @@
 from accel_oct.data.binary_matrix import as_binary_matrix, pack_rows
 from accel_oct.data.dataset import BinaryDataset, MergedDataset
 from accel_oct.data.equivalent_points import EqpSet, EqpSets, equivalent_point_sets
+from accel_oct.data.scored import ScoredDataset, scored_dataset
 
 __all__ = [
     "BinaryDataset",
     "EqpSet",
     "EqpSets",
     "MergedDataset",
+    "ScoredDataset",
     "as_binary_matrix",
     "equivalent_point_sets",
     "pack_rows",
+    "scored_dataset",
 ]

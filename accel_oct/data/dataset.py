@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from accel_oct.data.labels import as_names, as_weights, encode_labels
 from accel_oct.data.merging import equal_rows
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["BinaryDataset", "MergedDataset", "weighted_bincount"]
+__all__ = ["BinaryDataset", "MergedDataset", "on_grid", "round_to_grid", "weighted_bincount"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -43,6 +43,10 @@ class BinaryDataset:
         For people to read.
     grid_bits : int
         Weights are multiples of ``2.0 ** -grid_bits``.
+    sources : tuple of str or None
+        For each feature the column of the user's table that it was made from; None where features are columns.
+    row_values : mapping from names to arrays
+        What else is known of the rows, by name, such as the columns of the user's table: constraints may name it.
 
     Notes
     -----
@@ -79,6 +83,8 @@ class BinaryDataset:
     feature_names: tuple[str, ...]
     class_names: tuple[str, ...]
     grid_bits: int
+    sources: tuple[str, ...] | None = None
+    row_values: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):
@@ -123,7 +129,7 @@ class BinaryDataset:
                 f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
         classes, codes = encode_labels(y, n_samples)
-        weights, grid_bits = _on_grid(as_weights(sample_weight, n_samples))
+        weights, grid_bits = on_grid(as_weights(sample_weight, n_samples))
         if feature_names is None:
             feature_names = column_names(X)
         return BinaryDataset(
@@ -171,22 +177,37 @@ class BinaryDataset:
         """Whether all weights are integers."""
         return bool(np.all(self.weights == np.floor(self.weights)))
 
-    def leaf_price(self, leaf_penalty: float) -> float:
+    def leaf_price(self, leaf_penalty: float, norm: float | None = None) -> float:
         """Leaf penalty in units of weight, lambda_bar = lambda * W, rounded onto the grid.
 
         Parameters
         ----------
         leaf_penalty : float
             lambda >= 0 of the normalised objective.
+        norm : float, optional
+            What scores are divided by; W where it is not given.
         """
         try:
             penalty = float(leaf_penalty)
         except (TypeError, ValueError):
             raise InvalidInputError(f"leaf_penalty must be a number, got {leaf_penalty!r}") from None
-        price = penalty * self.total_weight
+        price = penalty * (self.total_weight if norm is None else norm)
         if not (math.isfinite(price) and penalty >= 0):
             raise InvalidInputError(f"leaf_penalty must be finite and not negative, got {leaf_penalty!r}")
-        return float(_round_to_grid(np.array([price]), self.grid_bits)[0])
+        return float(round_to_grid(np.array([price]), self.grid_bits)[0])
+
+    def features_named(self, name: str) -> list[int]:
+        """The features with this name, or made from the column with this name."""
+        sources = self.feature_names if self.sources is None else self.sources
+        return [place for place, known in enumerate(zip(self.feature_names, sources, strict=True)) if name in known]
+
+    def values_named(self, name: str) -> Any:
+        """What is known of every row by this name, else the feature with this name; None where there is neither."""
+        if name in self.row_values:
+            return self.row_values[name]
+        if name in self.feature_names:
+            return self.X[:, self.feature_names.index(name)].astype(np.int64)
+        return None
 
     def class_weights(self, indices: NDArray[Any] | None = None) -> FloatArray:
         """Total weight of each class among all samples, or among those that `indices` selects.
@@ -220,6 +241,7 @@ class BinaryDataset:
             feature_names=self.feature_names,
             class_names=self.class_names,
             grid_bits=self.grid_bits,
+            sources=self.sources,
             inverse=inverse,
         )
 
@@ -247,19 +269,21 @@ def weighted_bincount(cells: IntArray, weights: FloatArray, n_cells: int) -> Flo
     return totals
 
 
-def _on_grid(weights: FloatArray) -> tuple[FloatArray, int]:
+def on_grid(weights: FloatArray) -> tuple[FloatArray, int]:
+    """Weights on the dyadic grid of `BinaryDataset`, and its bits."""
     total = math.fsum(weights)  # the plain sum may be an ulp off at a power of two
     # total <= 2**exponent with room to spare of less than a factor of two
     mantissa, exponent = math.frexp(total)
     grid_bits = _TOTAL_WEIGHT_BITS - (exponent - 1 if mantissa == 0.5 else exponent)
     if grid_bits < 0 and total < 2.0**51 and np.all(weights == np.floor(weights)):
         grid_bits = 0
-    rounded = _round_to_grid(weights, grid_bits)
+    rounded = round_to_grid(weights, grid_bits)
     if not rounded.any():
         raise InvalidInputError("sample_weight is too small to be told from zero")
     return rounded, grid_bits
 
 
-def _round_to_grid(values: FloatArray, grid_bits: int) -> FloatArray:
+def round_to_grid(values: FloatArray, grid_bits: int) -> FloatArray:
+    """The nearest multiples of ``2.0 ** -grid_bits``."""
     # ldexp instead of a product with 2.0**grid_bits, which may overflow where the result does not.
     return np.ldexp(np.rint(np.ldexp(values, grid_bits)), -grid_bits)

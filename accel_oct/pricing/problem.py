@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data import BinaryDataset
+from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.tree import DecisionTree
@@ -47,7 +47,7 @@ class LimitedProblem:
     ----------
     X : bool array (n_points, n_features)
     gains : float array (n_points, n_classes)
-        Weight of each class at each point: what predicting it there scores.
+        What predicting each class at each point scores: for accuracy, the weight of the class there.
     uses : float array (n_limits, n_points, n_classes)
         What a prediction uses of each limit; every limit is scaled to a largest entry of one.
     leaf_uses, upper : float arrays (n_limits,)
@@ -79,12 +79,16 @@ class LimitedProblem:
         leaf_price: float,
         max_depth: int,
         rules: LocalRules | None = None,
+        scored: BinaryDataset | None = None,
     ) -> LimitedProblem:
+        """Limits and rules speak of the rows of `dataset`; what predictions earn is said by `scored`, if given."""
         _, first, point = np.unique(pack_rows(dataset.X), axis=0, return_index=True, return_inverse=True)
         point = point.ravel()
         shape = (first.size, dataset.n_classes)
         gains = np.zeros(shape)
-        np.add.at(gains, (point, dataset.y), dataset.weights)
+        rows = dataset if scored is None else scored
+        row_point = point[rows.source] if isinstance(rows, ScoredDataset) else point
+        np.add.at(gains, (row_point, rows.y), rows.weights)
         uses = np.zeros((len(limits), *shape))
         leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
         scales = np.ones(len(limits))

@@ -49,7 +49,7 @@ class HandOverStatistics:
     closed_roots : int
         Features that the root need not branch on.
     bound : float
-        Normalised: the largest bound of the roots that are left.
+        The largest bound of the roots that are left.
     """
 
     rows: int
@@ -71,7 +71,7 @@ def hand_over(
         columns = master.b.index[0, closed]
         master.model.add_rows(Rows.single(columns, np.ones(columns.size), upper=0.0), "closed roots")
     best = max(known.leaf, float(known.bounds[~closed].max(initial=-np.inf)))
-    return HandOverStatistics(len(rows), int(closed.sum()), best / master.dataset.total_weight)
+    return HandOverStatistics(len(rows), int(closed.sum()), best)
 
 
 def closed_roots(known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]) -> NDArray[np.bool_]:

@@ -9,80 +9,17 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from accel_oct.constraints import BoundConstraint, MaxLeaves, local_rules
-from accel_oct.data import BinaryDataset
+from accel_oct.constraints import BoundConstraint
 from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
 from accel_oct.solving.config import Config
+from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
-from accel_oct.subtree import DepthTwoSolver, LocalRules, SubtreeCache
+from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available
 from accel_oct.tree import DecisionTree
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is to be solved.
-
-    Attributes
-    ----------
-    original : BinaryDataset
-        As the user gave it; constraints and results speak of it.
-    dataset : BinaryDataset
-        What is computed on: identical rows may be merged.
-    max_depth : int
-    leaf_penalty, leaf_price : float
-        As given, and in units of weight.
-    constraints : tuple of BoundConstraint
-    """
-
-    original: BinaryDataset
-    dataset: BinaryDataset
-    max_depth: int
-    leaf_penalty: float
-    leaf_price: float
-    constraints: tuple[BoundConstraint, ...] = ()
-
-    @property
-    def total_weight(self) -> float:
-        return self.original.total_weight
-
-    @cached_property
-    def rules(self) -> LocalRules | None:
-        """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
-        return LocalRules.joined([rules for rules in map(local_rules, self.constraints) if rules is not None])
-
-    @property
-    def table_data(self) -> BinaryDataset:
-        """What tables are made of: rows with their own masses where there are rules."""
-        return self.dataset if self.rules is None else self.original
-
-    @cached_property
-    def coupling(self) -> tuple[BoundConstraint, ...]:
-        """The constraints that tie subtrees together."""
-        return tuple(constraint for constraint in self.constraints if local_rules(constraint) is None)
-
-    @property
-    def subtrees_are_independent(self) -> bool:
-        """Whether the best subtree for some samples and a path does not depend on the rest of the tree."""
-        return not self.coupling
-
-    @property
-    def max_leaves(self) -> int | None:
-        """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
-        limits = [constraint.n for constraint in self.coupling if isinstance(constraint, MaxLeaves)]
-        return min(limits) if limits and len(limits) == len(self.coupling) else None
-
-    @property
-    def most_leaves(self) -> int:
-        """A number of leaves that some optimal tree does not exceed."""
-        room: int = 2**self.max_depth
-        if self.coupling:
-            return room
-        # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
-        return min(room, self.original.n_samples)
 
 
 @dataclass(frozen=True)
@@ -151,7 +88,7 @@ class Search:
         problem = self.problem
         self.slack = PROOF_TOLERANCE * problem.total_weight
         self.incumbent = Incumbent(problem.dataset, problem.leaf_price, problem.constraints)
-        heaviest = problem.original.class_weights()
+        heaviest = problem.score.rows.class_weights()
         for label in (-heaviest).argsort(kind="stable").tolist():
             if self.incumbent.offer(DecisionTree.leaf(label, problem.max_depth)) or not problem.constraints:
                 break
@@ -186,7 +123,7 @@ class Search:
         if self.incumbent.tree is None:
             return -math.inf
         paid = self.problem.leaf_penalty * self.incumbent.tree.n_leaves
-        return self.incumbent.score / self.problem.total_weight - paid
+        return self.problem.reported(self.incumbent.score) - paid
 
     def tighten(self, bound: float) -> bool:
         """Take a valid bound, in units of weight; whether it proves the incumbent."""
@@ -202,7 +139,7 @@ class Search:
     def record(self, known: float = -math.inf) -> None:
         """Add a row to the history if something changed; `known` is the objective of a tree not yet built."""
         objective = max(self.objective, known)
-        bound = max(self.bound / self.problem.total_weight, objective)
+        bound = max(self.problem.reported(self.bound), objective)
         if self.history and self.history[-1][1:] == (objective, bound):
             return
         row = HistoryRow(self.clock.seconds, objective, bound)
@@ -220,7 +157,7 @@ class Search:
             self.blame(self.problem.constraints)
         self.record()
         original, objective = self.problem.original, self.objective
-        bound = objective if status == "optimal" else max(self.bound / self.problem.total_weight, objective)
+        bound = objective if status == "optimal" else max(self.problem.reported(self.bound), objective)
         return Result(
             found=self.incumbent.tree,
             objective=objective,

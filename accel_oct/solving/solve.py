@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from accel_oct.constraints import Constraint, bind_all
+from accel_oct.constraints import Constraint
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.solving.components import component_factories
 from accel_oct.solving.config import Config, checked_config
 from accel_oct.solving.phases import (
@@ -23,9 +24,11 @@ from accel_oct.solving.phases import (
     WarmStart,
     run_phases,
 )
+from accel_oct.solving.problem import Problem
+from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
 from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock, Problem, Search
-from accel_oct.support.arguments import checked_depth, checked_solver_options
+from accel_oct.solving.search import Clock, Search
+from accel_oct.support.arguments import checked_solver_options
 
 
 def solve(
@@ -47,11 +50,13 @@ def solve(
     config: Config | None = None,
     components: Sequence[ComponentFactory | str] | None = None,
     constraints: Sequence[Constraint] | None = None,
+    objective: Objective | str | None = None,
 ) -> Result:
     """Find the classification tree with the best penalised accuracy, and prove it.
 
     Maximises ``(weight classified correctly) / (total weight) - leaf_penalty * (number of leaves)`` over all trees of
-    depth at most `max_depth` that branch on the columns of X.
+    depth at most `max_depth` that branch on the columns of X. With another `objective`, its score takes the place of
+    the share.
 
     Parameters
     ----------
@@ -92,6 +97,8 @@ def solve(
         branch and cut, which the preset "default" seldom needs: choose another one to see them at work.
     constraints : sequence of Constraint, optional
         What the tree must satisfy, from `accel_oct.constraints` or of your own.
+    objective : Objective or str, optional
+        From `accel_oct.objectives` or of your own, or "accuracy", "balanced_accuracy" or "f1"; accuracy by default.
 
     Returns
     -------
@@ -115,17 +122,14 @@ def solve(
         node_limit=node_limit,
         native=checked_solver_options(solver_options),
     )
-    leaf_price = dataset.leaf_price(leaf_penalty)
-    problem = Problem(
-        original=dataset,
-        dataset=dataset.merged() if switches.merge_duplicates else dataset,
-        max_depth=checked_depth(max_depth),
-        leaf_penalty=float(leaf_penalty),
-        leaf_price=leaf_price,
-        constraints=bind_all(constraints, dataset),
-    )
+    score = as_objective(objective).bind(dataset)
+    clock = Clock(began, options.time_limit)
+    if isinstance(score, RatioScore):
+        steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)
+        return best_ratio(score, leaf_penalty, steps, clock, progress)
+    problem = Problem.of(score, max_depth, leaf_penalty, constraints, switches.merge_duplicates)
     branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
-    search = Search(problem, switches, options, Clock(began, options.time_limit), progress, backend)
+    search = Search(problem, switches, options, clock, progress, backend)
     branch_and_cut.prepare(search)
     before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return run_phases(search, [*before, branch_and_cut, LastStep()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError
@@ -89,12 +89,11 @@ class BranchAndCut:
         master, own = self._built or self._master(search)
         self._built = None
         problem = search.problem
-        rounding = BoundRounding(
-            problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral, master.scale
-        )
+        rounding = problem.rounding(master.scale)
         search.slack = rounding.slack
         if search.priced is not None and search.config.price_rows:
-            search.statistics["price_rows"] = hand_over(master, search.priced, search.incumbent, rounding.next_above)
+            told = hand_over(master, search.priced, search.incumbent, rounding.next_above)
+            search.statistics["price_rows"] = replace(told, bound=problem.reported(told.bound))
         handler = TreeHandler(
             master,
             [*_built_in(master, backend, search), *own],

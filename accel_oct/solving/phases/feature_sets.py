@@ -7,10 +7,8 @@ import time
 from dataclasses import dataclass
 
 from accel_oct.constraints import BoundConstraint, MaxLeaves
-from accel_oct.pricing import LimitedProblem
 from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.phases.base import run_stoppable
-from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.solving.set_lists import SetLists
@@ -90,12 +88,11 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
             threads,
             memory_limit,
             max_leaves=most,
-            rules=problem.rules,
+            rules=problem.table_rules,
         )
     kept = [constraint for constraint in problem.constraints if not is_set_rule(constraint)]
     limits = [limit for constraint in others for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth, problem.rules)
-    rounding = BoundRounding(problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral)
+    limited, rounding = problem.limited(limits), problem.rounding()
     return PricedNodes(problem.dataset, limited, kept, rounding, stopper, threads, memory_limit)
 
 

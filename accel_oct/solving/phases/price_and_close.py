@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import local_rules
-from accel_oct.pricing import LimitedProblem, PricedSearch
+from accel_oct.pricing import PricedSearch
 from accel_oct.solving.phases.base import run_stoppable
-from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
@@ -78,8 +77,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         search.tighten(-np.inf)
         return
     limits = [limit for constraint in problem.coupling for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited = LimitedProblem.of(problem.original, limits, problem.leaf_price, problem.max_depth, problem.rules)
-    rounding = BoundRounding(problem.total_weight, problem.leaf_price, problem.most_leaves, problem.original.integral)
+    limited, rounding = problem.limited(limits), problem.rounding()
 
     def offer(tree: DecisionTree) -> float:
         if search.incumbent.offer(tree.with_max_depth(problem.max_depth)):
@@ -102,7 +100,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     dual, dual_seconds = prices.dual, time.perf_counter() - began
     prices.close()
     if dual.best is not None:
-        search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.total_weight)
+        search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.score.norm)
     if dual.is_infeasible:
         priced = zip(problem.constraints, search.multipliers, strict=True)
         search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
@@ -112,7 +110,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
         evaluations=prices.evaluations,
-        dual_bound=dual.bound / problem.total_weight,
+        dual_bound=problem.reported(dual.bound),
         slack=prices.slack,
         outcomes=prices.outcomes,
     )

@@ -70,7 +70,7 @@ def _best_of_all(search: Search) -> Status | None:
     def on_improvement(seconds: float, value: float, bound: float) -> None:
         search.bound = min(search.bound, bound)
         if independent:
-            search.record(value / problem.total_weight)
+            search.record(problem.reported(value))
         else:  # the tree behind the value may break a constraint
             search.record()
 
@@ -82,7 +82,7 @@ def _best_of_all(search: Search) -> Status | None:
             data.n_classes,
             problem.max_depth,
             problem.leaf_price,
-            rules=problem.rules,
+            rules=problem.table_rules,
             incumbent=incumbent.tree,
             should_stop=stopper,
             threads=search.options.threads,
@@ -109,7 +109,7 @@ def _leaf_limited(search: Search) -> Status | None:
             data.weights,
             data.n_classes,
             problem.max_depth,
-            rules=problem.rules,
+            rules=problem.table_rules,
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             should_stop=stopper,

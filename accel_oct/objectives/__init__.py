@@ -1,0 +1,23 @@
+"""What a tree is to be good at: accuracy, balanced accuracy, costs of mistakes, ratios such as F1."""
+
+from accel_oct.objectives.costs import CostMatrix, InstanceCosts
+from accel_oct.objectives.named import as_objective
+from accel_oct.objectives.protocol import LinearScore, Objective, RatioScore, Score
+from accel_oct.objectives.ratios import F1, FBeta, Ratio
+from accel_oct.objectives.shares import Accuracy, BalancedAccuracy, ClassWeights
+
+__all__ = [
+    "F1",
+    "Accuracy",
+    "BalancedAccuracy",
+    "ClassWeights",
+    "CostMatrix",
+    "FBeta",
+    "InstanceCosts",
+    "LinearScore",
+    "Objective",
+    "Ratio",
+    "RatioScore",
+    "Score",
+    "as_objective",
+]

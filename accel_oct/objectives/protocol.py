@@ -1,0 +1,119 @@
+"""What an objective is written against.
+
+An objective knows no data. When a solve begins it is bound to the data and says what predictions are worth, in one of
+two forms: a sum over the samples (`LinearScore`), which every part of the library maximises as if it were weighted
+accuracy, or a ratio of two such sums (`RatioScore`), which takes a sequence of linear ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data import BinaryDataset, scored_dataset
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+Amount = TypeVar("Amount", float, FloatArray)
+
+_USUAL_EXPONENT = 400
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScore:
+    """``offset + (sum over the samples of what the tree's predictions earn) / norm``; to be maximised.
+
+    Attributes
+    ----------
+    name : str
+    dataset : BinaryDataset
+    amounts : float array (n_samples, n_classes) or None
+        What predicting each class for each sample earns, not negative; None for its weight where the class is its own.
+    norm : float
+        Positive.
+    offset : float
+    """
+
+    name: str
+    dataset: BinaryDataset
+    amounts: FloatArray | None
+    norm: float
+    offset: float = 0.0
+
+    @classmethod
+    def of(cls, name: str, dataset: BinaryDataset, rewards: FloatArray, norm: float) -> LinearScore:
+        """From rewards of either sign: what a sample earns whatever is predicted goes into the offset."""
+        least = rewards.min(axis=1)
+        amounts = rewards - least[:, None]
+        largest = float(amounts.max(initial=0.0))
+        offset = math.fsum(least) / norm
+        if largest == 0.0:  # nothing to choose: every prediction earns the same
+            amounts = np.repeat(dataset.weights[:, None], dataset.n_classes, axis=1)
+            return cls(name, dataset, amounts, dataset.total_weight, offset - 1.0)
+        exponent = math.frexp(largest)[1]
+        if abs(exponent) > _USUAL_EXPONENT:
+            amounts, norm = np.ldexp(amounts, -exponent), math.ldexp(norm, -exponent)
+        return cls(name, dataset, amounts, norm, offset)
+
+    @cached_property
+    def rows(self) -> BinaryDataset:
+        """What trees are scored on: rows that earn their weight where they are predicted to be of their class."""
+        return self.dataset if self.amounts is None else scored_dataset(self.dataset, self.amounts)
+
+    def value(self, tree: DecisionTree) -> float:
+        """The score of a tree, leaf penalties not counted."""
+        return self.reported(tree.score(self.rows))
+
+    def reported(self, earned: Amount) -> Amount:
+        """The score of trees that earn so much on `rows`."""
+        return earned / self.norm + self.offset
+
+
+@dataclass(frozen=True, eq=False)
+class RatioScore:
+    """``(sum of numerator[i, prediction]) / (sum of denominator[i, prediction])``; to be maximised.
+
+    Attributes
+    ----------
+    name : str
+    dataset : BinaryDataset
+    numerator, denominator : float arrays (n_samples, n_classes)
+        The sum of the denominators is positive whatever is predicted.
+    """
+
+    name: str
+    dataset: BinaryDataset
+    numerator: FloatArray
+    denominator: FloatArray
+
+    def parts(self, tree: DecisionTree) -> tuple[float, float]:
+        """Numerator and denominator of a tree."""
+        rows, predicted = np.arange(self.dataset.n_samples), tree.predictions(self.dataset.X)
+        return float(self.numerator[rows, predicted].sum()), float(self.denominator[rows, predicted].sum())
+
+    def value(self, tree: DecisionTree) -> float:
+        """The score of a tree, leaf penalties not counted."""
+        over, under = self.parts(tree)
+        return over / under
+
+
+Score = LinearScore | RatioScore
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What `accel_oct.solve` takes as `objective`."""
+
+    def bind(self, dataset: BinaryDataset) -> Score:
+        """What predictions are worth on these data.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the objective and the argument that does not fit the data.
+        """

@@ -1,0 +1,127 @@
+"""What is to be solved: data, objective, depth, leaf price and constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves, bind_all, local_rules
+from accel_oct.data import BinaryDataset, ScoredDataset
+from accel_oct.objectives import LinearScore
+from accel_oct.pricing import LimitedProblem
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.subtree import LocalRules
+from accel_oct.support.arguments import checked_depth
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be solved.
+
+    Attributes
+    ----------
+    original : BinaryDataset
+        As the user gave it; constraints and results speak of it.
+    score : LinearScore
+        What the tree is to be good at.
+    dataset : BinaryDataset
+        What is computed on, the rows of `score`: identical ones may be merged.
+    max_depth : int
+    leaf_penalty, leaf_price : float
+        As given, and in units of weight.
+    constraints : tuple of BoundConstraint
+    """
+
+    original: BinaryDataset
+    score: LinearScore
+    dataset: BinaryDataset
+    max_depth: int
+    leaf_penalty: float
+    leaf_price: float
+    constraints: tuple[BoundConstraint, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        score: LinearScore,
+        max_depth: int,
+        leaf_penalty: float,
+        constraints: Sequence[Constraint] | None,
+        merge: bool = True,
+    ) -> Problem:
+        """From what a user gave, checked here."""
+        original, rows = score.dataset, score.rows
+        leaf_price = rows.leaf_price(leaf_penalty, score.norm)
+        return cls(
+            original=original,
+            score=score,
+            dataset=rows.merged() if merge else rows,
+            max_depth=checked_depth(max_depth),
+            leaf_penalty=float(leaf_penalty),
+            leaf_price=leaf_price,
+            constraints=bind_all(constraints, original),
+        )
+
+    @property
+    def total_weight(self) -> float:
+        """Of all rows that earn something: no tree scores more."""
+        return self.score.rows.total_weight
+
+    def reported(self, value: float) -> float:
+        """A value in units of weight as users know it."""
+        return self.score.reported(value)
+
+    @cached_property
+    def rules(self) -> LocalRules | None:
+        """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
+        return LocalRules.joined([rules for rules in map(local_rules, self.constraints) if rules is not None])
+
+    @property
+    def table_data(self) -> BinaryDataset:
+        """What tables are made of: rows with their own masses where there are rules."""
+        return self.dataset if self.rules is None else self.score.rows
+
+    @cached_property
+    def table_rules(self) -> LocalRules | None:
+        """The rules in rows of `table_data`: what is counted once per sample belongs to its first row."""
+        rules, rows = self.rules, self.score.rows
+        if rules is None or not isinstance(rows, ScoredDataset):
+            return rules
+        return LocalRules(rules.masses[:, rows.source] * rows.first, rules.least, rules.apart)
+
+    def limited(self, limits: Sequence[LinearLimit]) -> LimitedProblem:
+        """The problem under some limits, for prices."""
+        return LimitedProblem.of(
+            self.original, limits, self.leaf_price, self.max_depth, self.rules, scored=self.score.rows
+        )
+
+    def rounding(self, scale: float = 1.0) -> BoundRounding:
+        """How a solver's bound, or one from prices, becomes one on the values that trees can have."""
+        integral = self.score.rows.integral
+        return BoundRounding(self.total_weight, self.leaf_price, self.most_leaves, integral, scale)
+
+    @cached_property
+    def coupling(self) -> tuple[BoundConstraint, ...]:
+        """The constraints that tie subtrees together."""
+        return tuple(constraint for constraint in self.constraints if local_rules(constraint) is None)
+
+    @property
+    def subtrees_are_independent(self) -> bool:
+        """Whether the best subtree for some samples and a path does not depend on the rest of the tree."""
+        return not self.coupling
+
+    @property
+    def max_leaves(self) -> int | None:
+        """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
+        limits = [constraint.n for constraint in self.coupling if isinstance(constraint, MaxLeaves)]
+        return min(limits) if limits and len(limits) == len(self.coupling) else None
+
+    @property
+    def most_leaves(self) -> int:
+        """A number of leaves that some optimal tree does not exceed."""
+        room: int = 2**self.max_depth
+        if self.coupling:
+            return room
+        # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
+        return min(room, self.original.n_samples)

@@ -1,0 +1,89 @@
+"""The linear problems behind a ratio, with whatever the user asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from accel_oct.constraints import Constraint, MaxLeaves
+from accel_oct.formulation import ComponentFactory
+from accel_oct.mip import SolveOptions
+from accel_oct.objectives import Accuracy, RatioScore
+from accel_oct.solving.config import Config
+from accel_oct.solving.frontier import frontier
+from accel_oct.solving.problem import Problem
+from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
+from accel_oct.solving.ratios import Fixed, Level, Levels, RatioSearch, levels_of
+from accel_oct.solving.result import Progress, Result
+from accel_oct.solving.search import Clock
+
+
+@dataclass(frozen=True)
+class RatioSteps:
+    """Solves the linear problems: by the frontier where nothing else was asked for, or by `accel_oct.solve`."""
+
+    solve: Callable[..., Result]
+    max_depth: int
+    constraints: Sequence[Constraint] | None
+    backend: str
+    config: Config
+    options: SolveOptions
+    components: Sequence[ComponentFactory | str] | None
+
+    def by_frontier(self, problem: Problem) -> bool:
+        plain = self.config == Config.preset("default") and not self.components
+        return plain and (not problem.coupling or problem.max_leaves is not None)
+
+    def on_frontier(self, fixed: Fixed, seconds: float | None, worthwhile: Callable[[int], bool]) -> Levels:
+        table = frontier(
+            fixed.score.dataset,
+            max_depth=self.max_depth,
+            time_limit=seconds,
+            threads=self.options.threads,
+            memory_limit=self.config.subtree_bounds.memory_limit,
+            constraints=self.constraints,
+            objective=fixed,
+        )
+        return levels_of(table, 2**self.max_depth, worthwhile), table.status
+
+    def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
+        limit = [MaxLeaves(leaves)] if leaves < 2**self.max_depth else []
+        result = self.solve(
+            fixed.score.dataset,
+            max_depth=self.max_depth,
+            leaf_penalty=0.0,
+            backend=self.backend,
+            config=self.config,
+            time_limit=seconds,
+            threads=self.options.threads,
+            seed=self.options.seed,
+            node_limit=self.options.node_limit,
+            solver_options=self.options.native,
+            components=self.components,
+            constraints=[*(self.constraints or []), *limit],
+            objective=fixed,
+        )
+        return [Level(leaves, result.found, result.bound)], result.status
+
+
+def best_ratio(
+    score: RatioScore, leaf_penalty: float, steps: RatioSteps, clock: Clock, progress: Progress | None
+) -> Result:
+    """By a sequence of linear problems."""
+    data = score.dataset
+    problem = Problem.of(Accuracy().bind(data), steps.max_depth, leaf_penalty, steps.constraints)
+    tables = steps.by_frontier(problem)
+    # Tables round rewards to their grid; a proof by anything else has its tolerance.
+    noise = 1e-12 + data.n_samples * 2.0**-46 if tables else PROOF_TOLERANCE
+    if not tables and steps.config != Config.preset("default"):
+        noise += 2 * SOLVER_NOISE
+
+    def step(fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
+        if tables:
+            return steps.on_frontier(fixed, seconds, lambda h: search.may_win(h))
+        return steps.by_solve(fixed, leaves, seconds)
+
+    search = RatioSearch(
+        score, problem.leaf_penalty, problem.max_depth, step, clock, noise, steps.options.gap, progress
+    )
+    return search.result(search.run(), problem.constraints, "none" if tables else steps.backend)

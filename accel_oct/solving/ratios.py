@@ -1,0 +1,227 @@
+"""Ratios such as F1, by a sequence of linear problems (Dinkelbach's method).
+
+Let N(T) / D(T) be the ratio of a tree, D positive, and F_h(t) the largest N(T) - t D(T) over the trees with at most h
+leaves. If F_h(t) <= 0, no such tree has a ratio above t; else the tree behind F_h(t) has one. And whatever its sign,
+
+    N(T) / D(T)  <=  t + F_h(t) / D_min    (D_max in its place where F_h(t) < 0).
+
+So every linear problem gives a tree and a bound for each h, and max over h of (bound_h - leaf_penalty * h) bounds the
+penalised ratio. The next t is the best ratio known for the h that decides that maximum, or the ratio that trees with h
+leaves would need to beat the best tree, whichever is larger: at the end F_h(t) is zero, which is the proof.
+
+With whole numbers above and below the line, t = p / q is taken exactly, as q N(T) - p D(T).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import BoundConstraint
+from accel_oct.data import BinaryDataset
+from accel_oct.mip import relative_gap
+from accel_oct.objectives import LinearScore, RatioScore
+from accel_oct.solving.frontier_result import Frontier
+from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.result import HistoryRow, Progress, Result, Status
+from accel_oct.solving.search import Clock, constraint_reports
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+
+_EXACT = 2.0**51
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An objective that is bound already."""
+
+    score: LinearScore
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        return self.score
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a linear problem says of trees with at most some number of leaves.
+
+    Attributes
+    ----------
+    leaves : int
+    found : DecisionTree or None
+    bound : float
+        On what is maximised, of all of them; minus infinity where there is none.
+    """
+
+    leaves: int
+    found: DecisionTree | None
+    bound: float
+
+
+Levels = tuple[Sequence[Level], Status]
+
+#: Solves one linear problem: from the objective, the leaves that matter and the seconds left to levels and a status.
+Linear = Callable[[Fixed, int, float | None], Levels]
+
+
+@dataclass
+class RatioSearch:
+    """The tree with the best penalised ratio, and a bound on all of them at any time.
+
+    Parameters
+    ----------
+    score : RatioScore
+    leaf_penalty : float
+    max_depth : int
+    linear : callable
+        See `Linear`.
+    clock : Clock
+    noise : float
+        How far the linear problems may be off, relative to the largest sums in them.
+    gap : float
+        Relative gap at which to stop.
+    progress : callable or None
+    """
+
+    score: RatioScore
+    leaf_penalty: float
+    max_depth: int
+    linear: Linear
+    clock: Clock
+    noise: float
+    gap: float = 0.0
+    progress: Progress | None = None
+    tree: DecisionTree | None = None
+    objective: float = -math.inf
+    steps: int = 0
+    history: list[HistoryRow] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        over, under = self.score.numerator, self.score.denominator
+        self._least, self._most = float(under.min(axis=1).sum()), float(under.max(axis=1).sum())
+        size = 2**self.max_depth
+        highest = float(over.max(axis=1).sum())
+        # By number of leaves: what no ratio exceeds, and the best ratio known as (numerator, denominator).
+        self.upper = np.full(size, highest / (self._least if highest > 0 else self._most))
+        self.known: list[tuple[float, float] | None] = [None] * size
+        self.noise *= (float(np.abs(over).max(axis=1).sum()) + abs(self.upper[0]) * self._most) / self._least
+        self._paid = self.leaf_penalty * np.arange(1, size + 1)
+        self._whole = bool(np.all(over == np.floor(over)) and np.all(under == np.floor(under)))
+
+    @property
+    def bound(self) -> float:
+        return max(self.objective, float((self.upper - self._paid).max()))
+
+    @property
+    def is_proven(self) -> bool:
+        return self.tree is not None and self.bound <= self.objective + PROOF_TOLERANCE + 2 * self.noise
+
+    def run(self) -> Status:
+        self._record()
+        while not self.is_proven:
+            h = int((self.upper - self._paid).argmax())
+            if self.upper[h] == -math.inf:
+                return "infeasible"
+            left = self.clock.left
+            if left == 0.0:
+                return "time_limit"
+            if self.tree is not None and relative_gap(self.objective, self.bound) <= self.gap:
+                return "gap_limit"
+            before = (self.objective, self.bound, self.upper.copy())
+            status = self._step(h, left)
+            self.steps += 1
+            self._record()
+            if status not in ("optimal", "infeasible") and not self.is_proven:
+                return status
+            if before[:2] == (self.objective, self.bound) and np.array_equal(before[2], self.upper):
+                return "solver_failed"  # the linear problems cannot tell these trees apart
+        return "optimal"
+
+    def _step(self, h: int, left: float | None) -> Status:
+        p, q = self._ratio(h)
+        rewards = q * self.score.numerator - p * self.score.denominator
+        linear = LinearScore.of("a step towards the ratio", self.score.dataset, rewards, 1.0)
+        levels, status = self.linear(Fixed(linear), h + 1, left)
+        t = p / q
+        for level in levels:
+            place = level.leaves - 1
+            if level.found is not None:
+                self._take(level.found)
+            limit = t + level.bound / q / (self._least if level.bound > 0 else self._most) + self.noise
+            self.upper[place] = min(self.upper[place], limit if level.bound > -math.inf else -math.inf)
+        # What bounds trees with at most h leaves bounds those with fewer.
+        self.upper = np.minimum.accumulate(self.upper[::-1])[::-1]
+        return status
+
+    def _ratio(self, h: int) -> tuple[float, float]:
+        """The t of the next problem, as a fraction."""
+        wanted = self.objective + self._paid[h]
+        best = self.known[h]
+        if best is None:
+            return (wanted, 1.0) if math.isfinite(wanted) else (0.0, 1.0)
+        p, q = best
+        if wanted > p / q:
+            return wanted, 1.0
+        if self._whole:
+            common = math.gcd(int(p), int(q))
+            p, q = p / common, q / common
+            size = q * float(np.abs(self.score.numerator).sum()) + abs(p) * float(self.score.denominator.sum())
+            if size < _EXACT:
+                return p, q
+        return best[0] / best[1], 1.0
+
+    def _take(self, tree: DecisionTree) -> None:
+        over, under = self.score.parts(tree)
+        for place in range(tree.n_leaves - 1, len(self.known)):
+            known = self.known[place]
+            if known is None or over / under > known[0] / known[1]:
+                self.known[place] = over, under
+        objective = over / under - self.leaf_penalty * tree.n_leaves
+        if objective > self.objective:
+            self.tree, self.objective = tree, objective
+
+    def may_win(self, leaves: int) -> bool:
+        """Whether a tree with so many leaves may be better than the best one known."""
+        return bool(self.upper[leaves - 1] - self._paid[leaves - 1] > self.objective)
+
+    def result(self, status: Status, constraints: Sequence[BoundConstraint], backend: str) -> Result:
+        """What is returned to the user."""
+        data = self.score.dataset
+        tree = None if self.tree is None else self.tree.with_max_depth(self.max_depth)
+        return Result(
+            found=tree,
+            objective=self.objective,
+            bound=self.objective if status == "optimal" else self.bound,
+            status=status,
+            seconds=self.clock.seconds,
+            nodes=0,
+            backend=backend,
+            stats={"decided_by": "a sequence of linear problems", "ratio": {"steps": self.steps}},
+            history=tuple(self.history),
+            feature_names=data.feature_names,
+            class_names=data.class_names,
+            constraints=constraint_reports(constraints, tree),
+        )
+
+    def _record(self) -> None:
+        row = HistoryRow(self.clock.seconds, self.objective, self.bound)
+        if not self.history or self.history[-1][1:] != row[1:]:
+            self.history.append(row)
+            if self.progress is not None:
+                self.progress(row)
+
+
+def levels_of(table: Frontier, size: int, worthwhile: Callable[[int], bool]) -> list[Level]:
+    """What a frontier says, its trees where they are worth rebuilding; beyond a limit on leaves there is no more."""
+    points = [
+        Level(
+            h, table.tree(h) if table.scores[h - 1] > -math.inf and worthwhile(h) else None, float(table.bounds[h - 1])
+        )
+        for h in range(1, len(table) + 1)
+    ]
+    return [*points, *(Level(h, None, points[-1].bound) for h in range(len(table) + 1, size + 1))]
