@@ -354,8 +354,8 @@ NAMED = BinaryDataset.from_arrays(np.eye(3, dtype=int), [0, 1, 0], feature_names
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MinLeafWeight(), "MinLeafWeight: exactly one of amount and share"),
-        (lambda: MinLeafWeight(1, 0.5), "MinLeafWeight: exactly one of amount and share"),
+        (lambda: MinLeafWeight(), "MinLeafWeight: exactly one of amount, share and samples"),
+        (lambda: MinLeafWeight(1, 0.5), "MinLeafWeight: exactly one of amount, share and samples"),
         (lambda: MinLeafWeight(amount=-1), "MinLeafWeight: amount"),
         (lambda: MinLeafWeight(amount="two"), "MinLeafWeight: amount"),
         (lambda: MinLeafWeight(share=1.5), "MinLeafWeight: share"),

@@ -295,7 +295,8 @@ Y3 = np.array([0, 1, 2, 0])
     [
         ([0, 1], "one value per row"),
         ([[0, 1], [0, 1]], "one value per row"),
-        (None, "one value per row"),
+        (None, "must be given"),
+        ("sex", "there is no column 'sex'"),
         ([1, 1, 1, 1], "two values or more"),
         (["a", None, "b", "a"], "missing"),
         ([float("nan"), "a", "b", "a"], "missing"),

@@ -75,17 +75,29 @@ def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[lis
     return distinct, np.array([place[value] for value in plain], dtype=np.int64)
 
 
-def feature_place(value: Any, dataset: BinaryDataset, where: str) -> int:
-    """The index of a column that is given by index or by name."""
+def row_values(values: Any, dataset: BinaryDataset, where: str) -> Any:
+    """What is known of every row: an array, or the name of a column or of something else that came with the data."""
+    if not isinstance(values, str):
+        return values
+    found = dataset.values_named(values)
+    if found is None:
+        known = shown(list(dict.fromkeys([*dataset.row_values, *dataset.feature_names])))
+        raise InvalidInputError(f"{where}: there is no column {shown(values)}; known are {known}")
+    return found
+
+
+def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
+    """The features of a column that is given by index or by name; a column of a raw table may have several, or none."""
     if isinstance(value, str):
-        if value not in dataset.feature_names:
+        found = dataset.features_named(value)
+        if not found and value not in dataset.row_values:
             raise InvalidInputError(f"{where}: no column has the name {shown(value)}")
-        return dataset.feature_names.index(value)
+        return found
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise InvalidInputError(f"{where} must hold indices or names of columns, got {shown(value)}")
     if not 0 <= value < dataset.n_features:
         raise InvalidInputError(f"{where}: there is no column {shown(value)}, there are {dataset.n_features}")
-    return int(value)
+    return [int(value)]
 
 
 def listed(values: Any, where: str) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import NamesAClass, distinct_values, share
+from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
 from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -21,21 +21,35 @@ from accel_oct.tree import DecisionTree
 
 BoolArray = NDArray[np.bool_]
 
+#: The name under which groups come with the data; no column of a table has it.
+SENSITIVE = "\0sensitive features"
+
+#: Every two groups are compared.
+_MOST_GROUPS = 50
+
 
 @dataclass(frozen=True, eq=False)
 class _BetweenGroups(NamesAClass):
     """At most a difference of `at_most` between any two groups, in the share predicted `positive`."""
 
-    group: Any
-    at_most: float
+    group: Any = None
+    at_most: float | None = None
     positive: Any = None
 
     def __post_init__(self) -> None:
+        if self.at_most is None:
+            raise InvalidInputError(f"{type(self).__name__}: at_most must be given")
         share(self.at_most, f"{type(self).__name__}: at_most")
 
     def bind(self, dataset: BinaryDataset) -> BoundParity:
+        assert self.at_most is not None
         positive = self.class_index(dataset)
-        names, place = _groups(self.group, dataset, f"{type(self).__name__}: group")
+        group = dataset.row_values.get(SENSITIVE) if self.group is None else self.group
+        if group is None:
+            raise InvalidInputError(
+                f"{type(self).__name__}: group must be given, here or in fit(..., sensitive_features=)"
+            )
+        names, place = _groups(group, dataset, f"{type(self).__name__}: group")
         families = [
             [(f"{names[g]}{label}", rows & (place == g)) for g in range(len(names))]
             for label, rows in self._populations(dataset, positive)
@@ -44,7 +58,8 @@ class _BetweenGroups(NamesAClass):
 
     @property
     def _name(self) -> str:
-        return f"{type(self).__name__} at most {self.at_most:g}"
+        between = f" ({self.group})" if isinstance(self.group, str) else ""
+        return f"{type(self).__name__}{between} at most {self.at_most:g}"
 
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
         """Among whom the shares are taken."""
@@ -56,9 +71,11 @@ class StatisticalParity(_BetweenGroups):
 
     Parameters
     ----------
-    group : array (n_samples,)
-        Numbers, strings or booleans; two values or more.
+    group : array (n_samples,) or str, optional
+        Numbers, strings or booleans; two values or more. A string names a column of the data. None takes what comes
+        with the data: ``OptimalTreeClassifier.fit(..., sensitive_features=)``.
     at_most : float
+        Required.
     positive : label, optional
         The class whose predictions are compared; with two classes by default the second in sorted order.
     """
@@ -94,7 +111,7 @@ class ConditionalParity(_BetweenGroups):
 
     Parameters
     ----------
-    given : array (n_samples,)
+    given : array (n_samples,) or str
         What may explain a difference: groups are compared where it is equal.
     """
 
@@ -133,6 +150,10 @@ class BoundParity:
                 limits.append(LinearLimit(named, shares, self.at_most, tolerance=FORGIVEN))
         object.__setattr__(self, "limits", tuple(limits))
 
+    @property
+    def allowed(self) -> tuple[None, float]:
+        return None, self.at_most
+
     def value(self, tree: DecisionTree) -> float:
         """The largest difference between two groups."""
         predicted = tree.predictions(self.dataset.X) == self.positive
@@ -153,7 +174,9 @@ class BoundParity:
 
 def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:
     """Distinct values in sorted order, and the place of each row's value among them."""
-    distinct, place = distinct_values(values, dataset.n_samples, where, "row")
+    distinct, place = distinct_values(row_values(values, dataset, where), dataset.n_samples, where, "row")
+    if len(distinct) > _MOST_GROUPS:
+        raise InvalidInputError(f"{where} has {len(distinct)} values, more than {_MOST_GROUPS}: make them fewer")
     if len(distinct) < 2:
         raise InvalidInputError(f"{where} must have two values or more, got {shown(distinct)}")
     return distinct, place

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.arguments import distinct_values, feature_place, listed, number
+from accel_oct.constraints.arguments import distinct_values, feature_places, listed, number
 from accel_oct.constraints.linear import FORGIVEN, TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -56,8 +56,19 @@ class FeatureBudget:
         room = TOLERANCE * max(self.at_most, float(self.price.max(initial=0.0)))
         return self.cost(groups) - self.at_most - room
 
+    @property
+    def allowed(self) -> tuple[None, float]:
+        return None, self.at_most
+
+    def value(self, tree: DecisionTree) -> float:
+        """What the groups that the tree uses cost together."""
+        return self.cost(self._used(tree))
+
     def violation(self, tree: DecisionTree) -> float:
-        return self.excess(set(self.group[list(tree.features_used)].tolist()))
+        return self.excess(self._used(tree))
+
+    def _used(self, tree: DecisionTree) -> set[int]:
+        return set(self.group[list(tree.features_used)].tolist())
 
     def add_to(self, master: Master) -> None:
         priced = np.flatnonzero(self.price)
@@ -108,7 +119,8 @@ class MaxFeatures:
     n : int
         Not negative; with zero only leaves are left.
     groups : array (n_features,), optional
-        The group of every column; those of one group count once. By default every column is its own.
+        The group of every column; those of one group count once. By default the columns of the user's table are the
+        groups, however many features were made from each; where X is binary, every column is its own.
     """
 
     n: int
@@ -133,7 +145,7 @@ class FeatureCosts:
         Not negative. One per group, in the sorted order of the groups (without `groups`: one per column); or a mapping
         from groups (without `groups`: from names of columns) to prices, where what is not named is free.
     groups : array (n_features,), optional
-        The group of every column. By default every column is its own.
+        The group of every column; by default as in `MaxFeatures`.
     at_most : float
         Required: a price that is paid in the objective, without a limit, cannot be said with this constraint.
     """
@@ -152,7 +164,9 @@ class FeatureCosts:
         assert self.at_most is not None
         names, group = _grouped(self.groups, dataset, "FeatureCosts: groups")
         if isinstance(self.prices, Mapping):
-            price = self._named_prices(names if self.groups is not None else list(dataset.feature_names))
+            price = self._named_prices(
+                names if self.groups is not None or dataset.sources else list(dataset.feature_names)
+            )
         else:
             price = _prices(self.prices, len(names))
         if not (np.isfinite(price).all() and (price >= 0).all()):
@@ -176,14 +190,14 @@ class ForbiddenFeatures:
     Parameters
     ----------
     features : sequence of int or str
-        Columns by index or by name.
+        Columns by index or by name; the name of a column of the user's table stands for all features made from it.
     """
 
     features: Any
 
     def bind(self, dataset: BinaryDataset) -> BoundForbiddenFeatures:
         where = "ForbiddenFeatures: features"
-        places = [feature_place(value, dataset, where) for value in listed(self.features, where)]
+        places = [place for value in listed(self.features, where) for place in feature_places(value, dataset, where)]
         group = np.zeros(dataset.n_features, dtype=np.int64)
         group[places] = 1
         names = ", ".join(dataset.feature_names[place] for place in sorted(set(places))[:5])
@@ -202,6 +216,8 @@ class BoundForbiddenFeatures(FeatureBudget):
 
 def _grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:
     """Distinct groups in sorted order, and the place of each column's group among them."""
+    if groups is None and dataset.sources is not None:
+        groups = dataset.sources
     if groups is None:
         return list(range(dataset.n_features)), np.arange(dataset.n_features)
     return distinct_values(groups, dataset.n_features, where, "column")

@@ -39,6 +39,10 @@ class MaxLeaves:
     def limits(self) -> tuple[LinearLimit, ...]:
         return (LinearLimit(self.name, None, float(self.n), leaves=1.0),)
 
+    @property
+    def allowed(self) -> tuple[None, float]:
+        return None, float(self.n)
+
     def value(self, tree: DecisionTree) -> float:
         """The number of leaves."""
         return float(tree.n_leaves)

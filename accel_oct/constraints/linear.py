@@ -169,6 +169,10 @@ class BoundLinear:
     def name(self) -> str:
         return self.constraint.name
 
+    @property
+    def allowed(self) -> tuple[float | None, float | None]:
+        return self.constraint.lower, self.constraint.upper
+
     def value(self, tree: DecisionTree) -> float:
         """The sum that is limited."""
         rows = np.arange(self.dataset.n_samples)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accel_oct.constraints.arguments import feature_place, listed
+from accel_oct.constraints.arguments import feature_places, listed
 from accel_oct.constraints.features import use_columns
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -29,7 +29,7 @@ class ForbiddenPairs:
     Parameters
     ----------
     pairs : sequence of pairs of int or str
-        Two columns each, by index or by name.
+        Two columns each, by index or by name; columns of the user's table stand for all features made from them.
     on : {"path", "tree"}
 
     Notes
@@ -49,10 +49,10 @@ class ForbiddenPairs:
         where = "ForbiddenPairs: pairs"
         pairs = set()
         for pair in listed(self.pairs, where):
-            members = [feature_place(value, dataset, where) for value in listed(pair, where)]
-            if len(members) != 2 or members[0] == members[1]:
+            members = [feature_places(value, dataset, where) for value in listed(pair, where)]
+            if len(members) != 2 or set(members[0]) & set(members[1]):
                 raise InvalidInputError(f"{where} must hold two different columns each, got {shown(pair)}")
-            pairs.add((min(members), max(members)))
+            pairs |= {(min(f, g), max(f, g)) for f in members[0] for g in members[1]}
         return BoundForbiddenPairs(tuple(sorted(pairs)), self.on, dataset.X.shape)
 
 
@@ -72,6 +72,14 @@ class BoundForbiddenPairs:
     @property
     def name(self) -> str:
         return f"{len(self.pairs)} forbidden pairs in a {self.on}"
+
+    @property
+    def allowed(self) -> tuple[None, float]:
+        return None, 0.0
+
+    def value(self, tree: DecisionTree) -> float:
+        """How many pairs occur."""
+        return self.violation(tree)
 
     def violation(self, tree: DecisionTree) -> float:
         """How many pairs occur; on paths, each path counts for itself."""

@@ -59,6 +59,10 @@ class BoundRate:
         rows, predicted = np.arange(self.dataset.n_samples), tree.predictions(self.dataset.X)
         return float(self.part[rows, predicted].sum()), float(self.whole[rows, predicted].sum()) + self.constant
 
+    @property
+    def allowed(self) -> tuple[float | None, float | None]:
+        return self.at_least, self.at_most
+
     def value(self, tree: DecisionTree) -> float:
         """The rate; not a number where there is nothing to take a share of."""
         part, whole = self._sums(tree)

@@ -1,4 +1,4 @@
-"""How much weight a leaf must have."""
+"""How much weight, or how many samples, a leaf must have."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class MinLeafWeight:
     amount : float, optional
         The minimum in units of weight: a number of samples where they have no weights.
     share : float, optional
-        The minimum as a share of the total weight. Exactly one of the two.
+        The minimum as a share of the total weight.
+    samples : int, optional
+        The minimum as a number of samples of any weight but zero. Exactly one of the three.
 
     Notes
     -----
@@ -40,20 +43,30 @@ class MinLeafWeight:
 
     amount: float | None = None
     share: float | None = None
+    samples: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.amount is None) == (self.share is None):
-            raise InvalidInputError("MinLeafWeight: exactly one of amount and share must be given")
+        if sum(value is not None for value in (self.amount, self.share, self.samples)) != 1:
+            raise InvalidInputError("MinLeafWeight: exactly one of amount, share and samples must be given")
         if self.share is not None:
             share(self.share, "MinLeafWeight: share")
+        elif self.samples is not None:
+            whole = isinstance(self.samples, int | np.integer) and not isinstance(self.samples, bool)
+            if not whole or self.samples < 0:
+                raise InvalidInputError(
+                    f"MinLeafWeight: samples must be a whole number of at least 0, got {shown(self.samples)}"
+                )
         elif not 0 <= number(self.amount, "MinLeafWeight: amount") < np.inf:
             raise InvalidInputError(f"MinLeafWeight: amount must be finite and not negative, got {shown(self.amount)}")
 
     def bind(self, dataset: BinaryDataset) -> BoundMinLeafWeight:
-        if self.amount is not None:
-            return BoundMinLeafWeight(dataset, float(self.amount))
-        assert self.share is not None
-        return BoundMinLeafWeight(dataset, float(self.share) * dataset.total_weight)
+        if self.samples is not None:
+            present = (dataset.weights > 0).astype(np.float64)
+            return BoundMinLeafWeight(
+                dataset, present, float(self.samples), f"leaves of {self.samples} samples or more"
+            )
+        minimum = self.amount if self.amount is not None else float(self.share or 0.0) * dataset.total_weight
+        return BoundMinLeafWeight(dataset, dataset.weights, float(minimum), f"leaves of at least {minimum:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,28 +74,38 @@ class BoundMinLeafWeight:
     """A `MinLeafWeight` that knows the data."""
 
     dataset: BinaryDataset
+    masses: FloatArray
     minimum: float
+    name: str
 
-    @property
-    def name(self) -> str:
-        return f"leaves of at least {self.minimum:g}"
+    @cached_property
+    def _total(self) -> float:
+        return float(self.masses.sum())
 
     @cached_property
     def _enough(self) -> float:
         """The minimum less the rounding of a share or of weights."""
-        return self.minimum - TOLERANCE * self.dataset.total_weight
+        return self.minimum - TOLERANCE * self._total
+
+    @property
+    def allowed(self) -> tuple[float, None]:
+        return self.minimum, None
 
     @cached_property
     def local(self) -> LocalRules:
-        return LocalRules.leaves(self.dataset.weights, self._enough)
+        return LocalRules.leaves(self.masses, self._enough)
+
+    def value(self, tree: DecisionTree) -> float:
+        """What the lightest leaf has."""
+        masses = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.masses, tree.feature.size)
+        return float(masses[tree.leaves - 1].min())
 
     def violation(self, tree: DecisionTree) -> float:
-        weights = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.dataset.weights, tree.feature.size)
-        return self._enough - float(weights[tree.leaves - 1].min())
+        return self._enough - self.value(tree)
 
     def add_to(self, master: Master) -> None:
         """As many leaves as the weight allows, and no branch with a side that is too light for all samples together."""
-        total = self.dataset.total_weight
+        total = self._total
         if master.topology.n_terminal * self._enough > total:
             upper = float(np.floor(total / self._enough))
             master.model.add_rows(Rows.single(master.p.index, 1.0, upper=upper), self.name)
@@ -97,7 +120,7 @@ class BoundMinLeafWeight:
         ``sum of b over the path above n + sum of b[n, f] <= (length of the path above n)``.
         """
         visits = tree.visits(self.dataset.X)
-        light = self.dataset.weights @ visits < self._enough
+        light = self.masses @ visits < self._enough
         rows = []
         for n in tree.branch_nodes.tolist():
             if not light[n - 1] and (light[2 * n - 1] or light[2 * n]):
@@ -110,6 +133,6 @@ class BoundMinLeafWeight:
 
     def _too_uneven(self, samples: NDArray[np.bool_]) -> IntArray:
         """Features that leave too little of these samples on one of their sides."""
-        weights = self.dataset.weights * samples
-        one = weights @ self.dataset.X
-        return np.flatnonzero(np.minimum(one, weights.sum() - one) < self._enough)
+        masses = self.masses * samples
+        one = masses @ self.dataset.X
+        return np.flatnonzero(np.minimum(one, masses.sum() - one) < self._enough)

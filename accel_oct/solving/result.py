@@ -39,6 +39,8 @@ class ConstraintReport:
     name : str
     value : float or None
         What the constraint limits, of this tree; None where it does not say.
+    lower, upper : float or None
+        Between which limits the value must be; None where there is none.
     slack : float
         How far the tree is from breaking it.
     multiplier : float or None
@@ -49,6 +51,8 @@ class ConstraintReport:
     value: float | None
     slack: float
     multiplier: float | None
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def constraint_reports(
             constraint.value(tree) if hasattr(constraint, "value") else None,
             -constraint.violation(tree),
             multiplier,
+            *getattr(constraint, "allowed", (None, None)),
         )
         for constraint, multiplier in zip(constraints, multipliers or (None,) * len(constraints), strict=True)
     )
