@@ -81,7 +81,7 @@ def row_values(values: Any, dataset: BinaryDataset, where: str) -> Any:
         return values
     found = dataset.values_named(values)
     if found is None:
-        known = shown(list(dict.fromkeys([*dataset.row_values, *dataset.feature_names])))
+        known = shown(list(dataset.row_values) or list(dataset.feature_names))
         raise InvalidInputError(f"{where}: there is no column {shown(values)}; known are {known}")
     return found
 

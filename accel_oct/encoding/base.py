@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     conditions_ : tuple of Condition
         One per column of the output.
     kinds_ : tuple of str
-        "numeric", "categorical" or "boolean" per column of the input.
+        "numeric", "categorical", "boolean" or "ignored" per column of the input.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     """
@@ -52,6 +52,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     missing: str
     conditions_: tuple[Condition, ...]
     kinds_: tuple[Kind, ...]
+    _ignored: frozenset[int] = frozenset()
 
     # ---------------------------------------------------------------- what a subclass says
 
@@ -88,8 +89,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         table = check_table(self, X, reset=True)
         weights = as_weights(sample_weight, len(table))
-        kinds = [self._kind(values, table.name(j)) for j, values in enumerate(table.columns)]
-        columns = [self._column(table, j, kind) for j, kind in enumerate(kinds)]
+        kinds: list[Kind] = [
+            "ignored" if j in self._ignored else self._kind(values, table.name(j))
+            for j, values in enumerate(table.columns)
+        ]
+        columns = [self._column(table, j, kind) for j, kind in enumerate(kinds) if kind != "ignored"]
         if (weights == 0).any():
             rows = weights > 0
             columns = [Column(c.index, c.name, c.kind, c.values[rows]) for c in columns]
@@ -113,7 +117,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "conditions_")
         table = check_table(self, X, reset=False)
         result = np.zeros((len(table), len(self.conditions_)), dtype=np.int8)
-        columns = [self._column(table, j, kind).values for j, kind in enumerate(self.kinds_)]
+        columns = [
+            np.empty(0) if kind == "ignored" else self._column(table, j, kind).values
+            for j, kind in enumerate(self.kinds_)
+        ]
         self._check_known(table, columns)
         places: dict[int, dict[Any, list[int]]] = {}
         for place, condition in enumerate(self.conditions_):
@@ -141,6 +148,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     # ---------------------------------------------------------------- helpers
+
+    def ignoring(self, columns: Collection[int]) -> BinaryEncoder:
+        """This encoder, to be fitted; it will not look at these columns of the input, whatever is in them."""
+        self._ignored = frozenset(columns)
+        return self
 
     @property
     def _n_features_out(self) -> int:

@@ -15,7 +15,7 @@ from accel_oct.errors import InvalidInputError, InvalidTypeError
 
 __all__ = ["Kind", "Table", "as_categories", "as_numbers", "format_number", "infer_kind", "is_missing"]
 
-Kind = Literal["numeric", "categorical", "boolean"]
+Kind = Literal["numeric", "categorical", "boolean", "ignored"]
 
 
 @dataclass(frozen=True, eq=False)

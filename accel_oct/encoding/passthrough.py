@@ -31,7 +31,8 @@ class PassthroughEncoder(BinaryEncoder):
 
     def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
         for index, values in enumerate(columns):
-            _check_binary(values, table.name(index))
+            if self.kinds_[index] != "ignored":
+                _check_binary(values, table.name(index))
 
 
 def _check_binary(values: NDArray[Any], name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -19,36 +18,26 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from accel_oct.constraints import Constraint
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
-from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.labels import as_labels, as_weights, encode_labels
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.table import TableEncoder
-from accel_oct.errors import InvalidInputError, as_invalid_input
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
+from accel_oct.estimators.constraint_table import ConstraintTable
+from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
+from accel_oct.estimators.training import RowValues, TrainingData, attached, training_data
 from accel_oct.export import to_html, to_json, to_text
+from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
+from accel_oct.objectives.shares import balancing
 from accel_oct.solving.result import Result
 from accel_oct.tree.fitted_tree import FittedTree
 
-__all__ = ["TrainingData", "TreeClassifier"]
+__all__ = ["TreeClassifier"]
 
-
-class TrainingData:
-    """Checked and encoded training data.
-
-    Weights are for the solver; times `unit` they are what scikit-learn would report.
-    """
-
-    def __init__(
-        self, binary: Any, codes: NDArray[np.int64], classes: NDArray[Any], weights: NDArray[np.float64], unit: float
-    ) -> None:
-        self.n_features = binary.shape[1]
-        # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
-        X = binary if self.n_features else np.zeros((len(codes), 1), dtype=bool)
-        dataset = BinaryDataset.from_arrays(X, codes, weights, name="encoder output")
-        # Constraints name classes as the user does.
-        self.dataset = replace(dataset, classes=classes.copy())
-        self.unit = unit
+_NESTED = ("constraints__", "objective__")
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,7 +46,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder: Any
     missing: str
     class_weight: Any
-    constraints: Any = None
+    objective: Any
+    constraints: Any
+    min_samples_leaf: Any
+    max_leaf_nodes: Any
+    max_features_used: Any
+    exclude: Any
 
     # ---------------------------------------------------------------- prediction
 
@@ -121,7 +115,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- fitting
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any = None, costs: Any = None
+    ) -> TrainingData:
         """Check the data, learn the encoding, and remember the classes."""
         if y is None:
             raise InvalidInputError(
@@ -135,18 +131,49 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with as_invalid_input():
             check_classification_targets(labels)
         weights = as_weights(sample_weight, len(table))
-        self.encoder_ = self._fitted_encoder(X, y, None if sample_weight is None else weights)
-        unit = 1.0
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            weights, unit = _balanced(codes, weights)
-        elif self.class_weight is not None:
-            with as_invalid_input("class_weight"):
-                weights = weights * compute_sample_weight(self.class_weight, labels)
-        return TrainingData(self._transformed(X), codes, self.classes_, weights, unit)
+        given = attached(sensitive_features, costs, len(table))
+        ignored = excluded_columns(self.exclude, table)
+        self.encoder_ = self._fitted_encoder(X, y, None if sample_weight is None else weights, ignored)
+        factors = self._class_factors(labels, codes, weights)
+        own = isinstance(self.encoder_, BinaryEncoder)
+        columns = [table.name(condition.column) for condition in self.encoder_.conditions_] if own else None
+        return training_data(
+            self._transformed(X),
+            codes,
+            self.classes_,
+            weights,
+            sources=None if columns is None else tuple(columns),
+            rows=RowValues(table, given),
+            objective=self._objective(factors),
+            class_factors=factors,
+            names=tuple(map(str, self._binary_names())),
+        )
 
-    def _fitted_encoder(self, X: Any, y: Any, weights: Any) -> Any:
+    def _class_factors(self, labels: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
+        """By class, what `class_weight` multiplies weights with."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            factors, norm = balancing(weighted_bincount(codes, weights, len(self.classes_)), integral=False)
+            return factors * (float(weights.sum()) / norm)
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        with as_invalid_input("class_weight"):
+            return compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+
+    def _objective(self, class_factors: Any) -> Objective:
+        if self.class_weight is None:
+            return as_objective(self.objective)
+        if not isinstance(as_objective(self.objective), Accuracy):
+            raise InvalidInputError(
+                f"class_weight cannot be combined with objective {shown(self.objective)}, which says itself what "
+                "classes are worth; leave one of them out"
+            )
+        if isinstance(self.class_weight, str):
+            return ClassWeights(self.class_weight)
+        return ClassWeights(dict(zip(self.classes_.tolist(), class_factors.tolist(), strict=True)))
+
+    def _fitted_encoder(self, X: Any, y: Any, weights: Any, ignored: frozenset[int]) -> Any:
         if self.encoder is None:
-            encoder = PassthroughEncoder()
+            encoder: Any = PassthroughEncoder()
         elif isinstance(self.encoder, str):
             if self.encoder != "auto":
                 raise InvalidInputError(f"encoder must be 'auto', None or a transformer, got {self.encoder!r}")
@@ -155,15 +182,29 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             encoder = clone(self.encoder)
         else:
             raise InvalidInputError(f"encoder must be 'auto', None or a transformer, got {self.encoder!r}")
+        if ignored:
+            if not isinstance(encoder, BinaryEncoder):
+                raise InvalidInputError("exclude needs an encoder of accel_oct; leave the columns out of yours instead")
+            encoder.ignoring(ignored)
         if weights is not None and has_fit_parameter(encoder, "sample_weight"):
             return encoder.fit(X, y, sample_weight=weights)
         return encoder.fit(X, y)
 
+    def _all_constraints(self, data: TrainingData) -> list[Constraint]:
+        return all_constraints(
+            self.constraints,
+            self.min_samples_leaf,
+            self.max_leaf_nodes,
+            self.max_features_used,
+            data.dataset.n_samples,
+        )
+
     def _adopt(self, result: Result, data: TrainingData) -> None:
         """Keep the tree that was found, in the user's terms."""
         tree = result.tree
-        if not self.constraints:  # among equally good labels the first; under constraints labels are part of the tree
-            tree = tree.relabelled(data.dataset)
+        if data.rows is not None and not self._all_constraints(data):
+            # Among equally good labels the first; under constraints labels are part of the tree.
+            tree = tree.relabelled(data.rows)
         self.result_ = replace(
             result,
             found=tree,
@@ -171,11 +212,30 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             class_names=tuple(str(label) for label in self.classes_),
         )
         arrays = FittedTree.from_training(tree, data.dataset)
-        self.tree_ = replace(arrays, class_weights=arrays.class_weights * data.unit, n_features=data.n_features)
+        self.tree_ = replace(
+            arrays, class_weights=arrays.class_weights * data.class_factors, n_features=data.n_features
+        )
         self.objective_ = result.objective
         self.bound_ = result.bound
         self.gap_ = result.gap
         self.status_ = result.status
+        self.constraints_ = ConstraintTable(result.constraints)
+
+    # ---------------------------------------------------------------- parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with `deep`, those of constraints and objective too, such as ``constraints__0__at_most``."""
+        found: dict[str, Any] = super().get_params(deep=deep)
+        return {**found, **nested_parameters(self.constraints, self.objective)} if deep else found
+
+    def set_params(self, **params: Any) -> TreeClassifier:
+        """Set parameters, ``constraints__0__at_most`` and the like among them: constraints themselves never change."""
+        own = {name: value for name, value in params.items() if not name.startswith(_NESTED)}
+        super().set_params(**own)
+        changes = {name: value for name, value in params.items() if name not in own}
+        if changes:
+            self.constraints, self.objective = with_nested(self.constraints, self.objective, changes)
+        return self
 
     # ---------------------------------------------------------------- helpers
 
@@ -213,24 +273,3 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tree_html(self) -> str:
         return to_html(self) if hasattr(self, "tree_") else ""
-
-
-#: Below this total the data set keeps whole weights as they are.
-_EXACT_TOTAL = 2**51
-
-
-def _balanced(codes: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Weights that give every class the same total, and the unit that makes the grand total what it was.
-
-    Whole sample weights stay whole: times the least common multiple of the class totals, over the total of the class.
-    Sums are exact then, so ties between trees are broken alike whether a sample is repeated or has weight 2.
-    """
-    totals = np.bincount(codes, weights)
-    present = totals[totals > 0]
-    scale = float(totals.sum()) / len(present)
-    if np.all(weights == np.floor(weights)) and present.max() < _EXACT_TOTAL:
-        multiple = math.lcm(*(int(total) for total in present))
-        if multiple * len(present) < _EXACT_TOTAL:
-            scale = float(multiple)
-    factors = np.divide(scale, totals, out=np.zeros(len(totals)), where=totals > 0)
-    return weights * factors[codes], float(totals.sum()) / (scale * len(present))

@@ -15,8 +15,10 @@ from sklearn.utils import check_random_state
 
 from accel_oct.constraints import Constraint
 from accel_oct.errors import InvalidInputError, as_invalid_input
-from accel_oct.estimators.base import TrainingData, TreeClassifier
+from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
+from accel_oct.objectives import Fixed
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
@@ -52,7 +54,11 @@ class OptimalTreeClassifier(TreeClassifier):
     missing : {"category", "error"}
         For ``encoder="auto"``: missing values as a category of their own, or an error.
     class_weight : dict, "balanced" or None
-        Weights of the classes, multiplied with `sample_weight`.
+        Weights of the classes in the objective, multiplied with `sample_weight`. Rates that constraints limit are those
+        of the samples as they are.
+    objective : Objective, str or None
+        What the tree is to be good at, from `accel_oct.objectives`: "accuracy" (None), "balanced_accuracy", "f1",
+        ``CostMatrix(...)`` and others; its score takes the place of accuracy in `objective_` and `bound_`.
     n_jobs : int or None
         Threads of the solver; None is 1 and -1 all cores.
     random_state : int, RandomState or None
@@ -61,8 +67,21 @@ class OptimalTreeClassifier(TreeClassifier):
         Every switch of `accel_oct.solve`.
     progress : callable or None
         Called with each `HistoryRow` while solving.
-    components, constraints : list or None
-        As in `accel_oct.solve`, over the encoded columns. `fit` raises NoTreeError when no tree keeps the constraints.
+    constraints : list of Constraint or None
+        What the tree must keep, from `accel_oct.constraints` or of your own. They may name columns of X, and all
+        features that are made from a column count as one. `fit` raises NoTreeError when no tree keeps them. Their
+        limits are parameters too: ``constraints__0__at_most``.
+    min_samples_leaf : int or float
+        Fewest samples of a leaf, or their share of all; as in scikit-learn.
+    max_leaf_nodes : int or None
+        Most leaves.
+    max_features_used : int or None
+        Most columns of X that the whole tree may look at. (scikit-learn's `max_features` is another thing.)
+    exclude : list of str or int, or None
+        Columns of X that no split may use, by name or position; they are not even encoded. Constraints may still name
+        them.
+    components : list or None
+        As in `accel_oct.solve`.
 
     Attributes
     ----------
@@ -75,6 +94,8 @@ class OptimalTreeClassifier(TreeClassifier):
         scikit-learn's arrays (children_left, feature, value, ...) over the binary features.
     objective_, bound_, gap_, status_
         What was reached and what is proven.
+    constraints_ : ConstraintTable
+        Per constraint: limits, training value, slack and multiplier; `print` it.
     result_ : Result
         All that `accel_oct.solve` returned, names included.
     feature_importances_ : array
@@ -107,6 +128,11 @@ class OptimalTreeClassifier(TreeClassifier):
         progress: Progress | None = None,
         components: Sequence[Any] | None = None,
         constraints: Sequence[Constraint] | None = None,
+        objective: Any = None,
+        min_samples_leaf: Any = 1,
+        max_leaf_nodes: int | None = None,
+        max_features_used: int | None = None,
+        exclude: Any = None,
     ) -> None:
         self.max_depth = max_depth
         self.leaf_penalty = leaf_penalty
@@ -123,8 +149,15 @@ class OptimalTreeClassifier(TreeClassifier):
         self.progress = progress
         self.components = components
         self.constraints = constraints
+        self.objective = objective
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_features_used = max_features_used
+        self.exclude = exclude
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
+    ) -> OptimalTreeClassifier:
         """Find the optimal tree.
 
         Parameters
@@ -134,13 +167,18 @@ class OptimalTreeClassifier(TreeClassifier):
         y : array-like (n_samples,)
             Classes of any sortable type.
         sample_weight : array-like (n_samples,), optional
+        sensitive_features : array-like (n_samples,), data frame or mapping, optional
+            Groups for constraints that name none; with names, constraints may name them. Several features without a
+            constraint that names one are taken together: every combination is a group.
+        costs : array-like (n_samples, n_classes), optional
+            For ``objective=InstanceCosts()``.
 
         Returns
         -------
         self
         """
         began = time.perf_counter()
-        data = self._prepare(X, y, sample_weight)
+        data = self._prepare(X, y, sample_weight, sensitive_features, costs)
         self._adopt(self._solve(data, time_left(self.time_limit, began)), data)
         self._warn_unless_proven()
         return self
@@ -159,7 +197,8 @@ class OptimalTreeClassifier(TreeClassifier):
             progress=self.progress,
             config=self.config,
             components=self.components,
-            constraints=self.constraints,
+            constraints=self._all_constraints(data),
+            objective=Fixed(data.score),
         )
 
     def _warn_unless_proven(self) -> None:

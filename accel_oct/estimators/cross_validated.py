@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
+from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
-from accel_oct.errors import InvalidInputError, as_invalid_input, shown
+from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldOutcome, Task, solve_fold
+from accel_oct.estimators.rules import check_splittable
+from accel_oct.estimators.training import Attached, attached
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress
@@ -33,8 +36,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
     """An optimal tree whose leaf penalty, and optionally depth, is chosen by cross-validation.
 
     Every fold is solved once per depth: `accel_oct.solve_path` gives the optimal trees of all penalties together. When
-    `backend`, `preset`, `gap` or `config` asks for something else, every fold is solved once per depth and penalty, as
-    asked.
+    `backend`, `preset`, `gap` or `config` asks for something else, or a constraint ties subtrees together, every fold
+    is solved once per depth and penalty, as asked.
 
     Parameters
     ----------
@@ -45,8 +48,12 @@ class OptimalTreeClassifierCV(TreeClassifier):
     cv : int, splitter or iterable
         As everywhere in scikit-learn; an int stratifies.
     rule : {"best", "one_standard_error"}
-        Take the best mean accuracy, or the simplest tree within one standard error of it.
-    backend, preset, time_limit, gap, encoder, missing, class_weight, random_state, config, progress
+        Take the best mean score, or the simplest tree within one standard error of it.
+    scoring : str, callable or None
+        What held-out rows are scored by, as everywhere in scikit-learn. None takes what the tree is fitted for:
+        accuracy, or the `objective`, or accuracy under `class_weight`.
+    backend, preset, time_limit, gap, encoder, missing, class_weight, random_state, config, progress, components, \
+constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exclude
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data; the time limit holds for each solve.
         `progress` gets the rows of a fold when the fold is done (with `n_jobs`, when all are).
     n_jobs : int or None
@@ -66,8 +73,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
         Per candidate: max_depth, leaf_penalty, mean_test_score, std_test_score, mean_n_leaves, split_test_scores
         (candidates x folds).
     curve_ : float array (n_points, 3)
-        Accuracy against leaves: mean number of leaves, mean accuracy, its standard error, for the chosen depth; from
-        the smallest tree on. `accel_oct.plotting.plot_path` draws it.
+        Score against leaves: mean number of leaves, mean score, its standard error, for the chosen depth; from the
+        smallest tree on. `accel_oct.plotting.plot_path` draws it.
     best_estimator_ : OptimalTreeClassifier
         Fitted on all data; its fitted attributes are here as well.
     """
@@ -79,6 +86,7 @@ class OptimalTreeClassifierCV(TreeClassifier):
         *,
         cv: Any = 5,
         rule: str = "best",
+        scoring: Any = None,
         backend: str = "highs",
         preset: str = "default",
         time_limit: float | None = None,
@@ -90,11 +98,19 @@ class OptimalTreeClassifierCV(TreeClassifier):
         random_state: Any = None,
         config: Config | None = None,
         progress: Progress | None = None,
+        components: Sequence[Any] | None = None,
+        constraints: Sequence[Constraint] | None = None,
+        objective: Any = None,
+        min_samples_leaf: Any = 1,
+        max_leaf_nodes: int | None = None,
+        max_features_used: int | None = None,
+        exclude: Any = None,
     ) -> None:
         self.max_depth = max_depth
         self.leaf_penalties = leaf_penalties
         self.cv = cv
         self.rule = rule
+        self.scoring = scoring
         self.backend = backend
         self.preset = preset
         self.time_limit = time_limit
@@ -106,8 +122,17 @@ class OptimalTreeClassifierCV(TreeClassifier):
         self.random_state = random_state
         self.config = config
         self.progress = progress
+        self.components = components
+        self.constraints = constraints
+        self.objective = objective
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_features_used = max_features_used
+        self.exclude = exclude
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifierCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
+    ) -> OptimalTreeClassifierCV:
         """Choose by cross-validation, then fit on all data.
 
         Parameters
@@ -115,7 +140,9 @@ class OptimalTreeClassifierCV(TreeClassifier):
         X : data frame or array-like (n_samples, n_features)
         y : array-like (n_samples,)
         sample_weight : array-like (n_samples,), optional
-            Used in training and in the accuracy on the held-out fold.
+            Used in training and in the score on the held-out fold.
+        sensitive_features, costs
+            As in `OptimalTreeClassifier.fit`; rows follow their fold.
 
         Returns
         -------
@@ -126,12 +153,15 @@ class OptimalTreeClassifierCV(TreeClassifier):
         depths, penalties = self._depths(), self._penalties()
         self._check_solver_arguments()
         # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
-        data = self._classifier(depths[0], penalties[0])._prepare(X, y, sample_weight)
+        check_splittable(self.constraints, self.objective)
+        data = self._classifier(depths[0], penalties[0])._prepare(X, y, sample_weight, sensitive_features, costs)
+        bind_all(self._all_constraints(data), data.dataset)
         weights = None if sample_weight is None else as_weights(sample_weight, data.dataset.n_samples)
-        scores, leaves = self._cross_validate(X, data.dataset.y, y, weights, depths, penalties)
+        given = attached(sensitive_features, costs, data.dataset.n_samples)
+        scores, leaves = self._cross_validate(X, data.dataset.y, y, weights, given, depths, penalties)
         chosen = self._summary(scores, leaves, depths, penalties)
         best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
-        best.fit(X, y, sample_weight)
+        best.fit(X, y, sample_weight, sensitive_features, costs)
         self._take_over(best, chosen)
         return self
 
@@ -143,9 +173,9 @@ class OptimalTreeClassifierCV(TreeClassifier):
     # ---------------------------------------------------------------- cross-validation
 
     def _cross_validate(
-        self, X: Any, codes: Any, y: Any, weights: Any, depths: list[int], penalties: list[float]
+        self, X: Any, codes: Any, y: Any, weights: Any, given: Attached, depths: list[int], penalties: list[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Accuracy and leaves, each (depths, penalties, folds)."""
+        """Score and leaves, each (depths, penalties, folds)."""
         X = X if hasattr(X, "shape") else Table.read(X)
         rows = np.zeros((len(codes), 1))
         with as_invalid_input("cv"):
@@ -154,7 +184,7 @@ class OptimalTreeClassifierCV(TreeClassifier):
             raise InvalidInputError("cv yields no split")
         y = np.asarray(as_labels(y)).reshape(-1)
         tasks = [
-            Task(self._classifier(depth, 0.0), X, y, weights, train, test, penalties)
+            Task(self._classifier(depth, 0.0), X, y, weights, given, train, test, penalties, self.scoring)
             for depth in depths
             for train, test in folds
         ]
@@ -192,7 +222,9 @@ class OptimalTreeClassifierCV(TreeClassifier):
             "mean_n_leaves": leaves.mean(axis=2).ravel(),
             "split_test_scores": scores.reshape(-1, n_folds),
         }
-        top = np.unravel_index(int(mean.argmax()), mean.shape)
+        if np.isnan(mean).all():
+            raise NoTreeError("no tree keeps the constraints on the training rows of every fold, whatever the penalty")
+        top = np.unravel_index(int(np.nanargmax(mean)), mean.shape)
         enough = mean[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
         # Simplest first: few leaves on average, then shallow, then a large penalty.
         size = leaves.mean(axis=2)
@@ -217,7 +249,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
     def _classifier(
         self, max_depth: int, leaf_penalty: float, progress: Progress | None = None
     ) -> OptimalTreeClassifier:
-        shared = ("backend", "preset", "time_limit", "gap", "missing", "class_weight", "random_state", "config")
+        own = ("encoder", "progress", "max_depth", "leaf_penalty", "n_jobs")
+        shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]
         encoder = self.encoder if self.encoder is None or isinstance(self.encoder, str) else clone(self.encoder)
         return OptimalTreeClassifier(
             max_depth,

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from accel_oct._version import __version__
+from accel_oct.encoding.columns import Kind
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.encoders import encoder_from_dict
@@ -152,8 +153,8 @@ def _whole_type(values: list[int]) -> Any:
 def _read_columns(fitted: SimpleNamespace, top: Reader) -> None:
     columns = top.table("columns")
     kinds = columns.sequence("kinds")
-    if not kinds or any(kind not in ("numeric", "categorical", "boolean") for kind in kinds):
-        raise InvalidInputError("columns.kinds must hold 'numeric', 'categorical' or 'boolean' for each column")
+    if not kinds or any(kind not in get_args(Kind) for kind in kinds):
+        raise InvalidInputError(f"columns.kinds must hold one of {', '.join(get_args(Kind))} for each column")
     names = None if columns.get("names") is None else _read_names(columns, len(kinds))
     encoder = encoder_from_dict(top.table("encoder"), fitted=True)
     encoder.kinds_ = tuple(kinds)
@@ -182,7 +183,9 @@ def _read_names(columns: Reader, n_columns: int) -> Any:
 
 def _check_kind(condition: Condition, kind: str) -> None:
     numeric = condition.test in ("at_least", "between", "is_true")
-    if (numeric and kind == "categorical") or (isinstance(condition.value, str) and kind != "categorical"):
+    if kind == "ignored" or (numeric and kind == "categorical"):
+        raise InvalidInputError(f"a condition {condition.test!r} does not fit a column of kind {kind!r}")
+    if isinstance(condition.value, str) and kind != "categorical":
         raise InvalidInputError(f"a condition {condition.test!r} does not fit a column of kind {kind!r}")
 
 

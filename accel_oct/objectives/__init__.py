@@ -2,7 +2,7 @@
 
 from accel_oct.objectives.costs import CostMatrix, InstanceCosts
 from accel_oct.objectives.named import as_objective
-from accel_oct.objectives.protocol import LinearScore, Objective, RatioScore, Score
+from accel_oct.objectives.protocol import Fixed, LinearScore, Objective, RatioScore, Score
 from accel_oct.objectives.ratios import F1, FBeta, Ratio
 from accel_oct.objectives.shares import Accuracy, BalancedAccuracy, ClassWeights
 
@@ -13,6 +13,7 @@ __all__ = [
     "ClassWeights",
     "CostMatrix",
     "FBeta",
+    "Fixed",
     "InstanceCosts",
     "LinearScore",
     "Objective",

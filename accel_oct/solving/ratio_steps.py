@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions
-from accel_oct.objectives import Accuracy, RatioScore
+from accel_oct.objectives import Accuracy, Fixed, RatioScore
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
-from accel_oct.solving.ratios import Fixed, Level, Levels, RatioSearch, levels_of
+from accel_oct.solving.ratios import Level, Levels, RatioSearch, levels_of
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock
 

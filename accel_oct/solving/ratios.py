@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint
-from accel_oct.data import BinaryDataset
 from accel_oct.mip import relative_gap
-from accel_oct.objectives import LinearScore, RatioScore
+from accel_oct.objectives import Fixed, LinearScore, RatioScore
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
@@ -34,16 +33,6 @@ from accel_oct.tree import DecisionTree
 FloatArray = NDArray[np.float64]
 
 _EXACT = 2.0**51
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """An objective that is bound already."""
-
-    score: LinearScore
-
-    def bind(self, dataset: BinaryDataset) -> LinearScore:
-        return self.score
 
 
 @dataclass(frozen=True)

@@ -181,13 +181,14 @@ def constraint_reports(
     """How a tree stands to every constraint; nothing without a tree."""
     if tree is None:
         return ()
-    return tuple(
-        ConstraintReport(
-            constraint.name,
-            constraint.value(tree) if hasattr(constraint, "value") else None,
-            -constraint.violation(tree),
-            multiplier,
-            *getattr(constraint, "allowed", (None, None)),
-        )
-        for constraint, multiplier in zip(constraints, multipliers or (None,) * len(constraints), strict=True)
-    )
+    found = []
+    for constraint, multiplier in zip(constraints, multipliers or (None,) * len(constraints), strict=True):
+        value = constraint.value(tree) if hasattr(constraint, "value") else None
+        lower, upper = getattr(constraint, "allowed", (None, None))
+        slack = -constraint.violation(tree)
+        if value is not None and not math.isnan(value) and (lower is not None or upper is not None) and slack >= 0:
+            # Without the tolerance that `violation` grants.
+            room = (math.inf if upper is None else upper - value, math.inf if lower is None else value - lower)
+            slack = max(0.0, min(room))
+        found.append(ConstraintReport(constraint.name, value, slack, multiplier, lower, upper))
+    return tuple(found)

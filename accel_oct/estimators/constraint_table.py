@@ -1,0 +1,52 @@
+"""What constraints came to, as a table for people."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from accel_oct.errors import AccelOctError
+from accel_oct.solving.result import ConstraintReport
+
+__all__ = ["ConstraintTable"]
+
+_HEAD = ("constraint", "at least", "at most", "value", "slack", "multiplier")
+
+
+class ConstraintTable(tuple[ConstraintReport, ...]):
+    """One `ConstraintReport` per constraint, on the training data; `print` and notebooks show it as a table."""
+
+    __slots__ = ()
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """(name, lower, upper, value, slack, multiplier) of each."""
+        return [(r.name, r.lower, r.upper, r.value, r.slack, r.multiplier) for r in self]
+
+    def to_frame(self) -> Any:
+        """As a pandas data frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise AccelOctError("to_frame needs pandas: pip install 'accel-oct[pandas]'") from None
+        return pd.DataFrame(self.rows(), columns=list(_HEAD))
+
+    def __str__(self) -> str:
+        lines = [_HEAD, *(_cells(row) for row in self.rows())]
+        widths = [max(len(line[j]) for line in lines) for j in range(len(_HEAD))]
+        return "\n".join(
+            "  ".join(
+                [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
+            )
+            for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(row: tuple[Any, ...]) -> tuple[str, ...]:
+    return (row[0], *("" if value is None else f"{value:.4g}" for value in row[1:]))

@@ -1,0 +1,70 @@
+"""How a fitted tree does on rows that it was not fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import get_scorer
+from sklearn.utils import _safe_indexing
+
+from accel_oct.data.binary_matrix import as_binary_matrix
+from accel_oct.data.dataset import BinaryDataset
+from accel_oct.encoding.columns import Table
+from accel_oct.errors import as_invalid_input
+from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.training import Attached, RowValues, TrainingData
+from accel_oct.tree import DecisionTree
+
+__all__ = ["held_out_data", "held_out_score", "rows_of"]
+
+
+def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
+    """Some rows of a table of any kind."""
+    return X.rows(chosen) if hasattr(X, "rows") else _safe_indexing(X, chosen)
+
+
+def held_out_data(
+    model: TreeClassifier, data: TrainingData, X: Any, y: NDArray[Any], weights: Any, given: Attached
+) -> BinaryDataset:
+    """Rows as the model sees them: its features, its classes; labels that it never saw come behind them."""
+    binary = as_binary_matrix(model._transformed(X), name="encoder output")
+    if not binary.shape[1]:
+        binary = np.zeros((len(y), 1), dtype=bool)
+    known = model.classes_.tolist()
+    unseen = sorted(set(y.tolist()) - set(known))
+    place = {label: k for k, label in enumerate([*known, *unseen])}
+    codes = np.array([place[label] for label in y.tolist()], dtype=np.int64)
+    dataset = BinaryDataset.from_arrays(binary, codes, weights, feature_names=data.dataset.feature_names)
+    classes = np.array([*known, *unseen], dtype=object) if unseen else model.classes_.copy()
+    return replace(
+        dataset,
+        y=codes,
+        classes=classes,
+        class_names=tuple(map(str, classes)),
+        sources=data.dataset.sources,
+        row_values=RowValues(Table.read(X), given),
+    )
+
+
+def held_out_score(
+    model: TreeClassifier,
+    scoring: Any,
+    tree: DecisionTree,
+    rows: BinaryDataset,
+    data: TrainingData,
+    X: Any,
+    y: Any,
+    weights: Any,
+) -> float:
+    """By scikit-learn's scorer, or by the objective's own score where `scoring` is None."""
+    if scoring is None:
+        return float(model._objective(data.class_factors).bind(rows).value(tree))
+    if isinstance(scoring, str):
+        with as_invalid_input("scoring"):
+            scorer = get_scorer(scoring)
+        more = {} if weights is None else {"sample_weight": weights}
+        return float(scorer(model, X, y, **more))
+    return float(scoring(model, X, y))

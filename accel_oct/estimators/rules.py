@@ -1,0 +1,122 @@
+"""Parameters of an estimator that say what a tree must keep, and constraints as parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from accel_oct.constraints import Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
+from accel_oct.encoding.columns import Table
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.objectives import InstanceCosts
+
+__all__ = ["all_constraints", "check_splittable", "excluded_columns", "nested_parameters", "with_nested"]
+
+
+def all_constraints(
+    constraints: Sequence[Constraint] | None,
+    min_samples_leaf: Any,
+    max_leaf_nodes: Any,
+    max_features_used: Any,
+    n_samples: int,
+) -> list[Constraint]:
+    """What was given as constraints, and what other parameters ask for."""
+    if constraints is not None and not isinstance(constraints, list | tuple):
+        raise InvalidInputError(f"constraints must be a list of constraints, got {shown(constraints)}")
+    found = list(constraints or [])
+    least = _least_samples(min_samples_leaf, n_samples)
+    if least > 1:
+        found.append(MinLeafWeight(samples=least))
+    for name, value, kind in (
+        ("max_leaf_nodes", max_leaf_nodes, MaxLeaves),
+        ("max_features_used", max_features_used, MaxFeatures),
+    ):
+        if value is None:
+            continue
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < (1 if kind is MaxLeaves else 0):
+            raise InvalidInputError(f"{name} must be None or a positive whole number, got {shown(value)}")
+        found.append(kind(int(value)))
+    return found
+
+
+def _least_samples(value: Any, n_samples: int) -> int:
+    """As scikit-learn reads it: a number of samples, or a share of them rounded up."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    if isinstance(value, float | np.floating) and 0 < value < 1:
+        return math.ceil(float(value) * n_samples)
+    raise InvalidInputError(
+        f"min_samples_leaf must be a whole number of at least 1, or a share between 0 and 1, got {shown(value)}"
+    )
+
+
+def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
+    """Positions of columns that are given by name or position."""
+    if exclude is None:
+        return frozenset()
+    if isinstance(exclude, str) or not isinstance(exclude, Collection | np.ndarray):
+        raise InvalidInputError(f"exclude must be a list of columns, got {shown(exclude)}")
+    n_columns = len(table.columns)
+    place = {table.name(position): position for position in range(n_columns)}
+    found = set()
+    for column in exclude:
+        if isinstance(column, str):
+            if column not in place:
+                raise InvalidInputError(f"exclude: X has no column {shown(column)}; it has {shown(list(place))}")
+            found.add(place[column])
+        elif isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_columns:
+            raise InvalidInputError(f"exclude must hold names or positions of columns, got {shown(column)}")
+        else:
+            found.add(int(column))
+    if len(found) == n_columns:
+        raise InvalidInputError("exclude leaves no column to split on")
+    return frozenset(found)
+
+
+def check_splittable(constraints: Any, objective: Any) -> None:
+    """Raise for arrays with one entry per row: cross-validation cannot split what it does not know to be rows."""
+    listed = list(enumerate(constraints)) if isinstance(constraints, list | tuple) else []
+    for where, value in [*((f"constraints[{place}]", each) for place, each in listed), ("objective", objective)]:
+        for name in ("group", "given", "predictions") if where != "objective" else ("costs",):
+            entry = getattr(value, name, None)
+            per_row = entry is not None and not isinstance(entry, str | dict)
+            if per_row and (where != "objective" or isinstance(value, InstanceCosts)):
+                hint = "costs" if where == "objective" else "sensitive_features"
+                raise InvalidInputError(
+                    f"{where}: {name} is an array over the rows, which does not follow the folds; "
+                    f"name a column, or pass {hint} to fit"
+                )
+
+
+# ---------------------------------------------------------------- limits as parameters of the estimator
+
+
+def nested_parameters(constraints: Any, objective: Any) -> dict[str, Any]:
+    """``constraints__0__at_most`` and the like, for every field of constraints and objectives that are dataclasses."""
+    found: dict[str, Any] = {}
+    listed = list(enumerate(constraints)) if isinstance(constraints, list | tuple) else []
+    for prefix, value in [*((f"constraints__{place}", each) for place, each in listed), ("objective", objective)]:
+        if is_dataclass(value) and not isinstance(value, type):
+            found |= {f"{prefix}__{field.name}": getattr(value, field.name) for field in fields(value) if field.init}
+    return found
+
+
+def with_nested(constraints: Any, objective: Any, changes: dict[str, Any]) -> tuple[Any, Any]:
+    """Constraints and objective with some of these parameters changed; others are errors as in scikit-learn."""
+    known = nested_parameters(constraints, objective)
+    changed = list(constraints) if isinstance(constraints, list | tuple) else constraints
+    for name, value in changes.items():
+        if name not in known:
+            raise InvalidInputError(f"Invalid parameter {name!r}; known are {', '.join(known) or 'none'}")
+        first, *middle, field = name.split("__")
+        if first == "objective":
+            objective = replace(objective, **{field: value})
+        else:
+            place = int(middle[0])
+            changed[place] = replace(changed[place], **{field: value})
+    return changed, objective

@@ -1,0 +1,264 @@
+"""What a constraint costs: the best tree for each of several limits, and how they do on rows held out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+
+from accel_oct.data.labels import as_labels, as_weights
+from accel_oct.encoding.columns import Table
+from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
+from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.held_out import held_out_data, rows_of
+from accel_oct.estimators.training import Attached, TrainingData, attached
+from accel_oct.solving.result import Result
+
+__all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
+
+_LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount")
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOffPoint:
+    """The best tree for one limit.
+
+    Attributes
+    ----------
+    limit : float
+        What was asked.
+    value : float or None
+        What the tree comes to on the training data.
+    score : float
+        Of the tree on the training data, leaf penalties not counted: accuracy, unless another objective was asked for.
+    objective, bound : float
+        Leaf penalties counted; no tree that keeps the limit has an objective above the bound.
+    status : str
+        "optimal" and "infeasible" are proven.
+    multiplier : float or None
+        What the objective would gain, to first order, from one unit more of the limit.
+    model : OptimalTreeClassifier or None
+        Fitted on all data; None where there is no tree.
+    test_value, test_score, test_value_error, test_score_error : float or None
+        Means over the held-out folds and their standard errors, with `cv`.
+    """
+
+    limit: float
+    value: float | None
+    score: float
+    objective: float
+    bound: float
+    status: str
+    multiplier: float | None
+    model: OptimalTreeClassifier | None
+    test_value: float | None = None
+    test_score: float | None = None
+    test_value_error: float | None = None
+    test_score_error: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """Points by limit; `print` shows them as a table, `accel_oct.plotting.plot_trade_off` draws them.
+
+    Attributes
+    ----------
+    name : str
+        Of the constraint.
+    score_name : str
+    points : tuple of TradeOffPoint
+        In increasing order of limits.
+    """
+
+    name: str
+    score_name: str
+    points: tuple[TradeOffPoint, ...]
+
+    def __iter__(self) -> Iterator[TradeOffPoint]:
+        return iter(self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, place: int) -> TradeOffPoint:
+        return self.points[place]
+
+    def to_frame(self) -> Any:
+        """As a pandas data frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise AccelOctError("to_frame needs pandas: pip install 'accel-oct[pandas]'") from None
+        names = [field.name for field in fields(TradeOffPoint) if field.name != "model"]
+        return pd.DataFrame([{name: getattr(point, name) for name in names} for point in self.points])
+
+    def __str__(self) -> str:
+        tested = any(point.test_score is not None for point in self.points)
+        head = [self.name, "reached", self.score_name, "status", *(["held out", "reached"] if tested else [])]
+        lines = [head]
+        for point in self.points:
+            row = [f"{point.limit:g}", _short(point.value), _short(point.score), point.status]
+            lines.append(row + ([_short(point.test_score), _short(point.test_value)] if tested else []))
+        widths = [max(len(line[j]) for line in lines) for j in range(len(head))]
+        return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines)
+
+
+def trade_off(
+    model: OptimalTreeClassifier,
+    X: Any,
+    y: Any,
+    limits: Iterable[float],
+    *,
+    constraint: int = 0,
+    sample_weight: Any = None,
+    sensitive_features: Any = None,
+    costs: Any = None,
+    cv: Any = None,
+) -> TradeOff:
+    """The best tree for each limit of one constraint: how much accuracy does each 0.01 of parity cost?
+
+    Parameters
+    ----------
+    model : OptimalTreeClassifier, or fitted OptimalTreeClassifierCV
+        With the constraint among its `constraints`; fitted or not. It stays as it is.
+    X, y, sample_weight, sensitive_features, costs
+        As in `OptimalTreeClassifier.fit`.
+    limits : iterable of float
+        In the place of the limit that the constraint has.
+    constraint : int
+        Its place among the model's constraints.
+    cv : int, splitter, iterable or None
+        Also fit every limit on the training rows of each fold, and measure score and constraint on the others.
+
+    Returns
+    -------
+    TradeOff
+    """
+    if hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    field, asked = _limit_field(model, constraint), _checked(limits)
+    base: OptimalTreeClassifier = clone(model)
+    data = base._prepare(X, y, sample_weight, sensitive_features, costs)
+    found = [_point(base, data, constraint, field, limit) for limit in asked]
+    if cv is not None:
+        given = attached(sensitive_features, costs, data.dataset.n_samples)
+        weights = None if sample_weight is None else as_weights(sample_weight, data.dataset.n_samples)
+        tests = _held_out(base, X, y, weights, given, data.dataset.y, constraint, field, asked, cv)
+        found = [_with_tests(point, tests[place]) for place, point in enumerate(found)]
+    name = type(model.constraints[constraint]).__name__
+    return TradeOff(name, data.score.name, tuple(found))
+
+
+def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:
+    listed = model.constraints
+    whole = isinstance(constraint, int) and not isinstance(constraint, bool)
+    if not isinstance(listed, Sequence) or not whole or not -len(listed) <= constraint < len(listed):
+        raise InvalidInputError(
+            f"constraint must be the place of one of the model's constraints, got {shown(constraint)}"
+        )
+    value = listed[constraint]
+    for field in _LIMITS:
+        if is_dataclass(value) and getattr(value, field, None) is not None:
+            return field
+    raise InvalidInputError(f"constraint: {type(value).__name__} has no limit that could be varied")
+
+
+def _checked(limits: Any) -> list[Any]:
+    try:
+        found = sorted(set(limits))
+        usable = bool(found) and all(math.isfinite(limit) for limit in found)
+    except TypeError:
+        usable = False
+    if not usable:
+        raise InvalidInputError(f"limits must be one or more finite numbers, got {shown(limits)}")
+    return found
+
+
+def _with_limit(model: OptimalTreeClassifier, constraint: int, field: str, limit: Any) -> OptimalTreeClassifier:
+    """A model of its own with this limit; what it has learnt of the data it shares."""
+    changed: OptimalTreeClassifier = clone(model)
+    listed = list(changed.constraints or [])
+    listed[constraint] = replace(listed[constraint], **{field: limit})
+    changed.constraints = listed
+    for name in ("classes_", "encoder_", "n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            setattr(changed, name, getattr(model, name))
+    return changed
+
+
+def _point(base: OptimalTreeClassifier, data: TrainingData, constraint: int, field: str, limit: Any) -> TradeOffPoint:
+    model = _with_limit(base, constraint, field, limit)
+    result: Result = model._solve(data, model.time_limit)
+    if result.found is None:
+        return TradeOffPoint(limit, None, math.nan, result.objective, result.bound, result.status, None, None)
+    model._adopt(result, data)
+    report = result.constraints[constraint if constraint >= 0 else len(base.constraints or []) + constraint]
+    return TradeOffPoint(
+        limit,
+        report.value,
+        data.score.value(result.found),
+        result.objective,
+        result.bound,
+        result.status,
+        report.multiplier,
+        model,
+    )
+
+
+def _held_out(
+    base: OptimalTreeClassifier,
+    X: Any,
+    y: Any,
+    weights: Any,
+    given: Attached,
+    codes: NDArray[np.int64],
+    constraint: int,
+    field: str,
+    limits: list[Any],
+    cv: Any,
+) -> NDArray[np.float64]:
+    """Value and score, (limits, folds, 2); not a number where there is no tree, or nothing to measure."""
+    X = X if hasattr(X, "shape") else Table.read(X)
+    labels = np.asarray(as_labels(y)).reshape(-1)
+    with as_invalid_input("cv"):
+        folds = list(check_cv(cv, codes, classifier=True).split(np.zeros((len(codes), 1)), codes))
+    found = np.full((len(limits), len(folds), 2), np.nan)
+    for fold, (train, test) in enumerate(folds):
+        model: OptimalTreeClassifier = clone(base)
+        train_weights, test_weights = (None if weights is None else weights[rows] for rows in (train, test))
+        data = model._prepare(rows_of(X, train), labels[train], train_weights, given.of_rows(train))
+        rows = held_out_data(model, data, rows_of(X, test), labels[test], test_weights, given.of_rows(test))
+        for place, limit in enumerate(limits):
+            own = _with_limit(model, constraint, field, limit)
+            result = own._solve(data, own.time_limit)
+            if result.found is None:
+                continue
+            try:
+                bound: Any = own.constraints[constraint].bind(rows)
+                found[place, fold, 0] = bound.value(result.found)
+            except (InvalidInputError, AttributeError):
+                pass  # a group that is not in the fold, or a constraint that measures nothing
+            found[place, fold, 1] = own._objective(data.class_factors).bind(rows).value(result.found)
+    return found
+
+
+def _with_tests(point: TradeOffPoint, tests: NDArray[np.float64]) -> TradeOffPoint:
+    means: list[float | None] = []
+    errors: list[float | None] = []
+    for column in tests.T:
+        known = column[~np.isnan(column)]
+        means.append(float(known.mean()) if known.size else None)
+        errors.append(float(known.std(ddof=1) / math.sqrt(known.size)) if known.size > 1 else None)
+    return replace(
+        point, test_value=means[0], test_score=means[1], test_value_error=errors[0], test_score_error=errors[1]
+    )
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.4f}"

@@ -1,0 +1,183 @@
+"""Training data as an estimator hands it on: checked, encoded, and with what constraints and objectives may name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints.fairness import SENSITIVE
+from accel_oct.data.dataset import BinaryDataset
+from accel_oct.encoding.columns import Table
+from accel_oct.errors import InvalidInputError
+from accel_oct.objectives import LinearScore, Objective, Score
+from accel_oct.objectives.costs import COSTS
+
+__all__ = ["Attached", "RowValues", "TrainingData", "attached", "training_data"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What is solved, and how the result is to be told.
+
+    Attributes
+    ----------
+    dataset : BinaryDataset
+        Samples with their own weights; constraints speak of them.
+    score : LinearScore or RatioScore
+        The objective on these data.
+    n_features : int
+        Binary features that the encoder gives; where there are none, the data set has one that is constant.
+    class_factors : float array (n_classes,)
+        What the weights of a class are multiplied with in what scikit-learn would report.
+    """
+
+    dataset: BinaryDataset
+    score: Score
+    n_features: int
+    class_factors: NDArray[np.float64]
+
+    @property
+    def rows(self) -> BinaryDataset | None:
+        """What the best label of a leaf is decided on; None where labels depend on each other."""
+        return self.score.rows if isinstance(self.score, LinearScore) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """What came with the rows besides X, y and weights.
+
+    Attributes
+    ----------
+    sensitive : mapping from names to arrays
+    group : array or None
+        The group of every row: the only sensitive feature, or all of them together.
+    costs : array (n_samples, n_classes) or None
+    """
+
+    sensitive: Mapping[str, NDArray[Any]]
+    group: NDArray[Any] | None
+    costs: Any
+
+    def of_rows(self, rows: NDArray[Any]) -> Attached:
+        """The same for some of the rows."""
+        return Attached(
+            {name: values[rows] for name, values in self.sensitive.items()},
+            None if self.group is None else self.group[rows],
+            None if self.costs is None else self.costs[rows],
+        )
+
+
+class RowValues(Mapping[str, Any]):
+    """By name: sensitive features, then the columns of the user's table; read when they are asked for."""
+
+    def __init__(self, table: Table, given: Attached) -> None:
+        self._table, self._given = table, given
+        self._places = {table.name(place): place for place in range(len(table.columns))}
+
+    def __getitem__(self, name: str) -> Any:
+        if name == SENSITIVE and self._given.group is not None:
+            return self._given.group
+        if name == COSTS and self._given.costs is not None:
+            return self._given.costs
+        if name in self._given.sensitive:
+            return self._given.sensitive[name]
+        return self._table.columns[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._given.sensitive, *self._places]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        if name in (SENSITIVE, COSTS):
+            return (self._given.group if name == SENSITIVE else self._given.costs) is not None
+        return name in self._given.sensitive or name in self._places
+
+
+def attached(sensitive_features: Any, costs: Any, n_rows: int) -> Attached:
+    """Check what was passed to `fit`.
+
+    Parameters
+    ----------
+    sensitive_features : array-like (n_samples,) or (n_samples, k), data frame, mapping from names to arrays, or None
+    costs : array-like (n_samples, n_classes) or None
+    """
+    if isinstance(sensitive_features, Attached):
+        return sensitive_features
+    costs = None if costs is None else np.asarray(costs)
+    if costs is not None and (costs.ndim != 2 or len(costs) != n_rows):
+        raise InvalidInputError(
+            f"costs must have one row per sample, {n_rows} in all, and a column per class, got the shape {costs.shape}"
+        )
+    if sensitive_features is None:
+        return Attached({}, None, costs)
+    named = _columns(sensitive_features)
+    for name, values in named.items():
+        if values.shape != (n_rows,):
+            where = "sensitive_features" + (f"[{name!r}]" if name else "")
+            shape = f"{len(values)} rows" if values.ndim == 1 else f"the shape {values.shape}"
+            raise InvalidInputError(f"{where} must have one value per row of X, {n_rows} in all, got {shape}")
+    columns = list(named.values())
+    group = columns[0]
+    if len(columns) > 1:
+        group = np.array([", ".join(map(str, row)) for row in zip(*(c.tolist() for c in columns), strict=True)])
+    return Attached({name: values for name, values in named.items() if name}, group, costs)
+
+
+def _columns(values: Any) -> dict[str, NDArray[Any]]:
+    """By name; a single column without a name has the name ""."""
+    if isinstance(values, Mapping):
+        named = {str(name): np.asarray(column) for name, column in values.items()}
+    elif hasattr(values, "columns") and hasattr(values, "to_numpy"):
+        named = {str(name): np.asarray(values[name]) for name in values.columns}
+    else:
+        name = getattr(values, "name", None)
+        array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+        if array.ndim == 2 and array.shape[1] > 1:
+            named = {f"sensitive feature {j}": array[:, j] for j in range(array.shape[1])}
+        else:
+            named = {name if isinstance(name, str) else "": array[:, 0] if array.ndim == 2 else array}
+    if not named:
+        raise InvalidInputError("sensitive_features has no column")
+    return named
+
+
+def training_data(
+    binary: Any,
+    codes: NDArray[np.int64],
+    classes: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    sources: tuple[str, ...] | None,
+    rows: RowValues,
+    objective: Objective,
+    class_factors: NDArray[np.float64],
+    names: tuple[str, ...],
+) -> TrainingData:
+    """Put the parts together.
+
+    Parameters
+    ----------
+    binary : array (n_samples, n_features) of 0 and 1
+    sources : tuple of str or None
+        The column that each binary feature was made from, where that is known.
+    names : tuple of str
+        Of the binary features.
+    """
+    n_features = binary.shape[1]
+    # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
+    X = binary if n_features else np.zeros((len(codes), 1), dtype=bool)
+    known = names if n_features and len(set(names)) == len(names) else None
+    dataset = BinaryDataset.from_arrays(X, codes, weights, feature_names=known, name="encoder output")
+    dataset = replace(
+        dataset,
+        classes=classes.copy(),  # constraints name classes as the user does
+        sources=sources if n_features else None,
+        row_values=rows,
+    )
+    return TrainingData(dataset, objective.bind(dataset), n_features, class_factors)
