@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
+from accel_oct.export.digits import question
 
 __all__ = ["NodeView", "TreeView", "view"]
 
@@ -25,6 +26,8 @@ class NodeView:
     yes, no : str
         The question of a branch node, and its negation; empty at a leaf. The negation says "or missing" where
         `missing` is set.
+    brief : str
+        The question as pictures write it, see `accel_oct.export.digits`.
     condition : Condition or None
         The question as a value, where the encoder is ours.
     left, right : int
@@ -54,6 +57,7 @@ class NodeView:
     weights: tuple[float, ...]
     share: float
     missing: bool = False
+    brief: str = ""
 
     @property
     def is_leaf(self) -> bool:
@@ -120,7 +124,7 @@ def view(model: Any) -> TreeView:
     can_miss = {0: holed}
     for index in range(arrays.node_count):
         left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
-        yes = no = ""
+        yes = no = brief = ""
         condition = None
         missing = False
         if left >= 0:
@@ -130,12 +134,14 @@ def view(model: Any) -> TreeView:
             if binary_names is None:
                 condition = encoder.conditions_[feature]
                 yes, no = (say(names[condition.column]) for say in (condition.text, condition.opposite))
+                brief = question(condition, names[condition.column], encoder.conditions_)
                 known = left if condition.test == "is_missing" else right
                 can_miss[known] = can_miss[known] - {condition.column}
                 missing = known == right and condition.column in can_miss[index]
                 no += " or missing" if missing else ""
             else:
                 yes, no = str(binary_names[feature]), f"not ({binary_names[feature]})"
+                brief = yes
         label = int(arrays.label[index] if left < 0 else arrays.class_weights[index].argmax())
         nodes.append(
             NodeView(
@@ -151,6 +157,7 @@ def view(model: Any) -> TreeView:
                 weights=tuple(arrays.class_weights[index].tolist()),
                 share=float(arrays.value[index, 0, label]),
                 missing=missing,
+                brief=brief,
             )
         )
     return TreeView(

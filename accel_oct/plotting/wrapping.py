@@ -1,0 +1,88 @@
+"""Text in boxes: how wide it is, and where to break it. All lengths are in units of the font size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["LINE_HEIGHT", "Block", "Measure", "block", "shorten"]
+
+LINE_HEIGHT = 1.26
+_ELLIPSIS = "\u2026"
+#: Ends of pieces between which a line may break: blanks, and marks inside long names.
+_PIECE = re.compile(r"[^\s_\-/.,;:|=]*(?:[_\-/.,;:|=]+|\s+|$)")
+
+#: Width of a text at font size 1, and whether it is bold.
+Measure = Callable[[str, bool], float]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines of one font.
+
+    Attributes
+    ----------
+    text : str
+        With its line breaks.
+    scale : float
+        Its font size.
+    width, height : float
+    bold : bool
+    """
+
+    text: str
+    scale: float
+    width: float
+    height: float
+    bold: bool = False
+
+
+def block(text: str, limit: float, measure: Measure, *, scale: float = 1.0, bold: bool = False, lines: int = 5) -> Block:
+    """Break `text` into lines that are at most `limit` wide; what is beyond so many lines becomes an ellipsis."""
+
+    def width(part: str) -> float:
+        return scale * measure(part, bold)
+
+    broken = _wrap(" ".join(text.split()), limit, width)
+    if len(broken) > lines:
+        broken = [*broken[: lines - 1], shorten(" ".join(broken[lines - 1 :]), limit, width)]
+    widest = max(map(width, broken))
+    return Block("\n".join(broken), scale, widest, scale * LINE_HEIGHT * len(broken), bold)
+
+
+def shorten(text: str, limit: float, width: Callable[[str], float]) -> str:
+    """Leave out the middle of a text that is too wide: both ends tell names apart."""
+    if width(text) <= limit:
+        return text
+    for kept in range(len(text) - 1, 1, -1):
+        head = (kept + 1) // 2
+        candidate = text[:head].rstrip() + _ELLIPSIS + text[len(text) - (kept - head) :].lstrip()
+        if width(candidate) <= limit:
+            return candidate
+    return text[:1] + _ELLIPSIS
+
+
+def _wrap(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
+    lines, line = [], ""
+    for piece in _pieces(text, limit, width):
+        if line and width((line + piece).rstrip()) > limit:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece
+    return [*lines, line.rstrip()] if line.strip() or not lines else lines
+
+
+def _pieces(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
+    """Where a line may break; a number stays with the sign of comparison before it, a long piece is cut anywhere."""
+    joined = re.sub(r"(?<=[<=\u2265\u2264]) (?=\S{1,12}(?: |$))", "\u00a0", text)
+    result = []
+    for piece in _PIECE.findall(joined):
+        plain = piece.replace("\u00a0", " ")
+        while width(plain.rstrip()) > limit and len(plain) > 1:
+            cut = next((k for k in range(len(plain) - 1, 1, -1) if width(plain[:k]) <= limit), 1)
+            result.append(plain[:cut])
+            plain = plain[cut:]
+        if plain:
+            result.append(plain)
+    return result
