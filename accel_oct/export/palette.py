@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import colorsys
+from collections.abc import Sequence
 
 __all__ = ["class_colour", "class_hue"]
 
@@ -13,6 +14,8 @@ _BASE = (
     *("#4A1010", "#1414A0", "#8CF2E6", "#7A4545", "#B2BF99"),
 )
 _PALEST, _STRONGEST = 0.10, 0.60
+#: Of 0 to 1: no fill is darker, so that black text has a contrast of 7 to 1 on it.
+_LEAST_LUMINANCE = 0.31
 
 
 def class_hue(label: int) -> str:
@@ -30,8 +33,22 @@ def class_colour(label: int, share: float, n_classes: int) -> str:
     sureness = 1.0 if n_classes < 2 else max(0.0, (share - even) / (1.0 - even))
     strength = _PALEST + (_STRONGEST - _PALEST) * sureness
     hue = class_hue(label)
-    red, green, blue = (1.0 - strength * (1.0 - int(hue[k : k + 2], 16) / 255) for k in (1, 3, 5))
-    return _hex((red, green, blue))
+    parts = [int(hue[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    tint = _tint(parts, strength)
+    while _luminance(tint) < _LEAST_LUMINANCE:
+        strength *= 0.95
+        tint = _tint(parts, strength)
+    return _hex(tint)
+
+
+def _tint(parts: Sequence[float], strength: float) -> tuple[float, float, float]:
+    red, green, blue = (1.0 - strength * (1.0 - part) for part in parts)
+    return red, green, blue
+
+
+def _luminance(parts: Sequence[float]) -> float:
+    linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def _hex(parts: tuple[float, float, float]) -> str:

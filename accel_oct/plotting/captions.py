@@ -66,20 +66,22 @@ def arrange(
         Names for the legend; none without one.
     """
     for detail in (2, 1, 0):
-        best: tuple[float, tuple[Cell, ...], bool] | None = None
+        best: tuple[float, float, tuple[Cell, ...], bool] | None = None
         for stack in (False, True):
             for limit in _LIMITS:
                 cells = _cells(tree, limit, detail, measure)
                 layout = lay_out(tree, cells, stack=stack)
                 size = _font_size(layout, room, font_size, key, measure)
-                if best is None or size > best[0] * 1.001:
-                    best = size, cells, stack
+                # Small text is better than text that is cut, as long as it is not half as large.
+                merit = size * (0.5 if any(cell.title.cut for cell in cells) else 1.0)
+                if best is None or merit > best[0] * 1.001:
+                    best = merit, size, cells, stack
             if best is not None and best[0] >= font_size:
                 break
         assert best is not None
-        if best[0] >= min(_READABLE, font_size):
+        if best[1] >= min(_READABLE, font_size):
             break
-    size, cells, stack = best
+    _, size, cells, stack = best
     rows = key_rows(key, room[0] / size, measure) if key else None
     inner = (room[0] / size, room[1] / size - (rows.height if rows else 0.0))
     return Arrangement(size, cells, lay_out(tree, cells, stack=stack, room=inner), rows)
@@ -135,10 +137,10 @@ def _cells(tree: TreeView, limit: float, detail: int, measure: Measure) -> tuple
 
 def _cell(tree: TreeView, node: NodeView, answer: str | None, limit: float, detail: int, measure: Measure) -> Cell:
     text = tree.class_names[node.label] if node.is_leaf else f"{node.brief}?"
-    title = block(text or " ", limit, measure, bold=node.is_leaf)
+    title = block(" ".join(text.split()) or " ", limit, measure, bold=node.is_leaf)
     said = None
     if detail == 2 or (detail == 1 and node.is_leaf):
-        counts = _purity(tree, node) if node.is_leaf else tree.passing(node)
+        counts = (_purity(tree, node) if node.is_leaf else tree.passing(node)).replace(", ", "\n")
         said = block(counts, max(limit, 7.0), measure, scale=SMALL)
     label = None if answer is None else block(answer, max(limit, 7.0), measure, scale=SMALL)
     width = max(_LEAST_WIDTH, title.width, said.width if said else 0.0) + 2 * PAD[0]

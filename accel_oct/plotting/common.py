@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from accel_oct.errors import AccelOctError
+from accel_oct.errors import AccelOctError, InvalidInputError, shown
 
-__all__ = ["AMBER", "BLUE", "GREEN", "GREY", "RED", "axes", "pyplot"]
+__all__ = ["AMBER", "BLUE", "GREEN", "GREY", "RED", "axes", "needs", "pyplot"]
 
 BLUE, AMBER, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 
@@ -25,3 +25,10 @@ def pyplot() -> Any:
     except ImportError:
         raise AccelOctError("plots need matplotlib: pip install 'accel-oct[plot]'") from None
     return plt
+
+
+def needs(thing: Any, what: str, *names: str) -> None:
+    """Raise unless the object has these attributes."""
+    for name in names:
+        if not hasattr(thing, name):
+            raise InvalidInputError(f"{what} must have {name!r}, got {shown(thing)}")

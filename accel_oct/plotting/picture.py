@@ -20,8 +20,8 @@ from matplotlib.transforms import Affine2D, ScaledTranslation
 from accel_oct.export.palette import class_colour, class_hue
 from accel_oct.export.view import NodeView, TreeView
 from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, SWATCH, Arrangement, Key, arrange
-from accel_oct.plotting.layout import LABEL_GAP, spine
-from accel_oct.plotting.wrapping import LINE_HEIGHT, Block
+from accel_oct.plotting.layout import spine
+from accel_oct.plotting.wrapping import LINE_HEIGHT, MOST_LINES, Block
 
 __all__ = ["TreePicture", "text_width"]
 
@@ -29,6 +29,8 @@ _INK, _GREY, _LINE = "#1a1a1a", "#4d4d4d", "#8a8a8a"
 #: Hinting makes text a little wider on screens than its outline says, above all small text.
 _HINTING = 1.04
 _MARGIN = 3.0  # points
+#: From the top of a line to where its letters stand.
+_BASELINE = 0.97
 
 
 @lru_cache(maxsize=4096)
@@ -76,12 +78,10 @@ class TreePicture(Artist):  # type: ignore[misc]
         self._edges = {n.index: self._add(self._edge(n)) for n in tree.nodes[1:]}
         self._boxes = {n.index: self._add(self._box(n)) for n in tree.nodes}
         self._bars = {n.index: [self._add(bar) for bar in self._mix(n)] for n in tree.nodes}
-        self._titles = {n.index: self._write(f"title-{n.index}", _INK, n.is_leaf) for n in tree.nodes}
-        self._details = {n.index: self._write(f"detail-{n.index}", _GREY) for n in tree.nodes}
-        self._labels = {n.index: self._write(f"edge-{n.index}", _GREY) for n in tree.nodes[1:]}
-        self._key = [
-            (self._add(self._swatch(place)), self._write(f"legend-{place}", _INK)) for place in range(len(key))
-        ]
+        self._titles = {n.index: self._lines(f"title-{n.index}", _INK, n.is_leaf) for n in tree.nodes}
+        self._details = {n.index: self._lines(f"detail-{n.index}", _INK if n.is_leaf else _GREY) for n in tree.nodes}
+        self._labels = {n.index: self._lines(f"edge-{n.index}", _GREY) for n in tree.nodes[1:]}
+        self._key = [(self._add(self._swatch(k)), self._write(f"legend-{k}", _INK)) for k in range(len(key))]
         self.fit()
 
     def draw(self, renderer: Any) -> None:
@@ -111,11 +111,14 @@ class TreePicture(Artist):  # type: ignore[misc]
         artist.set_clip_path(None)
         return artist
 
+    def _lines(self, gid: str, colour: str, bold: bool = False) -> list[Any]:
+        """One artist per line, so that lines stand at equal distances whatever their letters are."""
+        return [self._write(gid, colour, bold) for _ in range(MOST_LINES)]
+
     def _write(self, gid: str, colour: str, bold: bool = False) -> Any:
         # Names are the user's own: a dollar sign in them is no mathematics, a backslash no TeX.
-        text = Text(0, 0, "", color=colour, ha="center", va="center", parse_math=False, usetex=False, zorder=4, gid=gid)
+        text = Text(0, 0, "", color=colour, ha="center", parse_math=False, usetex=False, zorder=4, gid=gid)
         text.set_fontweight("bold" if bold else "normal")
-        text.set_linespacing(1.15)
         return self._add(text)
 
     def _edge(self, node: NodeView) -> Any:
@@ -174,12 +177,10 @@ class TreePicture(Artist):  # type: ignore[misc]
         box.set_boxstyle("round", pad=0.0, rounding_size=rounding * unit)
         box.set_linewidth(0.085 * unit)
         y += PAD[1]
-        self._set(self._titles[node.index], cell.title, unit, at(x, y + cell.title.height / 2))
+        self._set(self._titles[node.index], cell.title, unit, at(x, y))
         y += cell.title.height
-        if cell.detail is not None:
-            self._set(self._details[node.index], cell.detail, unit, at(x, y + cell.detail.height / 2))
-            y += cell.detail.height
-        self._details[node.index].set_visible(cell.detail is not None)
+        self._set(self._details[node.index], cell.detail, unit, at(x, y))
+        y += cell.detail.height if cell.detail is not None else 0.0
         inner = cell.width - 2 * PAD[0]
         for bar in self._bars[node.index]:
             start, share = bar.span
@@ -203,8 +204,7 @@ class TreePicture(Artist):  # type: ignore[misc]
         line.set_data(*zip(*(at(*corner) for corner in corners), strict=True))
         whole = self.tree.nodes[0].weight
         line.set_linewidth(unit * (0.09 + 0.25 * (self.tree.nodes[child].weight / whole if whole > 0 else 0.0)))
-        assert cell.label is not None
-        self._set(self._labels[child], cell.label, unit, at(x, top - LABEL_GAP - cell.label.height / 2))
+        self._set(self._labels[child], cell.label, unit, at(x, top - cell.above))
 
     def _place_key(self, key: Key, unit: float, top: float) -> None:
         line = SMALL * LINE_HEIGHT * 1.15 * unit
@@ -217,9 +217,16 @@ class TreePicture(Artist):  # type: ignore[misc]
                 side = 0.72 * SWATCH * unit
                 swatch.set_bounds(x, y - side / 2, SWATCH * unit, side)
                 text.set(text=key.texts[entry], fontsize=SMALL * unit, ha="left")
-                text.set_position((x + unit * (SWATCH + 0.4), y))
+                text.set_position((x + unit * (SWATCH + 0.4), y - 0.36 * SMALL * unit))
             y -= line
 
-    def _set(self, text: Any, block: Block, unit: float, place: tuple[float, float]) -> None:
-        text.set(text=block.text, fontsize=block.scale * unit)
-        text.set_position(place)
+    def _set(self, lines: list[Any], block: Block | None, unit: float, top: tuple[float, float]) -> None:
+        parts = block.text.split("\n") if block is not None else []
+        for place, line in enumerate(lines):
+            used = block is not None and place < len(parts)
+            line.set_visible(used)
+            line.set_text(parts[place] if used else "")
+            if block is not None and used:
+                size = block.scale * unit
+                line.set_fontsize(size)
+                line.set_position((top[0], top[1] - size * (place * LINE_HEIGHT + _BASELINE)))

@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["LINE_HEIGHT", "Block", "Measure", "block", "shorten"]
+__all__ = ["LINE_HEIGHT", "MOST_LINES", "Block", "Measure", "block", "shorten"]
 
 LINE_HEIGHT = 1.26
+MOST_LINES = 6
 _ELLIPSIS = "\u2026"
 #: Ends of pieces between which a line may break: blanks, and marks inside long names.
-_PIECE = re.compile(r"[^\s_\-/.,;:|=]*(?:[_\-/.,;:|=]+|\s+|$)")
+_PIECE = re.compile(r"[^\s_\-/,;:|]*(?:[_\-/,;:|]+ *|\s+|$)")
+#: Stands for a blank at which no line breaks.
+_FIRM = "\ue000"
 
 #: Width of a text at font size 1, and whether it is bold.
 Measure = Callable[[str, bool], float]
@@ -29,6 +32,8 @@ class Block:
         Its font size.
     width, height : float
     bold : bool
+    cut : bool
+        Something had to be left out.
     """
 
     text: str
@@ -36,27 +41,32 @@ class Block:
     width: float
     height: float
     bold: bool = False
+    cut: bool = False
 
 
-def block(text: str, limit: float, measure: Measure, *, scale: float = 1.0, bold: bool = False, lines: int = 5) -> Block:
-    """Break `text` into lines that are at most `limit` wide; what is beyond so many lines becomes an ellipsis."""
+def block(text: str, limit: float, measure: Measure, *, scale: float = 1.0, bold: bool = False, lines: int = MOST_LINES) -> Block:
+    """Break `text` into lines that are at most `limit` wide; what is beyond so many lines loses its middle."""
 
     def width(part: str) -> float:
         return scale * measure(part, bold)
 
-    broken = _wrap(" ".join(text.split()), limit, width)
-    if len(broken) > lines:
-        broken = [*broken[: lines - 1], shorten(" ".join(broken[lines - 1 :]), limit, width)]
+    broken = [line for part in text.split("\n") for line in _wrap(part, limit, width)]
+    cut = len(broken) > lines
+    if cut:
+        rest = text.replace("\n", " ")
+        for line in broken[: lines - 1]:
+            rest = rest[len(line) :].lstrip()
+        broken = [*broken[: lines - 1], shorten(rest, limit, width)]
     widest = max(map(width, broken))
-    return Block("\n".join(broken), scale, widest, scale * LINE_HEIGHT * len(broken), bold)
+    return Block("\n".join(broken), scale, widest, scale * LINE_HEIGHT * len(broken), bold, cut)
 
 
 def shorten(text: str, limit: float, width: Callable[[str], float]) -> str:
-    """Leave out the middle of a text that is too wide: both ends tell names apart."""
+    """Leave out some of the middle of a text that is too wide: its ends tell more."""
     if width(text) <= limit:
         return text
     for kept in range(len(text) - 1, 1, -1):
-        head = (kept + 1) // 2
+        head = (kept + 2) // 3
         candidate = text[:head].rstrip() + _ELLIPSIS + text[len(text) - (kept - head) :].lstrip()
         if width(candidate) <= limit:
             return candidate
@@ -75,10 +85,10 @@ def _wrap(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
 
 def _pieces(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
     """Where a line may break; a number stays with the sign of comparison before it, a long piece is cut anywhere."""
-    joined = re.sub(r"(?<=[<=\u2265\u2264]) (?=\S{1,12}(?: |$))", "\u00a0", text)
+    joined = re.sub(r"(?<=[<=\u2265\u2264]) (?=\S{1,12}(?: |$))", _FIRM, text)
     result = []
     for piece in _PIECE.findall(joined):
-        plain = piece.replace("\u00a0", " ")
+        plain = piece.replace(_FIRM, " ")
         while width(plain.rstrip()) > limit and len(plain) > 1:
             cut = next((k for k in range(len(plain) - 1, 1, -1) if width(plain[:k]) <= limit), 1)
             result.append(plain[:cut])
