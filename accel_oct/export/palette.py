@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 __all__ = ["class_colour", "class_hue"]
 
-#: Okabe and Ito's seven, then five that stay farthest from all before them, also to readers who do not see red, green or
-#: blue (distances in Oklab after Machado's simulation of each). Further classes take hues by the golden ratio.
+#: Okabe and Ito's seven, then five that stay farthest from all before them, also to readers who do not see red, green
+#: or blue (distances in Oklab after Machado's simulation of each). Further classes take hues by the golden ratio.
 _BASE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"),
     *("#4A1010", "#1414A0", "#8CF2E6", "#7A4545", "#B2BF99"),
@@ -28,7 +28,7 @@ def class_hue(label: int) -> str:
 
 
 def class_colour(label: int, share: float, n_classes: int) -> str:
-    """Fill colour (#rrggbb) of a node whose class `label` has this share of the weight; black text is readable on it."""
+    """Fill colour (#rrggbb) of a node whose class `label` has this share of the weight; for black text."""
     even = 1.0 / max(n_classes, 1)
     sureness = 1.0 if n_classes < 2 else max(0.0, (share - even) / (1.0 - even))
     strength = _PALEST + (_STRONGEST - _PALEST) * sureness

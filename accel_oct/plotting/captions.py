@@ -9,7 +9,18 @@ from accel_oct.export.view import NodeView, TreeView
 from accel_oct.plotting.layout import Cell, Layout, lay_out
 from accel_oct.plotting.wrapping import LINE_HEIGHT, Measure, block, shorten
 
-__all__ = ["BAR_HEIGHT", "PAD", "Arrangement", "Key", "arrange", "key_rows", "natural_size"]
+__all__ = [
+    "BAR_GAP",
+    "BAR_HEIGHT",
+    "PAD",
+    "SMALL",
+    "SWATCH",
+    "Arrangement",
+    "Key",
+    "arrange",
+    "key_rows",
+    "natural_size",
+]
 
 PAD = (0.65, 0.42)
 BAR_HEIGHT, BAR_GAP = 0.42, 0.28
@@ -66,7 +77,7 @@ def arrange(
         Names for the legend; none without one.
     """
     for detail in (2, 1, 0):
-        best: tuple[float, float, tuple[Cell, ...], bool] | None = None
+        best: tuple[float, float, tuple[Cell, ...], bool] = (0.0, 0.0, (), False)
         for stack in (False, True):
             for limit in _LIMITS:
                 cells = _cells(tree, limit, detail, measure)
@@ -74,11 +85,10 @@ def arrange(
                 size = _font_size(layout, room, font_size, key, measure)
                 # Small text is better than text that is cut, as long as it is not half as large.
                 merit = size * (0.5 if any(cell.title.cut for cell in cells) else 1.0)
-                if best is None or merit > best[0] * 1.001:
+                if merit > best[0] * 1.001:
                     best = merit, size, cells, stack
-            if best is not None and best[0] >= font_size:
+            if best[0] >= font_size:
                 break
-        assert best is not None
         if best[1] >= min(_READABLE, font_size):
             break
     _, size, cells, stack = best

@@ -19,7 +19,7 @@ _GAP_OF_SIBLINGS, _GAP = 0.7, 1.5
 _DROP, _LAND = 0.8, 0.35
 _INDENT = 1.1
 _MOST_SPREAD, _MOST_EXTRA = 1.6, 1.6
-LABEL_GAP = 0.2
+_LABEL_GAP = 0.2
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Cell:
     @property
     def above(self) -> float:
         """Room for the label of the edge."""
-        return 0.0 if self.label is None else self.label.height + LABEL_GAP
+        return 0.0 if self.label is None else self.label.height + _LABEL_GAP
 
     @property
     def full_width(self) -> float:
@@ -65,7 +65,9 @@ class Layout:
     height: float
 
 
-def lay_out(tree: TreeView, cells: Sequence[Cell], *, stack: bool = False, room: tuple[float, float] = (0, 0)) -> Layout:
+def lay_out(
+    tree: TreeView, cells: Sequence[Cell], *, stack: bool = False, room: tuple[float, float] = (0, 0)
+) -> Layout:
     """Places of all nodes.
 
     Parameters
@@ -96,7 +98,7 @@ def spine(x: float, cell: Cell) -> float:
 
 
 def _centres(tree: TreeView, cells: Sequence[Cell], stacked: frozenset[int], room: float) -> list[float]:
-    """Reingold and Tilford's way: each subtree by itself, then moved to the right until it is clear of the one before."""
+    """Reingold and Tilford's way: each subtree by itself, then moved right until it is clear of the one before."""
     offset = [0.0] * len(tree.nodes)  # from the parent
     shape: dict[int, list[tuple[float, float]]] = {}  # per level from the node down: leftmost and rightmost
     for node in reversed(tree.nodes):  # children come after their parents

@@ -8,6 +8,7 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.plotting.common import AMBER, BLUE, GREY, RED, axes, needs
+from accel_oct.plotting.wrapping import shorten
 
 __all__ = ["plot_constraints", "plot_trade_off"]
 
@@ -120,7 +121,7 @@ def _shade_infeasible(ax: Any, points: Sequence[Any]) -> None:
 def plot_constraints(source: Any, *, ax: Any = None) -> Any:
     """How much of each limit a tree uses; limits without slack are marked as binding.
 
-    A bar is the value between the lower and the upper limit, or as a share of the only one. The text beside it
+    A bar is the value between the lower and the upper limit, or as a share of the only one. The text below it
     has the value, its limits, and the multiplier where there is one: what the objective gains from one unit more.
 
     Parameters
@@ -139,35 +140,52 @@ def plot_constraints(source: Any, *, ax: Any = None) -> Any:
         raise InvalidInputError("source has no constraints to plot")
     for report in reports:
         needs(report, "every report of source", "name", "slack")
-    ax = axes(ax, (6.4, 0.8 + 0.42 * len(reports)))
+    ax = axes(ax, (5.0, 0.7 + 0.62 * len(reports)))
+    # matplotlib is an extra
+    from accel_oct.plotting.picture import text_width
+
+    room = 72 * ax.get_window_extent().width / ax.figure.dpi
     for place, report in enumerate(reports):
         used = _used(report)
-        binding = report.slack <= _BINDING * max(1.0, abs(report.value or 0.0))
-        ax.barh(place, 1.0, height=0.5, color="#eeeeee", zorder=0)
+        binding = _is_binding(report)
+        ax.barh(place, 1.0, height=0.3, color="#eeeeee", zorder=0)
         if used is None:
-            ax.barh(place, 1.0, height=0.5, facecolor="none", edgecolor="#bbbbbb", hatch="////", linewidth=0, zorder=1)
+            ax.barh(place, 1.0, height=0.3, facecolor="none", edgecolor="#bbbbbb", hatch="////", linewidth=0, zorder=1)
         else:
-            ax.barh(place, min(used, 1.0), height=0.5, color=RED if binding else BLUE, zorder=1)
-        ax.text(1.02, place, _said(report, binding), va="center", fontsize="small", color="#333333", parse_math=False)
+            ax.barh(place, min(used, 1.0), height=0.3, color=RED if binding else BLUE, zorder=1)
+        for text, side, largest in ((str(report.name), -1, 9.0), (_said(report, binding), 1, 8.0)):
+            size = max(5.0, min(largest, room / text_width(text, False)))
+            line = shorten(text, room / size, lambda part: text_width(part, False))
+            ax.text(
+                0.0,
+                place + 0.18 * side,
+                line,
+                va="bottom" if side < 0 else "top",
+                fontsize=size,
+                color="#1a1a1a" if side < 0 else "#4d4d4d",
+                parse_math=False,
+            )
     ax.axvline(1.0, color=GREY, linewidth=1.0)
-    ax.set_yticks(range(len(reports)), [str(report.name) for report in reports])
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)
-    ax.set_ylim(len(reports) - 0.4, -0.6)
+    ax.set_yticks([])
+    ax.set_ylim(len(reports) - 0.45, -0.55)
     ax.set_xlim(0.0, 1.0)
-    ax.set_xticks([0.0, 0.5, 1.0], ["0", "half", "limit"])
-    ax.set_xlabel("how much of the limit is used")
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    ax.set_xticks([0.0, 0.5, 1.0], ["0", "half of the limit", "limit"])
+    ax.get_xticklabels()[2].set_ha("right")
+    ax.get_xticklabels()[0].set_ha("left")
+    for border in ("top", "right", "left"):
+        ax.spines[border].set_visible(False)
     return ax
+
+
+def _is_binding(report: Any) -> bool:
+    return bool(report.slack <= _BINDING * max(1.0, abs(getattr(report, "value", None) or 0.0)))
 
 
 def _used(report: Any) -> float | None:
     """How near the value is to its nearest limit, 1 at the limit; None where that has no scale."""
     lower, upper = getattr(report, "lower", None), getattr(report, "upper", None)
     value, slack = getattr(report, "value", None), float(report.slack)
-    if slack <= _BINDING * max(1.0, abs(value or 0.0)):
+    if _is_binding(report):
         return 1.0
     if value is None:
         return None

@@ -67,12 +67,21 @@ def plot_near_optimal(near: Any, *, y: str = "objective", ax: Any = None) -> Any
     bar.set_label("columns used")
     bar.outline.set_visible(False)
     if y == "objective":
-        for level, text, colour in (
-            (near.optimum, "optimum", RED),
-            (near.optimum - near.within, f"optimum - {near.within:.3g}", GREY),
-        ):
-            ax.axhline(level, color=colour, linewidth=1.0, linestyle="--", zorder=1, label=text)
-        ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=2, frameon=False, fontsize="small")
+        low, high = near.optimum - near.within, near.optimum
+        room = 0.14 * (high - min(low, height.min()) or 1.0)
+        ax.set_ylim(min(low, height.min()) - room, high + room)
+        for level, text, colour, side in ((high, "optimum", RED, 1), (low, f"optimum - {near.within:.3g}", GREY, -1)):
+            ax.axhline(level, color=colour, linewidth=1.0, linestyle="--", zorder=1)
+            ax.annotate(
+                text,
+                (0.01, level),
+                xycoords=ax.get_yaxis_transform(),
+                xytext=(0, 2 * side),
+                textcoords="offset points",
+                va="bottom" if side > 0 else "top",
+                fontsize="small",
+                color=colour,
+            )
     ax.set_title(_title(near, len(entries)), fontsize="medium", loc="left")
     ax.set_xlabel("leaves")
     ax.set_ylabel("accuracy minus penalty" if y == "objective" else "accuracy")
@@ -135,7 +144,7 @@ def _whole_ticks(low: int, high: int) -> Sequence[int]:
 
 
 def _title(near: Any, listed: int) -> str:
-    count = listed if near.count is None else near.count
-    at_least = "" if near.complete or near.count is not None else "at least "
+    count = max(listed, near.count or 0)
+    at_least = "" if near.complete else "at least "
     text = f"{at_least}{count} tree{'' if count == 1 else 's'} within {near.within:.3g} of the optimum"
     return text if count == listed else f"{text}, {listed} shown"

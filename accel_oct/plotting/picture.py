@@ -44,7 +44,7 @@ def text_width(text: str, bold: bool) -> float:
     return _HINTING * _outline(text, bold, tuple(FontProperties().get_family()))
 
 
-class TreePicture(Artist):  # type: ignore[misc]
+class TreePicture(Artist):
     """Draws nothing itself: before the other artists are drawn it puts them where they fit.
 
     Parameters
@@ -77,7 +77,7 @@ class TreePicture(Artist):  # type: ignore[misc]
         self._ax = ax
         self._edges = {n.index: self._add(self._edge(n)) for n in tree.nodes[1:]}
         self._boxes = {n.index: self._add(self._box(n)) for n in tree.nodes}
-        self._bars = {n.index: [self._add(bar) for bar in self._mix(n)] for n in tree.nodes}
+        self._bars = {n.index: [(self._add(bar), *at) for bar, *at in self._mix(n)] for n in tree.nodes}
         self._titles = {n.index: self._lines(f"title-{n.index}", _INK, n.is_leaf) for n in tree.nodes}
         self._details = {n.index: self._lines(f"detail-{n.index}", _INK if n.is_leaf else _GREY) for n in tree.nodes}
         self._labels = {n.index: self._lines(f"edge-{n.index}", _GREY) for n in tree.nodes[1:]}
@@ -130,7 +130,8 @@ class TreePicture(Artist):  # type: ignore[misc]
             colour = class_colour(self._hues[node.label], node.share, len(self.tree.class_names))
         return FancyBboxPatch((0, 0), 1, 1, facecolor=colour, edgecolor="#555555", zorder=2, gid=f"node-{node.index}")
 
-    def _mix(self, node: NodeView) -> list[Any]:
+    def _mix(self, node: NodeView) -> list[tuple[Any, float, float]]:
+        """The bar of the classes: each part, where it begins, and its share."""
         if node.weight <= 0:
             return []
         greys = [f"{0.35 + 0.55 * k / max(1, len(node.weights) - 1):.3f}" for k in range(len(node.weights))]
@@ -140,8 +141,7 @@ class TreePicture(Artist):  # type: ignore[misc]
         for label, share in shares:
             bar = Rectangle((0, 0), 1, 1, facecolor=colours[label], edgecolor="none", zorder=3)
             bar.set_gid(f"share-{node.index}-{label}")
-            bar.span = (start, share)
-            bars.append(bar)
+            bars.append((bar, start, share))
             start += share
         return bars
 
@@ -182,8 +182,7 @@ class TreePicture(Artist):  # type: ignore[misc]
         self._set(self._details[node.index], cell.detail, unit, at(x, y))
         y += cell.detail.height if cell.detail is not None else 0.0
         inner = cell.width - 2 * PAD[0]
-        for bar in self._bars[node.index]:
-            start, share = bar.span
+        for bar, start, share in self._bars[node.index]:
             bar.set_xy(at(x - inner / 2 + start * inner, y + BAR_GAP + BAR_HEIGHT))
             bar.set_width(unit * share * inner)
             bar.set_height(unit * BAR_HEIGHT)

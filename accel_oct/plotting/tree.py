@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.export.palette import class_hue
 from accel_oct.export.view import TreeView, view
-from accel_oct.plotting.captions import natural_size
+from accel_oct.plotting.captions import key_rows, natural_size
 from accel_oct.plotting.common import pyplot
 
 __all__ = ["plot_tree", "plot_trees"]
@@ -134,11 +135,7 @@ def plot_trees(
 
 
 def _common_legend(figure: Any, names: Sequence[str], font_size: float, measure: Any) -> None:
-    # matplotlib is an extra
     from matplotlib.patches import Patch
-
-    from accel_oct.export.palette import class_hue  # beside its only use
-    from accel_oct.plotting.captions import key_rows  # beside its only use
 
     key = key_rows(names, 72 * figure.get_figwidth() / font_size - 4.0, measure)
     legend = figure.legend(

@@ -44,7 +44,9 @@ class Block:
     cut: bool = False
 
 
-def block(text: str, limit: float, measure: Measure, *, scale: float = 1.0, bold: bool = False, lines: int = MOST_LINES) -> Block:
+def block(
+    text: str, limit: float, measure: Measure, *, scale: float = 1.0, bold: bool = False, lines: int = MOST_LINES
+) -> Block:
     """Break `text` into lines that are at most `limit` wide; what is beyond so many lines loses its middle."""
 
     def width(part: str) -> float:
