@@ -51,6 +51,13 @@ def test_printed_thresholds_separate_the_training_values_alike(values: list[floa
             np.testing.assert_array_equal(column >= float(printed), condition.holds(column))
 
 
+def test_thresholds_of_a_column_look_different() -> None:
+    """As many digits as that takes, but four when nothing is near."""
+    assert few_digits(0.50123456) == "0.5012\u2026"
+    assert few_digits(0.50123456, [0.50123999]) == "0.501234\u2026"
+    assert few_digits(0.501234) == "0.501234"
+
+
 def test_questions_of_every_kind() -> None:
     """As pictures write them."""
     assert question(Condition(0, "at_least", low=0.25), "x") == "x \u2265 0.25"
@@ -144,6 +151,9 @@ def test_weighted_shares_are_called_so() -> None:
         assert "80.0% of weight 5, 3 samples" in text
     assert "weight 8, 6 samples" in to_dot(heavy)
     assert "weight" in to_text(fitted(class_weight="balanced"))
+    # Every class weighs a whole number of average samples here, and still not as many as there are.
+    even = OptimalTreeClassifier(1, 0.0, encoder=None).fit([[0], [0], [1], [1]], list("ppqq"), [1, 1, 3, 3])
+    assert "weight 2, 2 samples" in to_text(even)
 
 
 @pytest.mark.parametrize("n", [1, 2])

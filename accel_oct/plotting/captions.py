@@ -83,8 +83,7 @@ def arrange(
                 cells = _cells(tree, limit, detail, measure)
                 layout = lay_out(tree, cells, stack=stack)
                 size = _font_size(layout, room, font_size, key, measure)
-                # Small text is better than text that is cut, as long as it is not half as large.
-                merit = size * (0.5 if any(cell.title.cut for cell in cells) else 1.0)
+                merit = size * _looks(cells)
                 if merit > best[0] * 1.001:
                     best = merit, size, cells, stack
             if best[0] >= font_size:
@@ -135,6 +134,13 @@ def _font_size(
             needed = layout.height + key_rows(names, room[0] / size, measure).height
             size = min(size, room[1] / needed)
     return size
+
+
+def _looks(cells: Sequence[Cell]) -> float:
+    """Small text is better than text with a gap, or with broken words, as long as it is not too much smaller."""
+    if any(cell.title.cut for cell in cells):
+        return 0.5
+    return 0.8 if any(cell.title.torn for cell in cells) else 1.0
 
 
 def _cells(tree: TreeView, limit: float, detail: int, measure: Measure) -> tuple[Cell, ...]:

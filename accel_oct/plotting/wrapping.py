@@ -15,6 +15,7 @@ _ELLIPSIS = "\u2026"
 _PIECE = re.compile(r"[^\s_\-/,;:|]*(?:[_\-/,;:|]+ *|\s+|$)")
 #: Stands for a blank at which no line breaks.
 _FIRM = "\ue000"
+_SIGN = re.compile(r"(?<=[<=\u2265\u2264]) (?=\S{1,12}(?: |$))")
 
 #: Width of a text at font size 1, and whether it is bold.
 Measure = Callable[[str, bool], float]
@@ -34,6 +35,8 @@ class Block:
     bold : bool
     cut : bool
         Something had to be left out.
+    torn : bool
+        A word had to be broken.
     """
 
     text: str
@@ -42,6 +45,7 @@ class Block:
     height: float
     bold: bool = False
     cut: bool = False
+    torn: bool = False
 
 
 def block(
@@ -53,6 +57,7 @@ def block(
         return scale * measure(part, bold)
 
     broken = [line for part in text.split("\n") for line in _wrap(part, limit, width)]
+    torn = any(width(piece.rstrip()) > limit for piece in _pieces(text))
     cut = len(broken) > lines
     if cut:
         rest = text.replace("\n", " ")
@@ -60,7 +65,7 @@ def block(
             rest = rest[len(line) :].lstrip()
         broken = [*broken[: lines - 1], shorten(rest, limit, width)]
     widest = max(map(width, broken))
-    return Block("\n".join(broken), scale, widest, scale * LINE_HEIGHT * len(broken), bold, cut)
+    return Block("\n".join(broken), scale, widest, scale * LINE_HEIGHT * len(broken), bold, cut, torn)
 
 
 def shorten(text: str, limit: float, width: Callable[[str], float]) -> str:
@@ -77,24 +82,20 @@ def shorten(text: str, limit: float, width: Callable[[str], float]) -> str:
 
 def _wrap(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
     lines, line = [], ""
-    for piece in _pieces(text, limit, width):
-        if line and width((line + piece).rstrip()) > limit:
+    for piece in _pieces(text):
+        part = piece
+        if line and width((line + part).rstrip()) > limit:
             lines.append(line.rstrip())
             line = ""
-        line += piece
+        while width(part.rstrip()) > limit and len(part) > 1:
+            cut = next((k for k in range(len(part) - 1, 1, -1) if width(part[:k]) <= limit), 1)
+            lines.append(part[:cut])
+            part = part[cut:]
+        line += part
     return [*lines, line.rstrip()] if line.strip() or not lines else lines
 
 
-def _pieces(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
-    """Where a line may break; a number stays with the sign of comparison before it, a long piece is cut anywhere."""
-    joined = re.sub(r"(?<=[<=\u2265\u2264]) (?=\S{1,12}(?: |$))", _FIRM, text)
-    result = []
-    for piece in _PIECE.findall(joined):
-        plain = piece.replace(_FIRM, " ")
-        while width(plain.rstrip()) > limit and len(plain) > 1:
-            cut = next((k for k in range(len(plain) - 1, 1, -1) if width(plain[:k]) <= limit), 1)
-            result.append(plain[:cut])
-            plain = plain[cut:]
-        if plain:
-            result.append(plain)
-    return result
+def _pieces(text: str) -> list[str]:
+    """Between which a line may break; a number stays with the sign of comparison before it."""
+    firm = _SIGN.sub(_FIRM, text)
+    return [piece.replace(_FIRM, " ") for piece in _PIECE.findall(firm) if piece]
