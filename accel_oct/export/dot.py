@@ -29,15 +29,15 @@ def to_dot(model: Any, *, filled: bool = True) -> str:
         colour = class_colour(node.label, node.share, len(tree.class_names)) if filled else "white"
         lines.append(f"  n{node.index} [label={_quoted(_caption(tree, node))}, fillcolor={_quoted(colour)}];")
         if not node.is_leaf:
-            lines.append(f'  n{node.index} -> n{node.left} [label="no"];')
-            lines.append(f'  n{node.index} -> n{node.right} [label="yes"];')
+            for answer, child in zip(node.answers, (node.left, node.right), strict=True):
+                lines.append(f'  n{node.index} -> n{child} [label="{answer}"];')
     return "\n".join([*lines, "}", ""])
 
 
 def _caption(tree: TreeView, node: NodeView) -> str:
     if node.is_leaf:
-        return f"{tree.class_names[node.label]}\n{node.share:.1%} of {node.samples}"
-    return f"{node.yes}?\n{node.samples} samples"
+        return f"{tree.class_names[node.label]}\n{tree.purity(node)}"
+    return f"{node.yes}?\n{tree.passing(node)}"
 
 
 def _quoted(text: str) -> str:

@@ -30,7 +30,7 @@ def to_html(model: Any) -> str:
 def _node(tree: TreeView, node: NodeView) -> str:
     if node.is_leaf:
         colour = class_colour(node.label, node.share, len(tree.class_names))
-        text = f"{tree.class_names[node.label]} ({node.share:.1%} of {node.samples})"
+        text = f"{tree.class_names[node.label]} ({tree.purity(node)})"
         badge = f"background:{colour};color:#000;border-radius:4px;padding:0 6px"
         return f'<div style="{_STYLE}"><span style="{badge}">{escape(text)}</span></div>'
     parts = []

@@ -16,7 +16,8 @@ def to_text(model: Any, *, show_counts: bool = True) -> str:
     ----------
     model : fitted OptimalTreeClassifier
     show_counts : bool
-        Add the share of the class and the number of training samples to each leaf.
+        Add the share of the class and the number of training samples to each leaf; with weights that are not all
+        equal, the share of the weight.
     """
     tree = view(model)
     lines: list[str] = []
@@ -26,7 +27,7 @@ def to_text(model: Any, *, show_counts: bool = True) -> str:
 
 def _write(tree: TreeView, node: NodeView, indent: str, lines: list[str], show_counts: bool) -> None:
     if node.is_leaf:
-        counts = f"  ({node.share:.1%} of {node.samples})" if show_counts else ""
+        counts = f"  ({tree.purity(node)})" if show_counts else ""
         lines.append(f"{indent}class {tree.class_names[node.label]}{counts}")
         return
     for question, child in ((node.no, node.left), (node.yes, node.right)):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
+from accel_oct.export.digits import question
 
 __all__ = ["NodeView", "TreeView", "view"]
 
@@ -22,7 +24,10 @@ class NodeView:
     index : int
         As in ``tree_``; the root is 0.
     yes, no : str
-        The question of a branch node, and its negation; empty at a leaf.
+        The question of a branch node, and its negation; empty at a leaf. The negation says "or missing" where
+        `missing` is set.
+    brief : str
+        The question as pictures write it, see `accel_oct.export.digits`.
     condition : Condition or None
         The question as a value, where the encoder is ours.
     left, right : int
@@ -35,6 +40,9 @@ class NodeView:
         Their weight per class.
     share : float
         Of the class `label` in that weight.
+    missing : bool
+        Values of this column were missing in the training data, rows in which it is missing can come to this node, and
+        they answer "no", as to every question but "is it missing?".
     """
 
     index: int
@@ -48,10 +56,22 @@ class NodeView:
     samples: int
     weights: tuple[float, ...]
     share: float
+    missing: bool = False
+    brief: str = ""
 
     @property
     def is_leaf(self) -> bool:
         return self.left < 0
+
+    @property
+    def weight(self) -> float:
+        """Of the training samples that pass."""
+        return float(sum(self.weights))
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """What is written on the edges to the left and to the right child."""
+        return "no or missing" if self.missing else "no", "yes"
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,31 @@ class TreeView:
     column_names: tuple[str, ...]
     kinds: tuple[str, ...]
 
+    @cached_property
+    def weighted(self) -> bool:
+        """Whether samples have different weights, as far as the nodes show it: then shares are not shares of samples.
+
+        With equal weights every node and class has a whole number of samples, each of the same weight.
+        """
+        root = self.nodes[0]
+        unit = root.weight / root.samples if root.samples and root.weight else 1.0
+        for node in self.nodes:
+            counts = [weight / unit for weight in node.weights]
+            whole = all(abs(count - round(count)) <= 1e-9 * max(1.0, count) for count in counts)
+            if not whole or sum(map(round, counts)) != node.samples:
+                return True
+        return False
+
+    def passing(self, node: NodeView) -> str:
+        """How much of the training data comes to a node."""
+        samples = f"{node.samples} sample{'' if node.samples == 1 else 's'}"
+        return f"weight {node.weight:.4g}, {samples}" if self.weighted else samples
+
+    def purity(self, node: NodeView) -> str:
+        """The share of the node's class, and of what."""
+        share = f"{node.share:.1%} of"
+        return f"{share} {self.passing(node)}" if self.weighted else f"{share} {node.samples}"
+
 
 def view(model: Any) -> TreeView:
     """Read a fitted `OptimalTreeClassifier` (or CV)."""
@@ -72,20 +117,31 @@ def view(model: Any) -> TreeView:
     own = isinstance(encoder, BinaryEncoder)
     names = _column_names(model)
     binary_names = model._binary_names() if not own else None
+    # These columns had missing values when fitting: see BinaryEncoder.fit.
+    holed = frozenset(c.column for c in encoder.conditions_ if c.test == "is_missing") if own else frozenset()
     nodes: list[NodeView] = []
     depths = {0: 0}
+    can_miss = {0: holed}
     for index in range(arrays.node_count):
         left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
-        yes = no = ""
+        yes = no = brief = ""
         condition = None
+        missing = False
         if left >= 0:
+            can_miss[left] = can_miss[right] = can_miss[index]
             depths[left] = depths[right] = depths[index] + 1
             feature = int(arrays.feature[index])
             if binary_names is None:
                 condition = encoder.conditions_[feature]
                 yes, no = (say(names[condition.column]) for say in (condition.text, condition.opposite))
+                brief = question(condition, names[condition.column], encoder.conditions_)
+                known = left if condition.test == "is_missing" else right
+                can_miss[known] = can_miss[known] - {condition.column}
+                missing = known == right and condition.column in can_miss[index]
+                no += " or missing" if missing else ""
             else:
                 yes, no = str(binary_names[feature]), f"not ({binary_names[feature]})"
+                brief = yes
         label = int(arrays.label[index] if left < 0 else arrays.class_weights[index].argmax())
         nodes.append(
             NodeView(
@@ -100,6 +156,8 @@ def view(model: Any) -> TreeView:
                 samples=int(arrays.n_node_samples[index]),
                 weights=tuple(arrays.class_weights[index].tolist()),
                 share=float(arrays.value[index, 0, label]),
+                missing=missing,
+                brief=brief,
             )
         )
     return TreeView(

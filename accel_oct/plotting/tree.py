@@ -1,0 +1,161 @@
+"""Pictures of trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.export.palette import class_hue
+from accel_oct.export.view import TreeView, view
+from accel_oct.plotting.captions import key_rows, natural_size
+from accel_oct.plotting.common import pyplot
+
+__all__ = ["plot_tree", "plot_trees"]
+
+_PADDING = 0.12  # inches around a tree
+_LEGEND_FROM = 3
+_TITLE = 0.35
+
+
+def plot_tree(
+    model: Any, *, ax: Any = None, filled: bool = True, font_size: float = 9.0, legend: bool | None = None
+) -> Any:
+    """Draw a fitted tree; "no" goes left and "yes" goes right.
+
+    Every node has a bar of the class shares of the training data that comes to it, every leaf its class, the share of
+    that class, and of how many samples (of which weight, where samples have different weights). Edges are as thick as
+    much data goes along, and say where missing values go in columns that had some.
+
+    Parameters
+    ----------
+    model : fitted OptimalTreeClassifier
+    ax : matplotlib axes, optional
+        By default a new figure that is large enough to read. The tree fills the axes whatever their size, also when it
+        changes later; when they are small, the font becomes smaller and counts are left out.
+    filled : bool
+        Colour leaves by class, paler where the class is less sure; without it all is grey.
+    font_size : float
+        In points; it is the largest that is used.
+    legend : bool, optional
+        Of the classes; by default from three classes on.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Notes
+    -----
+    A threshold of more than six digits is cut after a few and ends in an ellipsis; text, SQL, Python and JSON have all
+    digits.
+    """
+    tree = view(model)
+    _check_font_size(font_size)
+    plt = pyplot()
+    # matplotlib is an extra
+    from accel_oct.plotting.picture import TreePicture, text_width
+
+    n_classes = len(tree.class_names)
+    with_key = filled and (n_classes >= _LEGEND_FROM if legend is None else legend)
+    key = tree.class_names if with_key else ()
+    if ax is None:
+        size = [font_size * side / 72 + 2 * _PADDING for side in natural_size(tree, text_width, key)]
+        figure = plt.figure(figsize=size)
+        edges = [_PADDING / side for side in size]
+        ax = figure.add_axes((edges[0], edges[1], 1 - 2 * edges[0], 1 - 2 * edges[1]))
+    ax.set_axis_off()
+    TreePicture(ax, tree, range(n_classes), filled=filled, font_size=font_size, key=key)
+    return ax
+
+
+def plot_trees(
+    models: Sequence[Any],
+    titles: Sequence[str] | None = None,
+    *,
+    ncols: int | None = None,
+    filled: bool = True,
+    font_size: float = 9.0,
+) -> Any:
+    """Draw several fitted trees side by side; a class has the same colour in all of them, and one legend explains it.
+
+    Parameters
+    ----------
+    models : sequence of fitted OptimalTreeClassifier
+    titles : sequence of str, optional
+        One per model.
+    ncols : int, optional
+        How many stand side by side, by default at most three.
+    filled, font_size
+        As in `plot_tree`.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    models = list(models)
+    if not models:
+        raise InvalidInputError("models must hold at least one fitted model")
+    if titles is not None and len(titles) != len(models):
+        raise InvalidInputError(f"titles must be one per model, {len(models)}, got {len(titles)}")
+    if ncols is not None and (isinstance(ncols, bool) or not isinstance(ncols, int) or ncols < 1):
+        raise InvalidInputError(f"ncols must be a whole number >= 1, got {shown(ncols)}")
+    _check_font_size(font_size)
+    trees = [view(model) for model in models]
+    plt = pyplot()
+    # matplotlib is an extra
+    from accel_oct.plotting.picture import TreePicture, text_width
+
+    names = _all_classes(trees)
+    columns = min(len(models), 3 if ncols is None else ncols)
+    rows = math.ceil(len(models) / columns)
+    sizes = [natural_size(tree, text_width) for tree in trees]
+    widths = [max(size[0] for size in sizes[k::columns]) for k in range(columns)]
+    heights = [max(size[1] for size in sizes[k * columns : (k + 1) * columns]) for k in range(rows)]
+    inches = font_size / 72
+    figure = plt.figure(
+        figsize=(
+            inches * sum(widths) + 0.3 * columns,
+            inches * sum(heights) + rows * (_TITLE if titles is not None else 0.15) + (0.4 if filled else 0.1),
+        ),
+        layout="constrained",
+    )
+    figure.get_layout_engine().set(w_pad=_PADDING, h_pad=_PADDING / 2)
+    grid = figure.add_gridspec(rows, columns, width_ratios=widths, height_ratios=heights)
+    for place, tree in enumerate(trees):
+        ax = figure.add_subplot(grid[place // columns, place % columns])
+        ax.set_axis_off()
+        if titles is not None:
+            ax.set_title(str(titles[place]), fontsize=font_size * 1.15, parse_math=False)
+        hues = [names.index(name) for name in tree.class_names]
+        TreePicture(ax, tree, hues, filled=filled, font_size=font_size, key=())
+    if filled:
+        _common_legend(figure, names, font_size, text_width)
+    return figure
+
+
+def _common_legend(figure: Any, names: Sequence[str], font_size: float, measure: Any) -> None:
+    from matplotlib.patches import Patch
+
+    key = key_rows(names, 72 * figure.get_figwidth() / font_size - 4.0, measure)
+    legend = figure.legend(
+        handles=[Patch(facecolor=class_hue(place)) for place in range(len(names))],
+        labels=list(key.texts),
+        loc="outside lower center",
+        ncols=len(key.rows[0]),
+        frameon=False,
+        fontsize=0.9 * font_size,
+        handlelength=1.0,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _all_classes(trees: Sequence[TreeView]) -> list[str]:
+    """The names of the classes of all trees, in the order in which they come."""
+    return list(dict.fromkeys(name for tree in trees for name in tree.class_names))
+
+
+def _check_font_size(font_size: Any) -> None:
+    if isinstance(font_size, bool) or not isinstance(font_size, int | float) or not 0 < font_size < math.inf:
+        raise InvalidInputError(f"font_size must be a number above 0, got {shown(font_size)}")
