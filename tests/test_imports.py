@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "cuts": _MODEL | {"subtree"},
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},
-    "export": _PROBLEM | {"_version", "encoding", "solving"},
+    "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "plotting": _BASE | {"export", "solving"},
     "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "export"},
     "bench": _SOLVING | {"_version"},

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
+from accel_oct.constraints import StatisticalParity
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.solving.config import Config
@@ -31,7 +32,15 @@ def _documents() -> list[str]:
     small = X[["age", "smoker", "plan"]]
     encoder = TableEncoder(categorical=OneHotCategoryEncoder(unknown="error"))
     checking = OptimalTreeClassifier(1, 0.002, encoder=encoder).fit(small, (Y == "high").astype(int))
-    return [plain.to_json(), checking.to_json()]
+    fair = OptimalTreeClassifier(
+        2,
+        0.002,
+        constraints=[StatisticalParity("smoker", at_most=0.2)],
+        exclude=["smoker"],
+        max_leaf_nodes=4,
+        objective="f1",
+    ).fit(small, Y)
+    return [plain.to_json(), checking.to_json(), fair.to_json()]
 
 
 DOCUMENTS = _documents()

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from accel_oct.constraints import Constraint
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.objectives import Fixed
@@ -230,6 +231,7 @@ class OptimalTreeClassifier(TreeClassifier):
         model = cls(**stored.parameters)
         for name, value in stored.attributes.items():
             setattr(model, name, value)
+        model.constraints_ = ConstraintTable(model.result_.constraints)
         return model
 
 

@@ -15,7 +15,7 @@ from accel_oct._version import __version__
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.export.encoders import encoder_to_dict
-from accel_oct.export.stored_model import FORMAT, PLAIN_PARAMETERS, SCHEMA_VERSION, read_json
+from accel_oct.export.stored_model import FORMAT, LATER_PARAMETERS, PLAIN_PARAMETERS, SCHEMA_VERSION, read_json
 from accel_oct.solving.result import Result
 from accel_oct.support.files import replacing
 
@@ -33,9 +33,10 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
 
     Notes
     -----
-    Numbers are written so that they read back bit for bit. Left out: `progress`, a `random_state` that is not a plain
-    number, and entries of ``result_.stats`` that JSON cannot hold. The file is replaced as a whole: when writing fails,
-    what was there before still is.
+    Numbers are written so that they read back bit for bit. Left out: `progress`, `constraints` (what came of them is
+    kept), an `objective` that has no name, a `random_state` that is not a plain number, and entries of
+    ``result_.stats`` that JSON cannot hold. The file is replaced as a whole: when writing fails, what was there before
+    still is.
 
     Raises
     ------
@@ -85,6 +86,9 @@ def _parameters(model: Any) -> dict[str, Any]:
         weight = [[_plain(label), float(value)] for label, value in weight.items()]
     parameters["class_weight"] = weight
     encoder = model.encoder
+    named = isinstance(model.objective, str)
+    parameters |= {name: _plain(getattr(model, name)) for name in LATER_PARAMETERS if name != "objective"}
+    parameters["objective"] = model.objective if named else None
     parameters["encoder"] = encoder if encoder is None or isinstance(encoder, str) else encoder_to_dict(encoder)
     return parameters
 
@@ -107,6 +111,7 @@ def _result(result: Result) -> dict[str, Any]:
         # JSON has no infinity: the moments before there was a tree are left out.
         "history": [[float(part) for part in row] for row in result.history if math.isfinite(row.objective)],
         "stats": _plain(dict(result.stats)),
+        "constraints": [{**_plain(asdict(report)), "slack": float(report.slack)} for report in result.constraints],
     }
 
 

@@ -18,15 +18,16 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.encoders import encoder_from_dict
 from accel_oct.export.reading import Reader, parsed
+from accel_oct.objectives.named import NAMED
 from accel_oct.solving.config import Config
-from accel_oct.solving.result import STATUSES, HistoryRow, Result
+from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.files import read_text
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
 from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 
-__all__ = ["FORMAT", "MAX_BYTES", "PLAIN_PARAMETERS", "SCHEMA_VERSION", "StoredModel", "read_json"]
+__all__ = ["FORMAT", "LATER_PARAMETERS", "MAX_BYTES", "PLAIN_PARAMETERS", "SCHEMA_VERSION", "StoredModel", "read_json"]
 
 FORMAT = "accel_oct.OptimalTreeClassifier"
 #: Grows when a reader of the version before could not read the file.
@@ -34,6 +35,8 @@ SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
 
 PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
+#: Those that came later; files without them are read too.
+LATER_PARAMETERS = ("min_samples_leaf", "max_leaf_nodes", "max_features_used", "exclude", "objective")
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _MOST_JOBS = 1 << 20
 #: Characters of all class labels together, each as long as the longest: so much room NumPy takes for them.
@@ -105,11 +108,28 @@ def _read_parameters(entries: Reader) -> dict[str, Any]:
     config = entries.get("config")
     parameters["config"] = None if config is None else Config.from_mapping(Reader(config, "config").values)
     parameters["class_weight"] = _read_class_weight(entries)
+    parameters |= _read_later(entries)
     encoder = entries.get("encoder")
     if encoder not in (None, "auto"):
         encoder = encoder_from_dict(Reader(encoder, "parameters.encoder"))
     parameters["encoder"] = encoder
     return parameters
+
+
+def _read_later(entries: Reader) -> dict[str, Any]:
+    found = {name: entries.get(name) for name in LATER_PARAMETERS if name in entries.values}
+    if "min_samples_leaf" in found:
+        entries.number("min_samples_leaf", least=0.0)
+    for name in ("max_leaf_nodes", "max_features_used"):
+        if found.get(name) is not None:
+            entries.whole(name)
+    if found.get("exclude") is not None and not all(
+        isinstance(column, str | int) and not isinstance(column, bool) for column in entries.sequence("exclude")
+    ):
+        raise InvalidInputError("parameters.exclude must hold names or positions of columns")
+    if found.get("objective") is not None and entries.string("objective") not in NAMED:
+        raise InvalidInputError(f"parameters.objective must be one of {', '.join(NAMED)} or null")
+    return found
 
 
 def _read_class_weight(entries: Reader) -> Any:
@@ -236,6 +256,21 @@ def _read_result(fitted: SimpleNamespace, entries: Reader, tree: DecisionTree) -
         history=tuple(HistoryRow(*row) for row in history.tolist()),
         feature_names=tuple(str(name) for name in fitted.encoder_.get_feature_names_out()),
         class_names=tuple(str(label) for label in fitted.classes_),
+        constraints=_read_constraints(entries),
     )
     for name in ("objective", "bound", "gap", "status"):
         setattr(fitted, f"{name}_", getattr(fitted.result_, name))
+
+
+def _read_constraints(entries: Reader) -> tuple[ConstraintReport, ...]:
+    found = []
+    for entry in entries.sequence("constraints") if "constraints" in entries.values else []:
+        report = Reader(entry, "result.constraints")
+        numbers = {
+            name: None if report.get(name) is None else report.number(name)
+            for name in ("value", "slack", "multiplier", "lower", "upper")
+        }
+        if numbers["slack"] is None:
+            raise InvalidInputError("result.constraints.slack must be a number")
+        found.append(ConstraintReport(name=report.string("name"), **numbers))  # type: ignore[arg-type]
+    return tuple(found)

@@ -45,8 +45,10 @@ def plot_trade_off(trade_off: Any, *, ax: Any = None) -> Any:
     ax.step([p.limit for p in proven], [p.score for p in proven], where="post", color=BLUE, linewidth=1.3, zorder=2)
     for point in found:
         if point.status != "optimal" and _is_finite(point.bound):
-            ax.plot([point.limit] * 2, [point.score, point.bound], color=AMBER, linewidth=5, alpha=0.5, zorder=1)
-            ax.plot(point.limit, point.bound, marker="_", markersize=9, color=AMBER, zorder=1)
+            # The bound is on the objective, in which leaves are paid for.
+            top = point.score + point.bound - getattr(point, "objective", point.score)
+            ax.plot([point.limit] * 2, [point.score, top], color=AMBER, linewidth=5, alpha=0.5, zorder=1)
+            ax.plot(point.limit, top, marker="_", markersize=9, color=AMBER, zorder=1)
     _markers(ax, proven, "proven optimal", BLUE)
     _markers(ax, [p for p in found if p.status != "optimal"], "not proven: bar up to the bound", "white")
     tested = [p for p in points if getattr(p, "test_score", None) is not None]
