@@ -15,7 +15,11 @@ ESTIMATORS = {
     "classifiers": [
         "OptimalTreeClassifier()",
         "OptimalTreeClassifier(missing='error', class_weight='balanced')",
+        "OptimalTreeClassifier(objective='accuracy', max_leaf_nodes=4, max_features_used=2)",
+        # More than one sample per leaf contradicts the check that a weight of two is two samples, by its meaning.
+        "OptimalTreeClassifier(min_samples_leaf=1, constraints=[MaxLeaves(4)])",
         "OptimalTreeClassifierCV(max_depth=2, cv=3)",
+        "OptimalTreeClassifierCV(max_depth=2, cv=3, scoring='balanced_accuracy', max_leaf_nodes=3)",
     ],
     "encoders": [
         "QuantileThresholdEncoder()",
@@ -48,6 +52,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 from sklearn.utils.estimator_checks import check_estimator
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
+from accel_oct.constraints import MaxLeaves
 from accel_oct.encoding import *
 expected = json.loads(sys.argv[2])
 report = {}

@@ -152,6 +152,7 @@ def test_a_sample_without_weight_is_no_sample_of_a_leaf() -> None:
     y, weights = np.array([0, 0, 0, 1, 1, 1, 1]), np.array([1, 1, 1, 1, 1, 0, 0])
     assert OptimalTreeClassifier(1, 0.0, min_samples_leaf=2).fit(frame, y, weights).get_n_leaves() == 2
     assert OptimalTreeClassifier(1, 0.0, min_samples_leaf=3).fit(frame, y, weights).get_n_leaves() == 1
+    assert OptimalTreeClassifier(1, 0.0, min_samples_leaf=70).fit(frame, y, weights).get_n_leaves() == 1
 
 
 def test_excluded_columns_are_not_even_read() -> None:

@@ -196,7 +196,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.min_samples_leaf,
             self.max_leaf_nodes,
             self.max_features_used,
-            data.dataset.n_samples,
+            data.dataset.weights > 0,
         )
 
     def _adopt(self, result: Result, data: TrainingData) -> None:

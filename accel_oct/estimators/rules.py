@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.constraints import Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.encoding.columns import Table
@@ -22,13 +23,14 @@ def all_constraints(
     min_samples_leaf: Any,
     max_leaf_nodes: Any,
     max_features_used: Any,
-    n_samples: int,
+    present: NDArray[np.bool_],
 ) -> list[Constraint]:
-    """What was given as constraints, and what other parameters ask for."""
+    """What was given as constraints, and what other parameters ask for; `present` are samples with a weight."""
     if constraints is not None and not isinstance(constraints, list | tuple):
         raise InvalidInputError(f"constraints must be a list of constraints, got {shown(constraints)}")
     found = list(constraints or [])
-    least = _least_samples(min_samples_leaf, n_samples)
+    # A single leaf is always allowed, as in scikit-learn.
+    least = min(_least_samples(min_samples_leaf, len(present)), int(present.sum()))
     if least > 1:
         found.append(MinLeafWeight(samples=least))
     for name, value, kind in (
