@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from constraint_support import small_instance
+from constraint_support import random_constraint, small_instance
 from mip_support import skip_unless_available
 from oracles.instances import Instance
 from test_constraints_together import best_value, some_constraints
 
 import accel_oct
-from accel_oct.constraints import MaxLeaves, MinLeafWeight, Recall
+from accel_oct.constraints import MaxLeaves, MinLeafWeight, Recall, StatisticalParity
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import (
     F1,
@@ -175,6 +175,34 @@ def test_linear_objectives_under_constraints(block: int, count: int) -> None:
         expected = best_value(instance, constraints, meaning(objective, instance))
         found = solved(instance, objective, constraints=constraints)
         check(found, instance, objective, expected, scale_of(objective), 3e-6)
+
+
+@pytest.mark.parametrize("count", [pytest.param(12, id="quick"), pytest.param(300, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize("block", range(2))
+def test_samples_with_several_rows_count_once(block: int, count: int) -> None:
+    """With three classes a sample may have two rows: leaves weigh what its samples do, and prices find its point."""
+    rng = np.random.default_rng([37, block])
+    for place in range(count):
+        instance = small_instance(rng, max_depth=3)
+        while instance.dataset.n_classes < 3:
+            instance = small_instance(rng, max_depth=3)
+        n, K = len(instance.y), instance.dataset.n_classes
+        objective = InstanceCosts(rng.integers(0, 7, (n, K)).astype(float))
+        instance = replace(instance, leaf_penalty=0.0)
+        share = float(rng.choice([0.2, 0.3, 0.4]))
+        rule = [MinLeafWeight(share=share), random_constraint(rng, StatisticalParity, instance)][place % 2]
+        expected = best_value(instance, [rule], meaning(objective, instance))
+        found = solved(instance, objective, constraints=[rule])
+        check(found, instance, objective, expected, 7.0, 3e-6)
+
+
+def test_classes_without_weight_do_not_count_in_balanced_accuracy() -> None:
+    X, y = data()
+    X, y = np.concatenate([X, X[:2]]), np.concatenate([y, ["zero", "zero"]])
+    weights = np.where(y == "zero", 0.0, 1.0)
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, sample_weight=weights, objective="balanced_accuracy")
+    plain = accel_oct.solve(*data(), max_depth=3, leaf_penalty=0.0, objective=BalancedAccuracy())
+    assert result.status == "optimal" and result.objective == pytest.approx(plain.objective)
 
 
 @pytest.mark.parametrize("backend", ["highs", "gurobi", "scip"])
