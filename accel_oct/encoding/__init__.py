@@ -1,5 +1,6 @@
 """From the columns of a table to binary features that keep the user's own terms."""
 
+from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.columns import Table
@@ -10,6 +11,7 @@ from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresh
 
 __all__ = [
     "AllThresholdsEncoder",
+    "AutoEncoder",
     "BinaryEncoder",
     "Condition",
     "OneHotCategoryEncoder",

@@ -43,6 +43,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     conditions_ : tuple of Condition
         One per column of the output.
+    exact_ : bool
+        Whether every split of the table is among the conditions: a threshold between any two neighbouring values, every
+        category. Then a tree that is optimal over the features is optimal on the table.
     kinds_ : tuple of str
         "numeric", "categorical", "boolean" or "ignored" per column of the input.
     n_features_in_, feature_names_in_
@@ -50,6 +53,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     missing: str
+    exact_: bool = False
     conditions_: tuple[Condition, ...]
     kinds_: tuple[Kind, ...]
     _ignored: frozenset[int] = frozenset()

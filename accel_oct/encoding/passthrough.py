@@ -20,6 +20,7 @@ class PassthroughEncoder(BinaryEncoder):
     """Takes columns of 0 and 1 as they are, and nothing else: ``OptimalTreeClassifier(encoder=None)``."""
 
     missing = "error"
+    exact_ = True
 
     def _kind(self, values: NDArray[Any], name: str) -> Kind:
         return "boolean"

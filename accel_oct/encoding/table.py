@@ -75,15 +75,24 @@ class TableEncoder(BinaryEncoder):
         for column in columns:
             zero_one = column.kind == "numeric" and Distinct.of(column.values, weights).is_binary
             parts["zero_one" if zero_one else column.kind].append(column)
-        for column in parts["boolean"]:
-            if len(np.unique(column.values)) > 1:  # NaN counts as a value
-                yield Condition(column.index, "is_true")
-        for column in parts["zero_one"]:
-            yield Condition(column.index, "equals", value=1.0)
-        yield from numeric._find_conditions(parts["numeric"], y, weights)
-        yield from categorical._find_conditions(parts["categorical"], y, weights)
+        others = [Condition(c.index, "is_true") for c in parts["boolean"] if len(np.unique(c.values)) > 1]  # NaN counts
+        others += [Condition(column.index, "equals", value=1.0) for column in parts["zero_one"]]
+        others += categorical._find_conditions(parts["categorical"], y, weights)
         self.categories_ = categorical.categories_
         self.unknown_ = categorical.unknown
+        return [*others, *self._numeric_conditions(numeric, parts["numeric"], others, columns, y, weights)]
+
+    def _numeric_conditions(
+        self,
+        encoder: BinaryEncoder,
+        numeric: Sequence[Column],
+        others: Sequence[Condition],
+        columns: Sequence[Column],
+        y: Any,
+        weights: FloatArray,
+    ) -> Iterable[Condition]:
+        """Those of numeric columns, where the others are known."""
+        return encoder._find_conditions(numeric, y, weights)
 
     def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
         check_categories(self.categories_, table, columns, self.unknown_)

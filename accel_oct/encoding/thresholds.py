@@ -32,6 +32,8 @@ class AllThresholdsEncoder(BinaryEncoder):
     A column with n distinct values gives n - 1 features, so this is for small data or few distinct values.
     """
 
+    exact_ = True
+
     def __init__(self, *, missing: str = "error") -> None:
         self.missing = missing
 

@@ -22,9 +22,9 @@ from accel_oct.constraints import Constraint
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.labels import as_labels, as_weights, encode_labels
+from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
-from accel_oct.encoding.table import TableEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
@@ -33,16 +33,25 @@ from accel_oct.export import to_html, to_json, to_text
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.shares import balancing
 from accel_oct.solving.result import Result
+from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
 
 __all__ = ["TreeClassifier"]
 
 _NESTED = ("constraints__", "objective__")
 
+_UNDER_CONSTRAINTS = 100
+"""Most features under constraints, see `AutoEncoder.max_features`."""
+
+_OTHER_OBJECTIVES = 1 / 10
+"""What a search may take where several are needed, as a part of what one alone may take."""
+
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What a fitted tree can do, however it was found."""
 
+    max_depth: Any
+    time_limit: float | None
     encoder: Any
     missing: str
     class_weight: Any
@@ -105,6 +114,22 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = np.array([condition.column for condition in self.encoder_.conditions_], dtype=np.int64)
         return np.bincount(columns, shares, self.n_features_in_).astype(np.float64)
 
+    @property
+    def exact_(self) -> bool:
+        """Whether every split of the table was among the features, so that `bound_` holds for all trees on it."""
+        check_is_fitted(self, "tree_")
+        return bool(getattr(self.encoder_, "exact_", False))
+
+    @property
+    def proof_(self) -> str:
+        """What is proven, and over which trees, in words."""
+        check_is_fitted(self, "tree_")
+        count = len(self._binary_names())
+        over = "all splits of the table" if self.exact_ else f"{count} chosen splits"
+        if self.status_ == "optimal":
+            return f"proven optimal over {over}"
+        return f"not proven ({self.status_}): gap {self.gap_:.2%} over {over}"
+
     def to_text(self) -> str:
         """The tree as indented rules; see `accel_oct.export` for other forms."""
         return to_text(self)
@@ -145,6 +170,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sources=None if columns is None else tuple(columns),
             rows=RowValues(table, given),
             objective=self._objective(factors),
+            starts=getattr(self.encoder_, "greedy_", ()),
             class_factors=factors,
             names=tuple(map(str, self._binary_names())),
         )
@@ -177,7 +203,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif isinstance(self.encoder, str):
             if self.encoder != "auto":
                 raise InvalidInputError(f"encoder must be 'auto', None or a transformer, got {self.encoder!r}")
-            encoder = TableEncoder(missing=self.missing)
+            depth, (budget, most) = checked_depth(self.max_depth), self._effort()
+            encoder = AutoEncoder(depth, budget=budget, max_features=most, missing=self.missing)
         elif hasattr(self.encoder, "transform"):
             encoder = clone(self.encoder)
         else:
@@ -189,6 +216,16 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None and has_fit_parameter(encoder, "sample_weight"):
             return encoder.fit(X, y, sample_weight=weights)
         return encoder.fit(X, y)
+
+    def _effort(self) -> tuple[float, int | None]:
+        """Seconds that one search over thresholds may take, by estimate, and the most features.
+
+        Ratios take several searches, and limits an enumeration that grows faster with the features than any table.
+        """
+        budget = DEFAULT_BUDGET if self.time_limit is None else min(DEFAULT_BUDGET, max(0.0, self.time_limit / 2))
+        if not isinstance(as_objective(self.objective), Accuracy):
+            budget *= _OTHER_OBJECTIVES
+        return budget, _UNDER_CONSTRAINTS if self.constraints or self.max_features_used is not None else None
 
     def _all_constraints(self, data: TrainingData) -> list[Constraint]:
         return all_constraints(

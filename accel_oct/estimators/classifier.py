@@ -50,8 +50,10 @@ class OptimalTreeClassifier(TreeClassifier):
     gap : float
         Relative gap at which to stop; 0 asks for a proof.
     encoder : "auto", None or transformer
-        How columns become binary. "auto" is `TableEncoder`: numbers by quantile thresholds, strings one-hot, booleans
-        as they are. None takes X as binary. A transformer (scikit-learn's too) must give columns of 0 and 1.
+        How columns become binary. "auto" is `AutoEncoder`: every threshold of the numbers where the search over them
+        takes a few seconds at most (`exact_` says so), else quantiles and the thresholds of CART trees; strings
+        one-hot, booleans as they are. None takes X as binary. A transformer (scikit-learn's too) must give columns of 0
+        and 1.
     missing : {"category", "error"}
         For ``encoder="auto"``: missing values as a category of their own, or an error.
     class_weight : dict, "balanced" or None
@@ -94,7 +96,11 @@ class OptimalTreeClassifier(TreeClassifier):
     tree_ : FittedTree
         scikit-learn's arrays (children_left, feature, value, ...) over the binary features.
     objective_, bound_, gap_, status_
-        What was reached and what is proven.
+        What was reached and what is proven, over trees that split as the encoder can ask.
+    exact_ : bool
+        Whether the encoder can ask for every split of the table: then `bound_` holds for all trees of that depth on it.
+    proof_ : str
+        What is proven, in words.
     constraints_ : ConstraintTable
         Per constraint: limits, training value, slack and multiplier; `print` it.
     result_ : Result
@@ -200,6 +206,7 @@ class OptimalTreeClassifier(TreeClassifier):
             components=self.components,
             constraints=self._all_constraints(data),
             objective=Fixed(data.score),
+            start=data.starts,
         )
 
     def _warn_unless_proven(self) -> None:

@@ -15,6 +15,7 @@ from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import LinearScore, Objective, Score
 from accel_oct.objectives.costs import COSTS
+from accel_oct.tree import DecisionTree
 
 __all__ = ["Attached", "RowValues", "TrainingData", "attached", "training_data"]
 
@@ -33,12 +34,15 @@ class TrainingData:
         Binary features that the encoder gives; where there are none, the data set has one that is constant.
     class_factors : float array (n_classes,)
         What the weights of a class are multiplied with in what scikit-learn would report.
+    starts : tuple of DecisionTree
+        Known before the search begins.
     """
 
     dataset: BinaryDataset
     score: Score
     n_features: int
     class_factors: NDArray[np.float64]
+    starts: tuple[DecisionTree, ...] = ()
 
     @property
     def rows(self) -> BinaryDataset | None:
@@ -158,6 +162,7 @@ def training_data(
     objective: Objective,
     class_factors: NDArray[np.float64],
     names: tuple[str, ...],
+    starts: tuple[Any, ...] = (),
 ) -> TrainingData:
     """Put the parts together.
 
@@ -168,6 +173,8 @@ def training_data(
         The column that each binary feature was made from, where that is known.
     names : tuple of str
         Of the binary features.
+    starts : tuple of nested trees
+        See `AutoEncoder`.
     """
     n_features = binary.shape[1]
     # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
@@ -180,4 +187,12 @@ def training_data(
         sources=sources if n_features else None,
         row_values=rows,
     )
-    return TrainingData(dataset, objective.bind(dataset), n_features, class_factors)
+    trees = tuple(_tree(nested) for nested in starts)
+    return TrainingData(dataset, objective.bind(dataset), n_features, class_factors, trees)
+
+
+def _tree(nested: Any) -> DecisionTree:
+    if not isinstance(nested, tuple):
+        return DecisionTree.leaf(nested)
+    feature, no, yes = nested
+    return DecisionTree.branch(feature, _tree(no), _tree(yes))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition
@@ -22,6 +23,7 @@ _KNOWN: dict[str, type[BinaryEncoder]] = {
     cls.__name__: cls
     for cls in (
         AllThresholdsEncoder,
+        AutoEncoder,
         OneHotCategoryEncoder,
         PassthroughEncoder,
         QuantileBucketEncoder,
@@ -47,6 +49,7 @@ def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
             parameters[key] = None  # a random generator
     document: dict[str, Any] = {"name": name, "parameters": parameters}
     if fitted:
+        document["exact"] = bool(encoder.exact_)
         document["conditions"] = [condition.to_dict() for condition in encoder.conditions_]
         if hasattr(encoder, "categories_"):
             document["categories"] = [[index, list(known)] for index, known in encoder.categories_.items()]
@@ -71,6 +74,8 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
     encoder._check_parameters()
     if fitted:
         conditions = entries.sequence("conditions")
+        if "exact" in entries.values:
+            encoder.exact_ = bool(entries.get("exact") is True)
         encoder.conditions_ = tuple(Condition.from_dict(Reader(c, "a condition").values) for c in conditions)
         if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
             encoder.categories_ = _categories(entries)

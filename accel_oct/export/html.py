@@ -22,8 +22,7 @@ def to_html(model: Any) -> str:
     """
     tree = view(model)
     n_leaves, depth = model.get_n_leaves(), model.get_depth()
-    proof = "proven optimal" if model.status_ == "optimal" else f"not proven, gap {model.gap_:.2%}"
-    head = f"{n_leaves} leaves, depth {depth}, objective {model.objective_:.4f}, {proof}"
+    head = f"{n_leaves} leaves, depth {depth}, objective {model.objective_:.4f}, {model.proof_}"
     return f'<div style="{_STYLE}"><b>{escape(head)}</b>{_node(tree, tree.nodes[0])}</div>'
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves, bind_all, local_rules
 from accel_oct.data import BinaryDataset, ScoredDataset
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import LimitedProblem
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.subtree import LocalRules
 from accel_oct.support.arguments import checked_depth
+from accel_oct.tree import DecisionTree
 
 
 @dataclass(frozen=True)
@@ -125,3 +128,19 @@ class Problem:
             return room
         # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
         return min(room, self.original.n_samples)
+
+
+def checked_trees(trees: Any, problem: Problem) -> list[DecisionTree]:
+    """Trees that a user gave to begin with; an error says which one does not fit the data."""
+    if trees is None:
+        return []
+    if isinstance(trees, DecisionTree) or not isinstance(trees, Sequence):
+        raise InvalidInputError(f"start must be a list of trees, got {shown(trees)}")
+    for place, tree in enumerate(trees):
+        if not isinstance(tree, DecisionTree):
+            raise InvalidInputError(f"start[{place}] must be a DecisionTree, got {shown(tree)}")
+        if tree.depth > problem.max_depth:
+            raise InvalidInputError(f"start[{place}] has depth {tree.depth}, more than max_depth {problem.max_depth}")
+        if tree.feature.max() >= problem.original.n_features or tree.label.max() >= problem.original.n_classes:
+            raise InvalidInputError(f"start[{place}] names a feature or a class that the data do not have")
+    return list(trees)

@@ -106,6 +106,14 @@ class Search:
         solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes, engine)
         return SubtreeCache(solver, self.config.cache_memory_limit)
 
+    def begin_with(self, trees: Sequence[DecisionTree]) -> None:
+        """Offer trees as they are, with the best labels, and pruned."""
+        data, price = self.problem.dataset, self.problem.leaf_price
+        for tree in trees:
+            for variant in (tree, tree.relabelled(data), tree.pruned(data, price)):
+                self.incumbent.offer(variant.with_max_depth(self.problem.max_depth))
+        self.record()
+
     # ---------------------------------------------------------------- what is known
 
     @property

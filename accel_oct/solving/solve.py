@@ -24,11 +24,12 @@ from accel_oct.solving.phases import (
     WarmStart,
     run_phases,
 )
-from accel_oct.solving.problem import Problem
+from accel_oct.solving.problem import Problem, checked_trees
 from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, Search
 from accel_oct.support.arguments import checked_solver_options
+from accel_oct.tree import DecisionTree
 
 
 def solve(
@@ -51,6 +52,7 @@ def solve(
     components: Sequence[ComponentFactory | str] | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
+    start: Sequence[DecisionTree] | None = None,
 ) -> Result:
     """Find the classification tree with the best penalised accuracy, and prove it.
 
@@ -99,6 +101,8 @@ def solve(
         What the tree must satisfy, from `accel_oct.constraints` or of your own.
     objective : Objective or str, optional
         From `accel_oct.objectives` or of your own, or "accuracy", "balanced_accuracy" or "f1"; accuracy by default.
+    start : sequence of DecisionTree, optional
+        Trees to begin with; the result is at least as good as those that keep the constraints, pruned or not.
 
     Returns
     -------
@@ -131,5 +135,6 @@ def solve(
     branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
     search = Search(problem, switches, options, clock, progress, backend)
     branch_and_cut.prepare(search)
+    search.begin_with(checked_trees(start, problem))
     before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return run_phases(search, [*before, branch_and_cut, LastStep()])
