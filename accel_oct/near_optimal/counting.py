@@ -187,7 +187,7 @@ class TreeCounter:
     ) -> Iterator[tuple[int, CodeTable, CodeTable, list[int]]]:
         """Splits within the threshold, best first: factor, tables of both sides, codes of equal leaves."""
         problem = self.problem
-        columns, zero, one = self.values.sides(points, height, path)
+        columns, zero, one, _ = self.values.sides(points, height, path)
         # Best first: the sides that sets share are counted with the most slack when they are met first.
         for place in np.argsort(-(zero + one), kind="stable").tolist():
             if zero[place] + one[place] < threshold:

@@ -32,6 +32,9 @@ Nested = Any
 _ENTRY_BYTES = 400
 """What a tree in a list takes, with what waits behind it."""
 
+#: In the place of a feature: a leaf, with its class; a tree with one split; all splits, before they are looked at.
+_LEAF, _STUMP, _ALL_SPLITS = -1, -2, -3
+
 
 class TreeLister:
     """Lists the trees within the slack, best first.
@@ -51,7 +54,8 @@ class TreeLister:
 
     def trees(self) -> Iterator[tuple[int, Nested]]:
         """Codes and trees, best first; the first one is the best of all."""
-        trees = self.list_of(np.arange(len(self.problem.X)), self.problem.max_depth, ())
+        everyone, depth = np.arange(len(self.problem.X)), self.problem.max_depth
+        trees = self.list_of(everyone, depth, self.values.best(everyone, depth), ())
         place, least = 0, None
         while (found := trees.get(place)) is not None:
             code, tree = found
@@ -62,12 +66,13 @@ class TreeLister:
             yield code, tree
             place += 1
 
-    def list_of(self, points: IntArray, height: int, path: Path) -> _TreeList:
+    def list_of(self, points: IntArray, height: int, best: int, path: Path) -> _TreeList:
+        """Of the trees of some height on a set whose best one has the code `best`."""
         key = (self.values.key(points), height)
         found = self._lists.get(key)
         if found is None:
             self.spend(2)
-            found = self._lists[key] = _TreeList(self, points, height, path)
+            found = self._lists[key] = _TreeList(self, points, height, best, path)
         return found
 
     def spend(self, entries: int) -> None:
@@ -79,27 +84,48 @@ class TreeLister:
 class _TreeList:
     """The trees of one set, as far as they were asked for."""
 
-    __slots__ = ("_found", "_height", "_least", "_lister", "_path", "_points", "_sides", "_waiting")
+    __slots__ = (
+        *("_found", "_height", "_least", "_lister", "_open", "_path", "_points", "_sides", "_stumps", "_waiting"),
+    )
 
-    def __init__(self, lister: TreeLister, points: IntArray, height: int, path: Path) -> None:
+    def __init__(self, lister: TreeLister, points: IntArray, height: int, best: int, path: Path) -> None:
         self._lister, self._points, self._height, self._path = lister, points, height, path
+        self._least = best - lister.problem.code_slack
         self._found: list[tuple[int, Nested]] = []
-        self._sides: dict[int, tuple[_TreeList, _TreeList]] = {}
-        problem = lister.problem
-        # (-code, feature, place, place); a leaf has feature -1 and its class, a split not looked at places -1.
-        self._waiting = [(-code, -1, label, 0) for code, label in problem.leaf_codes(points)]
-        best = -self._waiting[0][0]
-        splits: list[tuple[int, int, int, int]] = []
-        if height > 0:
-            columns, zero, one = lister.values.sides(points, height, path)
-            codes = (zero + one)[columns.column]
-            best = max(best, int(codes.max(initial=best)))
-            close = codes >= best - problem.code_slack
-            pairs = zip(columns.features[close].tolist(), codes[close].tolist(), strict=True)
-            splits = [(-code, feature, -1, -1) for feature, code in pairs]
-        self._least = best - problem.code_slack
-        lister.spend(len(splits) // 4)
-        self._waiting += splits
+        self._open: dict[int, tuple[_TreeList, _TreeList]] = {}
+        # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these are there. No other
+        # code is that of a leaf, so leaves and splits never meet in the order.
+        self._waiting = [(-code, _LEAF, label, 0) for code, label in lister.problem.leaf_codes(points)]
+        if height > 0 and -self._waiting[0][0] < best:
+            self._look_at_splits()
+        elif height > 0:
+            self._waiting.append((1 - best, _ALL_SPLITS, 0, 0))  # splits have more than one leaf
+        heapq.heapify(self._waiting)
+
+    def _look_at_splits(self) -> None:
+        if self._height == 1:
+            self._waiting_stumps()
+            return
+        columns, zero, one, split = self._lister.values.sides(self._points, self._height, self._path)
+        codes = split[columns.column]
+        close = np.flatnonzero(codes >= self._least)
+        self._lister.spend(close.size // 4)
+        self._sides = dict(
+            zip(
+                columns.features[close].tolist(),
+                _by_feature(zero, one, columns.column[close], columns.flipped[close]),
+                strict=True,
+            )
+        )
+        for feature, code in zip(columns.features[close].tolist(), codes[close].tolist(), strict=True):
+            heapq.heappush(self._waiting, (-code, feature, -1, -1))
+
+    def _waiting_stumps(self) -> None:
+        """All at once: there is nothing below them."""
+        stumps = _stumps(self._lister.problem, self._points, self._least)
+        self._lister.spend(len(stumps) // 2)
+        self._stumps = [tree for _, tree in stumps]
+        self._waiting += [(-code, _STUMP, place, 0) for place, (code, _) in enumerate(stumps)]
         heapq.heapify(self._waiting)
 
     def get(self, place: int) -> tuple[int, Nested] | None:
@@ -113,12 +139,18 @@ class _TreeList:
     def _next(self) -> None:
         """Take what waits first: a tree, or a pair that leads to others."""
         code, feature, i, j = heapq.heappop(self._waiting)
-        if feature < 0:
+        if feature == _ALL_SPLITS:
+            self._look_at_splits()
+        elif feature == _LEAF:
             self._keep(-code, i)
-            return
-        if i < 0:
+        elif feature == _STUMP:
+            self._keep(-code, self._stumps[i])
+        elif i < 0:
             self._wait(feature, 0, 0)
-            return
+        else:
+            self._pair(code, feature, i, j)
+
+    def _pair(self, code: int, feature: int, i: int, j: int) -> None:
         zero, one = (side.get(place) for side, place in zip(self._sides_of(feature), (i, j), strict=True))
         assert zero is not None and one is not None  # they were there when the pair began to wait
         if isinstance(zero[1], tuple) or zero[1] != one[1]:
@@ -138,15 +170,43 @@ class _TreeList:
             heapq.heappush(self._waiting, (-(first[0] + second[0]), feature, i, j))
 
     def _sides_of(self, feature: int) -> tuple[_TreeList, _TreeList]:
-        found = self._sides.get(feature)
+        found = self._open.get(feature)
         if found is None:
-            lister, points = self._lister, self._points
-            split = lister.problem.X[points, feature]
-            found = self._sides[feature] = (
-                lister.list_of(points[~split], self._height - 1, (*self._path, (feature, False))),
-                lister.list_of(points[split], self._height - 1, (*self._path, (feature, True))),
-            )
+            split, (zero, one) = self._lister.problem.X[self._points, feature], self._sides[feature]
+            found = self._open[feature] = self._side(feature, ~split, zero, False), self._side(feature, split, one, True)
         return found
+
+    def _side(self, feature: int, here: NDArray[np.bool_], best: int, side: bool) -> _TreeList:
+        return self._lister.list_of(self._points[here], self._height - 1, best, (*self._path, (feature, side)))
+
+
+def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Best codes of both sides of features that stand for a column, or for its complement."""
+    first, second = zero[column], one[column]
+    return list(
+        zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True)
+    )
+
+
+def _stumps(problem: CountingProblem, points: IntArray, least: int) -> list[tuple[int, Nested]]:
+    """Codes and trees with one split of a set, in order, down to a code."""
+    columns = problem.columns(points)
+    ones = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
+    zeros = problem.totals(points)[:, None] - ones
+    zero = np.where(columns.flipped, ones[:, columns.column], zeros[:, columns.column])  # (K, F)
+    one = np.where(columns.flipped, zeros[:, columns.column], ones[:, columns.column])
+    codes = zero[:, None] + one[None] - 2 * problem.price
+    allowed = codes >= least
+    allowed[np.arange(len(zero)), np.arange(len(zero))] = False
+    if not problem.any_label:
+        best = [np.arange(len(zero))[:, None] == side.argmax(axis=0) for side in (zero, one)]
+        allowed &= best[0][:, None] & best[1][None]
+    k, m, f = np.nonzero(allowed)
+    places = [np.argsort(np.argsort(-side, axis=0, kind="stable"), axis=0) for side in (zero, one)]
+    feature, code = columns.features[f], codes[k, m, f]
+    order = np.lexsort((places[1][m, f], places[0][k, f], feature, -code))
+    trees = zip(feature[order].tolist(), k[order].tolist(), m[order].tolist(), strict=True)
+    return list(zip(code[order].tolist(), trees, strict=True))
 
 
 def as_decision_tree(nested: Nested, max_depth: int) -> DecisionTree:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,7 @@ class CountingProblem:
         if slack < math.inf:
             allowed = min(allowed, _scaled(slack, exponent) // factor)
         if price > total + allowed:  # a second leaf would cost more than there is
-            max_depth, bonus, price, allowed = 0, bonus - price, 0, min(allowed, total)
+            max_depth, bonus, price, allowed = 0, bonus + price, 0, min(allowed, total)
         depth = min(max_depth, max(len(X) - 1, 0), X.shape[1])
         bits = min(2**depth, max(len(X), 1)).bit_length()
         if (total + allowed + 8 * price).bit_length() + bits > _CODE_BITS:
@@ -151,10 +151,6 @@ class CountingProblem:
     def least_code(self, value: int) -> int:
         """Trees are worth at least `value` if and only if their code is at least this."""
         return (value << self.bits) - (1 << self.bits) + 1
-
-    def best_code(self, values: Any, leaves: int) -> Any:
-        """The largest code that trees of these values with at least so many leaves can have."""
-        return (values << self.bits) - leaves
 
     @property
     def code_slack(self) -> int:

@@ -17,15 +17,24 @@ from accel_oct.subtree import engine
 IntArray = NDArray[np.int64]
 
 _EXACT_BITS = 52
-"""Values up to this size are exact in the tables, which are in floating point."""
+"""Codes up to this size are exact in the tables, which are in floating point."""
+
+
+NONE = -(1 << 61)
+"""Less than any code: there is no such tree."""
 
 
 class Sides(NamedTuple):
-    """Columns that split a set, and the largest codes of their zero sides and one sides."""
+    """Columns that split a set, and the best codes of their zero sides and one sides.
+
+    No tree that branches on a column has a code above `split`, which is less than the sum of both sides where the best
+    ones are leaves of the same class.
+    """
 
     columns: Columns
     zero: IntArray
     one: IntArray
+    split: IntArray
 
 
 class SideValues:
@@ -51,8 +60,8 @@ class SideValues:
         self._threads, self._memory_limit = threads, memory_limit
         self._known: dict[tuple[bytes, int], Sides] = {}
         self._below: RootValues | None = None
-        most = int(problem.gains.sum() >> problem.bits) + (problem.price >> problem.bits) * 2**problem.max_depth
-        self._tables = most.bit_length() <= _EXACT_BITS and engine.numba_available()
+        largest = int(problem.gains.sum()) + problem.price * 2**problem.max_depth
+        self._tables = largest.bit_length() <= _EXACT_BITS and engine.numba_available()
 
     def sides(self, points: IntArray, height: int, path: tuple[tuple[int, bool], ...] = ()) -> Sides:
         """Of trees of depth at most `height` on some points, which is at least one.
@@ -78,8 +87,7 @@ class SideValues:
         """The largest code of all trees of depth at most `height`."""
         best = int(self.problem.totals(points).max()) - self.problem.price
         if height > 0:
-            sides = self.sides(points, height)
-            best = max(best, int((sides.zero + sides.one).max(initial=best)))
+            best = int(self.sides(points, height).split.max(initial=best))
         return best
 
     # ---------------------------------------------------------------- how
@@ -87,7 +95,7 @@ class SideValues:
     def _found(self, points: IntArray, height: int, path: tuple[tuple[int, bool], ...]) -> Sides:
         columns = self.problem.columns(points)
         if not columns.feature.size:
-            return Sides(columns, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+            return Sides(columns, *np.empty((3, 0), dtype=np.int64))
         if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
             return self._from_table(columns, *self._below.sides_below(*self._known_by_table(*path[0])))
         if self._tables and height <= 4:
@@ -102,9 +110,9 @@ class SideValues:
 
     def _root_values(self, points: IntArray, height: int) -> RootValues:
         problem = self.problem
-        gains = (problem.gains[points] >> problem.bits).astype(np.float64)
+        gains = (problem.gains[points] >> problem.bits).astype(np.float64)  # small numbers make fast tables
         nothing = np.zeros((0, *gains.shape))
-        price = float(problem.price >> problem.bits)
+        price = problem.price / 2**problem.bits
         limited = LimitedProblem(
             problem.X[points], gains, nothing, np.empty(0), np.empty(0), price, height, np.empty(0)
         )
@@ -122,14 +130,13 @@ class SideValues:
         place = np.full(self.problem.X.shape[1], -1)
         place[feature] = np.arange(feature.size)
         known = np.flatnonzero(place[columns.features] >= 0)
-        best = np.full((columns.feature.size, 2), np.iinfo(np.int64).min)
-        for position in known.tolist():
-            at = place[columns.features[position]]
-            both = int(zero[at]), int(one[at])
-            best[columns.column[position]] = both[::-1] if columns.flipped[position] else both
-        if (best == np.iinfo(np.int64).min).any():
-            raise AssertionError("a column that splits the points is missing from the tables")
-        return Sides(columns, *self.problem.best_code(best, 1).T)
+        best = np.full((2, columns.feature.size), -np.inf)
+        at, column, flipped = place[columns.features[known]], columns.column[known], columns.flipped[known]
+        best[0, column] = np.where(flipped, one[at], zero[at])
+        best[1, column] = np.where(flipped, zero[at], one[at])
+        assert np.isfinite(best).all(), "a column that splits the points is missing from the tables"
+        codes = np.ldexp(best, self.problem.bits).astype(np.int64)
+        return Sides(columns, codes[0], codes[1], codes[0] + codes[1])
 
     def _one_by_one(self, points: IntArray, columns: Columns, height: int) -> Sides:
         best = np.empty((2, columns.feature.size), dtype=np.int64)
@@ -137,20 +144,45 @@ class SideValues:
             split = self.problem.X[points, feature]
             for side in (0, 1):
                 best[side, place] = self.best(points[split == side], height - 1)
-        return Sides(columns, best[0], best[1])
+        return Sides(columns, best[0], best[1], best[0] + best[1])
 
     def _by_sums(self, points: IntArray, height: int) -> Sides:
         problem = self.problem
+        price, any_label = problem.price, problem.any_label
         columns = problem.columns(points)
-        totals = problem.totals(points)[:, None]
+        totals = problem.totals(points)
         if height == 1:
-            ones = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
-            return Sides(columns, (totals - ones).max(axis=0) - problem.price, ones.max(axis=0) - problem.price)
-        both = problem.pair_sums(points, columns.feature)
-        single = np.diagonal(both, axis1=1, axis2=2)  # (K, C)
-        best = []
-        for whole, inside in ((totals - single, single[:, None, :] - both), (single, both)):
-            split = (whole[:, :, None] - inside).max(axis=0) + inside.max(axis=0)  # (C, C)
-            leaf = whole.max(axis=0) - problem.price
-            best.append(np.maximum(leaf, split.max(axis=1, initial=0) - 2 * problem.price))
-        return Sides(columns, best[0], best[1])
+            one = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
+            sums, branched = (totals[:, None] - one, one), np.full((2, columns.feature.size), NONE)
+        else:
+            both = problem.pair_sums(points, columns.feature)
+            one = np.ascontiguousarray(np.diagonal(both, axis1=1, axis2=2))  # (K, C)
+            sums = totals[:, None] - one, one
+            inside = one[:, None, :] - both, both
+            branched = np.stack([_best_stumps(*side, price, any_label) for side in zip(sums, inside, strict=True)])
+        leaves = np.stack([side.max(axis=0, initial=0) - price for side in sums])
+        best = np.maximum(leaves, branched)
+        split = np.maximum(branched[0] + best[1], best[0] + branched[1])
+        split = np.maximum(split, _different_leaves(sums[0], sums[1], any_label) - 2 * price)
+        return Sides(columns, best[0], best[1], np.maximum(split, NONE))
+
+
+def _best_stumps(sums: IntArray, inside: IntArray, price: int, any_label: bool) -> IntArray:
+    """Best codes (C,) with one split of sets with these gains (K, C), of which `inside` (K, C, C) are on its one side."""
+    outside = sums[:, :, None] - inside
+    codes = _different_leaves(outside, inside, any_label) - 2 * price
+    codes[(outside.sum(axis=0) == 0) | (inside.sum(axis=0) == 0)] = NONE
+    return np.asarray(codes.max(axis=1, initial=NONE))
+
+
+def _different_leaves(zero: IntArray, one: IntArray, any_label: bool) -> IntArray:
+    """Largest sums of the gains (K, ...) of two different classes on two sides."""
+    best = [side.argmax(axis=0) for side in (zero, one)]
+    top = [side.max(axis=0) for side in (zero, one)]
+    second = np.full((2, *top[0].shape), NONE)
+    for label in range(len(zero) if any_label else 0):
+        for place, side in enumerate((zero, one)):
+            np.maximum(second[place], side[label], out=second[place], where=best[place] != label)
+    return np.where(
+        best[0] != best[1], top[0] + top[1], np.maximum(top[0] + second[1], np.maximum(second[0] + top[1], NONE))
+    )
