@@ -3,6 +3,8 @@
 from accel_oct._version import __version__
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+from accel_oct.near_optimal.finding import near_optimal
+from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import Frontier, FrontierPoint, frontier, solve_path
 from accel_oct.solving.result import Result
@@ -12,11 +14,14 @@ __all__ = [
     "Config",
     "Frontier",
     "FrontierPoint",
+    "NearOptimalTree",
+    "NearOptimalTrees",
     "OptimalTreeClassifier",
     "OptimalTreeClassifierCV",
     "Result",
     "__version__",
     "frontier",
+    "near_optimal",
     "solve",
     "solve_path",
 ]

@@ -36,13 +36,14 @@ MAY_IMPORT = {
     "cuts": _MODEL | {"subtree"},
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},
+    "near_optimal": _SOLVING,
     "export": _PROBLEM | {"_version", "encoding", "solving"},
     "plotting": _BASE | {"export", "solving"},
     "estimators": _PROBLEM | {"mip", "encoding", "constraints", "solving", "export"},
     "bench": _SOLVING | {"_version"},
     "cli": _SOLVING | {"_version", "encoding", "export", "plotting", "estimators", "bench"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "constraints", "solving", "estimators"},
+    "": {"_version", "constraints", "solving", "near_optimal", "estimators"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.

@@ -201,7 +201,12 @@ class TreeCounter:
             ]
             alone = [{label: code for code, label in problem.leaf_codes(side)} for side in sides]
             pairs = [alone[0][label] + alone[1][label] for label in alone[0].keys() & alone[1].keys()]
-            yield (int(columns.multiplicity[place]), tables[0], tables[1], [code for code in pairs if code >= threshold])
+            yield (
+                int(columns.multiplicity[place]),
+                tables[0],
+                tables[1],
+                [code for code in pairs if code >= threshold],
+            )
 
     def _joined(self, points: IntArray, height: int, threshold: int, path: Path) -> CodeTable:
         """Trees of depth at most three and more."""

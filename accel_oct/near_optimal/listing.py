@@ -93,8 +93,8 @@ class _TreeList:
         self._least = best - lister.problem.code_slack
         self._found: list[tuple[int, Nested]] = []
         self._open: dict[int, tuple[_TreeList, _TreeList]] = {}
-        # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these are there. No other
-        # code is that of a leaf, so leaves and splits never meet in the order.
+        # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these are there. Leaves
+        # and splits differ in the number of leaves, so in their codes, and never meet in the order.
         self._waiting = [(-code, _LEAF, label, 0) for code, label in lister.problem.leaf_codes(points)]
         if height > 0 and -self._waiting[0][0] < best:
             self._look_at_splits()
@@ -173,7 +173,10 @@ class _TreeList:
         found = self._open.get(feature)
         if found is None:
             split, (zero, one) = self._lister.problem.X[self._points, feature], self._sides[feature]
-            found = self._open[feature] = self._side(feature, ~split, zero, False), self._side(feature, split, one, True)
+            found = self._open[feature] = (
+                self._side(feature, ~split, zero, False),
+                self._side(feature, split, one, True),
+            )
         return found
 
     def _side(self, feature: int, here: NDArray[np.bool_], best: int, side: bool) -> _TreeList:
@@ -183,9 +186,7 @@ class _TreeList:
 def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Best codes of both sides of features that stand for a column, or for its complement."""
     first, second = zero[column], one[column]
-    return list(
-        zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True)
-    )
+    return list(zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True))
 
 
 def _stumps(problem: CountingProblem, points: IntArray, least: int) -> list[tuple[int, Nested]]:

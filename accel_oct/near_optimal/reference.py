@@ -64,9 +64,7 @@ def count_two(
 ) -> Table:
     """Trees of depth at most two."""
     table: Table = Counter(
-        code
-        for code in leaves(problem.totals(points), problem.price, problem.any_label).values()
-        if code >= threshold
+        code for code in leaves(problem.totals(points), problem.price, problem.any_label).values() if code >= threshold
     )
     columns = problem.columns(points)
     for feature, factor in zip(columns.feature.tolist(), columns.multiplicity.tolist(), strict=True):

@@ -125,7 +125,9 @@ class SideValues:
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
 
-    def _from_table(self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]) -> Sides:
+    def _from_table(
+        self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
+    ) -> Sides:
         """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
         place = np.full(self.problem.X.shape[1], -1)
         place[feature] = np.arange(feature.size)
@@ -168,7 +170,7 @@ class SideValues:
 
 
 def _best_stumps(sums: IntArray, inside: IntArray, price: int, any_label: bool) -> IntArray:
-    """Best codes (C,) with one split of sets with these gains (K, C), of which `inside` (K, C, C) are on its one side."""
+    """Best codes (C,) with one split, of sets with gains `sums` (K, C) and `inside` (K, C, C) on the one side of it."""
     outside = sums[:, :, None] - inside
     codes = _different_leaves(outside, inside, any_label) - 2 * price
     codes[(outside.sum(axis=0) == 0) | (inside.sum(axis=0) == 0)] = NONE
@@ -183,6 +185,7 @@ def _different_leaves(zero: IntArray, one: IntArray, any_label: bool) -> IntArra
     for label in range(len(zero) if any_label else 0):
         for place, side in enumerate((zero, one)):
             np.maximum(second[place], side[label], out=second[place], where=best[place] != label)
-    return np.where(
+    different: IntArray = np.where(
         best[0] != best[1], top[0] + top[1], np.maximum(top[0] + second[1], np.maximum(second[0] + top[1], NONE))
     )
+    return different

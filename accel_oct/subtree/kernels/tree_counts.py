@@ -255,7 +255,5 @@ def count_two(both, totals, multiplicity, price, threshold, any_label, store, si
 @entry_point
 def count_pairs(zero, zero_counts, one, one_counts, threshold, factor, store, size, first, most):
     """Add all pairs of two sides to a table, see `_add_pairs`: the store, its size, where to go on."""
-    store, size, first, _ = _add_pairs(
-        store, size, zero, zero_counts, one, one_counts, threshold, factor, first, most
-    )
+    store, size, first, _ = _add_pairs(store, size, zero, zero_counts, one, one_counts, threshold, factor, first, most)
     return store, size, first
