@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
+from accel_oct.subtree import engine
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -25,6 +27,9 @@ _CODE_BITS = 61
 
 _FLOAT_BITS = 52
 """Whole numbers up to this size are exact in matrix products."""
+
+_MOST_PLANES = 6
+"""Binary digits of gains up to which bits are counted; matrix products are faster beyond."""
 
 
 class Columns(NamedTuple):
@@ -195,15 +200,46 @@ class CountingProblem:
 
     def pair_sums(self, points: IntArray, features: IntArray) -> IntArray:
         """Gains (K, C, C) of every class over the points that have both of two features."""
-        X, gains = self.X[points][:, features], self.gains[points] >> self.bits
+        gains = self._grains[points]
+        planes = int(gains.max(initial=0)).bit_length()
+        if planes > _MOST_PLANES or not engine.numba_available():
+            return self._by_products(self.X[points][:, features], gains)
+        digits = (gains[:, :, None] >> np.arange(planes)) & 1  # (n, K, planes)
+        bits = np.zeros((gains.shape[1] * planes, self._words.shape[1] * 64), dtype=bool)
+        bits[:, points] = digits.reshape(len(points), -1).T
+        label, plane = np.divmod(np.arange(len(bits)), planes)
+        masks = np.packbits(bits, axis=1).view(np.uint64)
+        words = self._words[features]
+        found = engine.kernels().pair_gains.by("", words, masks, label, plane, gains.shape[1])
+        return np.asarray(found * self._grain)
+
+    def _by_products(self, X: BoolMatrix, gains: IntArray) -> IntArray:
+        """The same by matrix products."""
         # Sums of whole numbers below 2**24 are exact in single precision, in any order.
         kind = np.float32 if int(gains.sum()) < 1 << 24 else np.float64
-        result = np.empty((gains.shape[1], features.size, features.size), dtype=np.int64)
+        result = np.empty((gains.shape[1], X.shape[1], X.shape[1]), dtype=np.int64)
         for label in range(gains.shape[1]):
             rows = np.flatnonzero(gains[:, label])
             ones = X[rows].astype(kind)
             result[label] = ones.T @ (ones * gains[rows, label].astype(kind)[:, None])
-        return result << self.bits
+        return result * self._grain
+
+    @cached_property
+    def _grain(self) -> int:
+        """What all gains are multiples of."""
+        return int(np.gcd.reduce(self.gains, axis=None)) or 1
+
+    @cached_property
+    def _grains(self) -> IntArray:
+        return np.asarray(self.gains // self._grain)
+
+    @cached_property
+    def _words(self) -> NDArray[np.uint64]:
+        """Features as bits of whole words, (n_features, words)."""
+        n_words = (len(self.X) + 63) // 64
+        bits = np.zeros((self.X.shape[1], n_words * 64), dtype=bool)
+        bits[:, : len(self.X)] = self.X.T
+        return np.packbits(bits, axis=1).view(np.uint64)
 
 
 def _common_exponent(numbers: FloatArray) -> int:

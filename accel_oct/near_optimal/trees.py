@@ -84,8 +84,8 @@ class Counts:
 class NearOptimalTrees:
     """Trees whose objective is almost that of the best one; made by `accel_oct.near_optimal`.
 
-    Has the length, the indices and the iteration of a sequence of the trees that were listed, best first. There may be more of them: `count` says how many there are,
-    `complete` whether all were listed.
+    Has length, indices and iteration like a sequence: of the trees that were listed, best first. There may be more of
+    them: `count` says how many there are, `complete` whether all were listed.
 
     Attributes
     ----------

@@ -158,6 +158,9 @@ class SideValues:
             sums, branched = (totals[:, None] - one, one), np.full((2, columns.feature.size), NONE)
         else:
             both = problem.pair_sums(points, columns.feature)
+            if engine.numba_available():
+                found = engine.kernels().two_sides.by("", both, totals, price, any_label, NONE)
+                return Sides(columns, found[0], found[1], found[2])
             one = np.ascontiguousarray(np.diagonal(both, axis1=1, axis2=2))  # (K, C)
             sums = totals[:, None] - one, one
             inside = one[:, None, :] - both, both
