@@ -6,7 +6,9 @@ Every split separates samples of positive weight, and no two sibling leaves have
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -54,6 +56,43 @@ def near_optimal_trees(
     return [found for found in trees if found[0] >= least]
 
 
-def places(trees) -> dict[object, tuple]:
-    """For every tree its place in the documented order: as a key to sort by."""
-    return {tree: (-value, leaves) for value, leaves, tree in trees}
+def in_order(dataset: BinaryDataset, leaf_penalty: float, trees) -> list:
+    """The trees in the documented order."""
+    kept = np.flatnonzero(dataset.weights > 0).tolist()
+    price = Fraction(dataset.leaf_price(leaf_penalty))
+
+    def key(here, tree):
+        if not isinstance(tree, tuple):
+            earned = sum((Fraction(float(dataset.weights[i])) for i in here if dataset.y[i] == tree), Fraction(0))
+            return (price - earned, 1, -1, (tree,), ())
+        zero, one = (key([i for i in here if dataset.X[i, tree[0]] == side], tree[1 + side]) for side in (0, 1))
+        return (zero[0] + one[0], zero[1] + one[1], tree[0], zero, one)
+
+    return sorted(trees, key=lambda tree: key(kept, tree))
+
+
+def count_of_values(X, gains, leaf_price, max_depth: int) -> Counter:
+    """How many trees with any labels have each value, and number of leaves: no bound, no threshold, no tree."""
+    rows = [tuple(bool(cell) for cell in row) for row in X]
+    earned = [[Fraction(float(cell)) for cell in row] for row in gains]
+    price = Fraction(leaf_price)
+
+    def leaves(here):
+        return [sum((earned[i][k] for i in here), -price) for k in range(len(earned[0]))]
+
+    @cache
+    def counted(here, depth):
+        found = Counter((value, 1) for value in leaves(here))
+        for feature in range(len(rows[0]) if depth else 0):
+            zero = tuple(i for i in here if not rows[i][feature])
+            one = tuple(i for i in here if rows[i][feature])
+            if not zero or not one:
+                continue
+            for (left, few), times in counted(zero, depth - 1).items():
+                for (right, more), again in counted(one, depth - 1).items():
+                    found[left + right, few + more] += times * again
+            for left, right in zip(leaves(zero), leaves(one), strict=True):
+                found[left + right, 2] -= 1
+        return found
+
+    return counted(tuple(range(len(rows))), max_depth)
