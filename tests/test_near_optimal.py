@@ -45,11 +45,11 @@ def best_of(search: NearOptimalSearch) -> int:
 def small_instance(rng: np.random.Generator) -> tuple[Instance, float, str]:
     """An instance that can be enumerated, how far from the optimum, and which labels."""
     instance = random_instance(rng, max_samples=14, max_features=int(rng.choice([3, 4, 5])), max_classes=3)
+    labels = "any" if rng.random() < 0.7 else "best"
     if instance.max_depth == 3:
-        instance = replace(instance, X=instance.X[:, :3])
+        instance = replace(instance, X=instance.X[:, : 3 if labels == "any" else 4])
     share = 1 / len(instance.y)
-    within = float(rng.choice([0.0, 0.01, share, 2 * share, 0.1, 0.3, 5.0]))
-    return instance, within, "any" if rng.random() < 0.7 else "best"
+    return instance, float(rng.choice([0.0, 0.01, share, 2 * share, 0.1, 0.3, 5.0])), labels
 
 
 def check(instance: Instance, within: float, labels: str) -> int:
@@ -81,7 +81,7 @@ def test_counts_and_lists_equal_enumeration(seed: int) -> None:
 def test_counts_and_lists_equal_enumeration_on_many() -> None:
     """The same on a thousand more."""
     sizes = [check(*small_instance(np.random.default_rng([7, seed]))) for seed in range(1000)]
-    assert max(sizes) > 1000 and sizes.count(1) < 500
+    assert max(sizes) > 1000 and sizes.count(1) < 600
 
 
 @pytest.mark.parametrize("instance", chain_instances((2, 3)), ids=str)
@@ -97,7 +97,7 @@ def test_chains(instance: Instance) -> None:
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("tables", [True, False])
 def test_other_gains_and_depths(seed: int, tables: bool, monkeypatch) -> None:
-    """Gains that are no accuracy, points that earn nothing, depths up to five; with tables of best values and without."""
+    """Gains that are no accuracy, points that earn nothing, depths up to five; with tables and without."""
     rng = np.random.default_rng([3, seed])
     n_features, n_classes, depth = int(rng.integers(2, 5)), int(rng.integers(1, 4)), int(rng.integers(2, 6))
     X = np.unique(rng.random((int(rng.integers(2, 13)), n_features)) < 0.5, axis=0)

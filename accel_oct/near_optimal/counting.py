@@ -23,7 +23,7 @@ from accel_oct.subtree import engine
 IntArray = NDArray[np.int64]
 Path = tuple[tuple[int, bool], ...]
 
-_MOST_PAIRS = 50_000_000
+_MOST_PAIRS = 2_000_000
 """Pairs of codes that are made between two looks at the clock."""
 
 _SAFE = 1 << 62
@@ -39,7 +39,7 @@ class CodeTable:
         kept = np.flatnonzero(counts)
         order = kept[np.argsort(-codes[kept], kind="stable")]
         self.codes, self.counts = codes[order], counts[order]
-        self.total = sum(self.counts.tolist())
+        self.total = int(self.counts.sum()) if self.is_small else sum(self.counts.tolist())
         """Python's whole number: it is what tells that others are small enough."""
 
     @classmethod
@@ -58,6 +58,9 @@ class CodeTable:
     @property
     def nbytes(self) -> int:
         return int(self.codes.nbytes + self.counts.nbytes * (1 if self.is_small else 6))
+
+
+_NOTHING_MORE = CodeTable.of({0: 1})
 
 
 class TreeCounter:
@@ -210,21 +213,28 @@ class TreeCounter:
 
     def _joined(self, points: IntArray, height: int, threshold: int, path: Path) -> CodeTable:
         """Trees of depth at most three and more."""
-        extra = self._leaves(points, threshold)  # and what else is counted in Python: numbers too large for 64 bits
-        total, store, size = sum(extra.values()), None, 0
+        leaves = self._leaves(points, threshold)
+        total = sum(leaves.values())
+        large: reference.Table = {}  # in Python's whole numbers, where 64 bits may not be enough
+        store, size = (None, 0) if self._kernels is None else (self._kernels.count_store(), 0)
         for factor, zero, one, pairs in self._splits(points, height, threshold, path):
             total += zero.total * one.total * factor
-            if self._kernels is None or total >= _SAFE:
-                reference.add_pairs(extra, zero.as_table(), one.as_table(), threshold, factor)
+            if store is None or total >= _SAFE:
+                reference.add_pairs(large, zero.as_table(), one.as_table(), threshold, factor)
             else:
-                store = self._kernels.count_store() if store is None else store
                 store, size = self._made(store, size, zero, one, threshold, factor)
             for code in pairs:
-                extra[code] = extra.get(code, 0) - factor
+                leaves[code] = leaves.get(code, 0) - factor
+        if store is not None and total < _SAFE:
+            few = CodeTable.of(leaves)
+            store, size = self._made(store, size, few, _NOTHING_MORE, threshold, 1)
+            return CodeTable(store.values[:size].copy(), store.counts[:size].copy())
         if store is not None:
-            for code, count in zip(store.values[:size].tolist(), store.counts[:size].tolist(), strict=True):
-                extra[code] = extra.get(code, 0) + count
-        return CodeTable.of(extra)
+            reference.add_pairs(
+                large, CodeTable(store.values[:size], store.counts[:size]).as_table(), {0: 1}, threshold, 1
+            )
+        reference.add_pairs(large, leaves, {0: 1}, threshold, 1)
+        return CodeTable.of({code: count for code, count in large.items() if count})
 
     def _made(
         self, store: Any, size: int, zero: CodeTable, one: CodeTable, threshold: int, factor: int
