@@ -190,14 +190,14 @@ class TreeCounter:
     ) -> Iterator[tuple[int, CodeTable, CodeTable, list[int]]]:
         """Splits within the threshold, best first: factor, tables of both sides, codes of equal leaves."""
         problem = self.problem
-        columns, zero, one, _ = self.values.sides(points, height, path)
+        columns, zero, one, split = self.values.sides(points, height, path)
         # Best first: the sides that sets share are counted with the most slack when they are met first.
-        for place in np.argsort(-(zero + one), kind="stable").tolist():
-            if zero[place] + one[place] < threshold:
+        for place in np.argsort(-split, kind="stable").tolist():
+            if split[place] < threshold:
                 return
             feature = int(columns.feature[place])
-            split = problem.X[points, feature]
-            sides = points[~split], points[split]
+            here = problem.X[points, feature]
+            sides = points[~here], points[here]
             tables = [
                 self._table(side, height - 1, threshold - int(other), (*path, (feature, bool(which))))
                 for which, (side, other) in enumerate(zip(sides, (one[place], zero[place]), strict=True))

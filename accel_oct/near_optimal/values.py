@@ -15,6 +15,7 @@ from accel_oct.pricing.values import RootValues
 from accel_oct.subtree import engine
 
 IntArray = NDArray[np.int64]
+TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
 
 _EXACT_BITS = 52
 """Codes up to this size are exact in the tables, which are in floating point."""
@@ -97,13 +98,15 @@ class SideValues:
         if not columns.feature.size:
             return Sides(columns, *np.empty((3, 0), dtype=np.int64))
         if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
-            return self._from_table(columns, *self._below.sides_below(*self._known_by_table(*path[0])))
+            here = self._known_by_table(*path[0])
+            below = [self._below.sides_below(*here, least) for least in (1, 2)]
+            return self._from_tables(points, columns, below[0], below[1])
         if self._tables and height <= 4:
             table = self._root_values(points, height)
             if table.known:
                 if height == 4 and len(points) == len(self.problem.X):
                     self._below = table
-                return self._from_table(columns, *table.sides())
+                return self._from_tables(points, columns, table.sides(), table.sides(2))
             if self._should_stop():
                 raise Stopped
         return self._one_by_one(points, columns, height)
@@ -125,9 +128,21 @@ class SideValues:
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
 
-    def _from_table(
+    def _from_tables(self, points: IntArray, columns: Columns, best: TableSides, branched: TableSides) -> Sides:
+        """From best values of sides, and of sides that are no leaves.
+
+        Where the best of both sides are leaves of the same class, one of them must be something else.
+        """
+        problem = self.problem
+        codes, other = self._codes(columns, *best), self._codes(columns, *branched)
+        one = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
+        leaves = _different_leaves(problem.totals(points)[:, None] - one, one, True) - 2 * problem.price
+        split = np.maximum(leaves, np.maximum(codes[0] + other[1], other[0] + codes[1]))
+        return Sides(columns, codes[0], codes[1], split)
+
+    def _codes(
         self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
-    ) -> Sides:
+    ) -> IntArray:
         """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
         place = np.full(self.problem.X.shape[1], -1)
         place[feature] = np.arange(feature.size)
@@ -137,8 +152,7 @@ class SideValues:
         best[0, column] = np.where(flipped, one[at], zero[at])
         best[1, column] = np.where(flipped, zero[at], one[at])
         assert np.isfinite(best).all(), "a column that splits the points is missing from the tables"
-        codes = np.ldexp(best, self.problem.bits).astype(np.int64)
-        return Sides(columns, codes[0], codes[1], codes[0] + codes[1])
+        return np.asarray(np.ldexp(best, self.problem.bits), dtype=np.int64)
 
     def _one_by_one(self, points: IntArray, columns: Columns, height: int) -> Sides:
         best = np.empty((2, columns.feature.size), dtype=np.int64)
