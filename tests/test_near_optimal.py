@@ -210,6 +210,23 @@ def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool, monk
                     assert np.array_equal(mine, other)
 
 
+@pytest.mark.parametrize("height", [0, 1, 2, 3])
+def test_tables_grow_with_the_slack(height: int) -> None:
+    """A table that was made with little slack is made again when more is asked for, and serves when less is."""
+    problem = problem_of(0)
+    values = SideValues(problem, lambda: False, 1, 1 << 30)
+    asked_often = TreeCounter(problem, values, lambda: False, 1 << 30)
+    points = np.flatnonzero(problem.X[:, 0])
+    best, sizes = values.best(points, height), []
+    for slack in (0, 10, 3, 20):
+        threshold = best - (slack << problem.bits)
+        fresh = TreeCounter(problem, values, lambda: False, 1 << 30).table(points, height, threshold).as_table()
+        table = asked_often.table(points, height, threshold).as_table()
+        assert {code: count for code, count in table.items() if code >= threshold} == fresh
+        sizes.append(sum(fresh.values()))
+    assert sizes[0] <= sizes[2] <= sizes[1] <= sizes[3] and sizes[0] < sizes[3]
+
+
 def test_without_compiled_code(monkeypatch) -> None:
     """Everything works, and gives the same, where numba is missing."""
     instance = replace(random_instance(np.random.default_rng(8)), max_depth=3, leaf_penalty=0.01)
