@@ -28,7 +28,7 @@ _CODE_BITS = 61
 _FLOAT_BITS = 52
 """Whole numbers up to this size are exact in matrix products."""
 
-_MOST_PLANES = 6
+_MOST_PLANES = 16
 """Binary digits of gains up to which bits are counted; matrix products are faster beyond."""
 
 
@@ -204,10 +204,10 @@ class CountingProblem:
         planes = int(gains.max(initial=0)).bit_length()
         if planes > _MOST_PLANES or not engine.numba_available():
             return self._by_products(self.X[points][:, features], gains)
-        digits = (gains[:, :, None] >> np.arange(planes)) & 1  # (n, K, planes)
-        bits = np.zeros((gains.shape[1] * planes, self._words.shape[1] * 64), dtype=bool)
-        bits[:, points] = digits.reshape(len(points), -1).T
-        label, plane = np.divmod(np.arange(len(bits)), planes)
+        digits = ((gains[:, :, None] >> np.arange(planes)) & 1).astype(bool)  # (n, K, planes)
+        label, plane = (np.ascontiguousarray(place) for place in np.nonzero(digits.any(axis=0)))
+        bits = np.zeros((label.size, self._words.shape[1] * 64), dtype=bool)
+        bits[:, points] = digits[:, label, plane].T
         masks = np.packbits(bits, axis=1).view(np.uint64)
         words = self._words[features]
         found = engine.kernels().pair_gains.by("", words, masks, label, plane, gains.shape[1])
