@@ -45,7 +45,8 @@ def test_tsp_runs_as_a_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "blocks"), [("write-a-cut.md", 6), ("write-a-constraint.md", 2), ("constraints.md", 1)]
+    ("page", "blocks"),
+    [("write-a-cut.md", 6), ("write-a-constraint.md", 2), ("constraints.md", 1), ("near-optimal.md", 4)],
 )
 def test_the_code_in_the_guides_runs(page: str, blocks: int) -> None:
     """A page's blocks, run one after the other, pass their own assertions."""

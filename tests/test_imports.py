@@ -38,12 +38,13 @@ MAY_IMPORT = {
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
+    "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
-    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "export"},
+    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "near_optimal", "export"},
     "bench": _SOLVING | {"_version"},
     "cli": _SOLVING | {"_version", "encoding", "export", "plotting", "estimators", "bench"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "constraints", "solving", "estimators"},
+    "": {"_version", "constraints", "solving", "near_optimal", "estimators"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.

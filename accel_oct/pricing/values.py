@@ -117,24 +117,25 @@ class RootValues:
             self._below = deep.pair_profiles()
             profiles = sides_from_pairs(pairs, self._below)
         self._pairs = pairs
-        values = self._values(profiles, both_sides(data.weights, data.X))
-        flipped = data.flipped
-        zero = np.where(flipped, values[:, 1], values[:, 0])
-        one = np.where(flipped, values[:, 0], values[:, 1])
+        self._profiles = profiles, both_sides(data.weights, data.X)
         self._column_of = {int(feature): column for column, feature in enumerate(data.feature)}
-        return data.feature, zero, one
+        return self._both(*self._profiles, 1)
 
-    def _values(self, profiles: FloatArray, weights: FloatArray) -> FloatArray:
-        """Best value over all numbers of leaves, from profiles in table units on sets of these weights."""
+    def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> Sides:
+        """Best values of both sides of every column with `least` leaves or more, from profiles in table units."""
+        data = self._pairs.data
         scores = self._pairs.units.to_score(profiles, weights[..., None])
         leaves = np.arange(1, profiles.shape[-1] + 1)
-        return np.asarray((scores - self._priced.leaf_price * leaves).max(axis=-1))
+        values = (scores - self._priced.leaf_price * leaves)[..., least - 1 :].max(axis=-1)
+        zero = np.where(data.flipped, values[:, 1], values[:, 0])
+        one = np.where(data.flipped, values[:, 0], values[:, 1])
+        return data.feature, zero, one
 
-    def sides(self) -> Sides:
-        """Below the root."""
-        return self._sides
+    def sides(self, least: int = 1) -> Sides:
+        """Below the root; for depths of three and four also bounds for sides with at least so many leaves."""
+        return self._sides if least == 1 else self._both(*self._profiles, least)
 
-    def sides_below(self, feature: int, side: bool) -> Sides:
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
         """Below one side of a root feature, for depth four."""
         assert self._below is not None
         data = self._pairs.data
@@ -142,9 +143,6 @@ class RootValues:
         here = int(side) ^ int(data.flipped[column])
         rows = data.X[:, column] == here
         weights = both_sides(data.weights * rows, data.X)
-        values = self._values(self._below[column, here], weights)
-        flipped = data.flipped
-        zero = np.where(flipped, values[:, 1], values[:, 0])
-        one = np.where(flipped, values[:, 0], values[:, 1])
+        features, zero, one = self._both(self._below[column, here], weights, least)
         splits = np.flatnonzero((data.X[rows] != data.X[rows][:1]).any(axis=0))
-        return data.feature[splits], zero[splits], one[splits]
+        return features[splits], zero[splits], one[splits]

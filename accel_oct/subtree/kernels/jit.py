@@ -1,6 +1,6 @@
 """The one place that knows numba: decorators for compiled code, the folder that keeps it, bit-count intrinsic.
 
-Modules of compiled kernels import `kernel`, `entry_point` and `popcount16` from here; nothing else in the library
+Modules of compiled kernels import `kernel`, `entry_point` and the bit counts from here; nothing else in the library
 imports them at module level, so numba is only loaded when a compiled engine is really used.
 """
 
@@ -211,3 +211,13 @@ def popcount16(typingctx: Any, word: Any) -> Any:
         return builder.ctpop(value)
 
     return types.uint16(word), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount64(typingctx: Any, word: Any) -> Any:
+    """Bit count of a 64-bit word."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate

@@ -1,0 +1,258 @@
+"""Near-optimal trees as a problem in whole numbers.
+
+Gains and the leaf price are multiples of one unit, so every value is a whole number of units. Values are *coded*: they
+are multiplied by a power of two, and a leaf costs one more. So of trees of equal value those with fewer leaves are
+worth more, and both the value and the number of leaves can be read off the code.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.errors import InvalidInputError
+from accel_oct.subtree import engine
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_CODE_BITS = 61
+"""Codes of values, and their sums and differences, fit into 64 bits with room to spare."""
+
+_FLOAT_BITS = 52
+"""Whole numbers up to this size are exact in matrix products."""
+
+_MOST_PLANES = 16
+"""Binary digits of gains up to which bits are counted; matrix products are faster beyond."""
+
+
+class Columns(NamedTuple):
+    """Columns that split a set of points, equal and complementary ones together.
+
+    Attributes
+    ----------
+    feature : int array (C,)
+        The first feature of each.
+    multiplicity : int array (C,)
+        How many features each stands for.
+    features : int array
+        All features that split the set, increasing.
+    column : int array
+        For each of them, the column that it belongs to.
+    flipped : bool array
+        For each of them, whether it is the complement of the first one.
+    """
+
+    feature: IntArray
+    multiplicity: IntArray
+    features: IntArray
+    column: IntArray
+    flipped: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class CountingProblem:
+    """Points, what predictions earn there, and the price of a leaf, all in coded units; made by `of`.
+
+    Attributes
+    ----------
+    X : bool array (n_points, n_features)
+    gains : int array (n_points, n_classes)
+        Positive for some class at every point: where there are sums there are samples.
+    price : int
+        Of a leaf.
+    max_depth : int
+        No tree that counts is deeper.
+    bits : int
+        Bits of the code that hold the number of leaves.
+    unit : float
+        What one is worth, before coding, in the units that gains and price were given in.
+    bonus : int
+        What every tree is worth too much here, before coding.
+    slack : int
+        How much less than the best a tree may be worth, before coding.
+    any_label : bool
+        Whether leaves may predict any class; else only the heaviest, the first of equal ones.
+    """
+
+    X: BoolMatrix
+    gains: IntArray
+    price: int
+    max_depth: int
+    bits: int
+    unit: float
+    bonus: int
+    slack: int
+    any_label: bool
+
+    @classmethod
+    def of(
+        cls,
+        X: BoolMatrix,
+        gains: FloatArray,
+        leaf_price: float,
+        max_depth: int,
+        slack: float,
+        any_label: bool = True,
+    ) -> CountingProblem:
+        """From gains and a price on a common dyadic grid.
+
+        Raises
+        ------
+        InvalidInputError
+            When the numbers are so far apart in size that values cannot be told apart in 64 bits.
+        """
+        exponent = _common_exponent(np.append(gains.ravel(), leaf_price))
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(gains, -exponent)
+        if not float(scaled.sum()) < 2.0**_FLOAT_BITS:
+            raise InvalidInputError("gains: the largest and the smallest are too far apart to be added up exactly")
+        units = scaled.astype(np.int64)
+        price = _scaled(leaf_price, exponent)
+        factor = math.gcd(price, int(np.gcd.reduce(units, axis=None))) or 1
+        units, price = units // factor, price // factor
+        nothing = ~units.any(axis=1)
+        units[nothing] = 1  # a constant for every tree, so that no point is overlooked
+        bonus, total = int(nothing.sum()), int(units.sum())
+        allowed = total + price * 2**max_depth  # no tree can lose more
+        if slack < math.inf:
+            allowed = min(allowed, _scaled(slack, exponent) // factor)
+        if price > total + allowed:  # a second leaf would cost more than there is
+            max_depth, bonus, price, allowed = 0, bonus + price, 0, min(allowed, total)
+        depth = min(max_depth, max(len(X) - 1, 0), X.shape[1])
+        bits = min(2**depth, max(len(X), 1)).bit_length()
+        if (total + allowed + 8 * price).bit_length() + bits > _CODE_BITS:
+            raise InvalidInputError(
+                "within, leaf_penalty and max_depth: values of trees are too far apart to be counted exactly"
+            )
+        return cls(
+            X=np.ascontiguousarray(X),
+            gains=units << bits,
+            price=(price << bits) + 1,
+            max_depth=depth,
+            bits=bits,
+            unit=math.ldexp(float(factor), exponent),
+            bonus=bonus,
+            slack=allowed,
+            any_label=any_label,
+        )
+
+    # ---------------------------------------------------------------- codes
+
+    def value(self, code: int) -> int:
+        """Of the trees with a code, before coding."""
+        return -(-code >> self.bits)
+
+    def leaves(self, code: int) -> int:
+        """Of the trees with a code."""
+        return (self.value(code) << self.bits) - code
+
+    def least_code(self, value: int) -> int:
+        """Trees are worth at least `value` if and only if their code is at least this."""
+        return (value << self.bits) - (1 << self.bits) + 1
+
+    @property
+    def code_slack(self) -> int:
+        """No two trees within the slack of each other have codes further apart."""
+        return (self.slack + 1) << self.bits
+
+    def earned(self, value: int) -> float:
+        """A value in the units that gains were given in."""
+        return (value - self.bonus) * self.unit
+
+    # ---------------------------------------------------------------- sets of points
+
+    def totals(self, points: IntArray) -> IntArray:
+        """Gains of every class."""
+        return np.asarray(self.gains[points].sum(axis=0))
+
+    def leaf_codes(self, points: IntArray) -> list[tuple[int, int]]:
+        """Codes and classes of the leaves that count, best first."""
+        totals = self.totals(points)
+        codes = (totals - self.price).tolist()
+        if not self.any_label:
+            best = int(totals.argmax())
+            return [(codes[best], best)]
+        return sorted(((code, label) for label, code in enumerate(codes)), key=lambda leaf: (-leaf[0], leaf[1]))
+
+    def columns(self, points: IntArray) -> Columns:
+        """What splits a set."""
+        X = self.X[points]
+        same = X ^ X[:1]
+        features = np.flatnonzero(same.any(axis=0))
+        words = np.ascontiguousarray(np.packbits(same[:, features], axis=0).T)
+        seen: dict[bytes, int] = {}
+        column = np.array([seen.setdefault(word.tobytes(), len(seen)) for word in words], dtype=np.int64)
+        _, first = np.unique(column, return_index=True)
+        return Columns(
+            feature=features[first],
+            multiplicity=np.bincount(column, minlength=len(seen)).astype(np.int64),
+            features=features,
+            column=column,
+            flipped=X[0, features] != X[0, features[first]][column],
+        )
+
+    def pair_sums(self, points: IntArray, features: IntArray) -> IntArray:
+        """Gains (K, C, C) of every class over the points that have both of two features."""
+        gains = self._grains[points]
+        planes = int(gains.max(initial=0)).bit_length()
+        if planes > _MOST_PLANES or not engine.numba_available():
+            return self._by_products(self.X[points][:, features], gains)
+        digits = ((gains[:, :, None] >> np.arange(planes)) & 1).astype(bool)  # (n, K, planes)
+        label, plane = (np.ascontiguousarray(place) for place in np.nonzero(digits.any(axis=0)))
+        bits = np.zeros((label.size, self._words.shape[1] * 64), dtype=bool)
+        bits[:, points] = digits[:, label, plane].T
+        masks = np.packbits(bits, axis=1).view(np.uint64)
+        words = self._words[features]
+        found = engine.kernels().pair_gains.by("", words, masks, label, plane, gains.shape[1])
+        return np.asarray(found * self._grain)
+
+    def _by_products(self, X: BoolMatrix, gains: IntArray) -> IntArray:
+        """The same by matrix products."""
+        # Sums of whole numbers below 2**24 are exact in single precision, in any order.
+        kind = np.float32 if int(gains.sum()) < 1 << 24 else np.float64
+        result = np.empty((gains.shape[1], X.shape[1], X.shape[1]), dtype=np.int64)
+        for label in range(gains.shape[1]):
+            rows = np.flatnonzero(gains[:, label])
+            ones = X[rows].astype(kind)
+            result[label] = ones.T @ (ones * gains[rows, label].astype(kind)[:, None])
+        return result * self._grain
+
+    @cached_property
+    def _grain(self) -> int:
+        """What all gains are multiples of."""
+        return int(np.gcd.reduce(self.gains, axis=None)) or 1
+
+    @cached_property
+    def _grains(self) -> IntArray:
+        return np.asarray(self.gains // self._grain)
+
+    @cached_property
+    def _words(self) -> NDArray[np.uint64]:
+        """Features as bits of whole words, (n_features, words)."""
+        n_words = (len(self.X) + 63) // 64
+        bits = np.zeros((self.X.shape[1], n_words * 64), dtype=bool)
+        bits[:, : len(self.X)] = self.X.T
+        return np.packbits(bits, axis=1).view(np.uint64)
+
+
+def _common_exponent(numbers: FloatArray) -> int:
+    """The largest e for which all numbers are multiples of ``2**e``."""
+    mantissa, exponent = np.frexp(numbers[numbers != 0.0])
+    if not mantissa.size:
+        return 0
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = whole & -whole
+    return int((np.frexp(lowest.astype(np.float64))[1] - 1 + exponent - 53).min())
+
+
+def _scaled(number: float, exponent: int) -> int:
+    """In units of ``2**exponent``, rounded down."""
+    numerator, denominator = number.as_integer_ratio()
+    return (numerator << max(-exponent, 0)) // (denominator << max(exponent, 0))

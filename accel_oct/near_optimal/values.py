@@ -1,0 +1,208 @@
+"""Best values of the sides of every split: what trees are measured from before they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.near_optimal.problem import Columns, CountingProblem
+from accel_oct.near_optimal.stopping import Stopped
+from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.values import RootValues
+from accel_oct.subtree import engine
+
+IntArray = NDArray[np.int64]
+TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
+
+_EXACT_BITS = 52
+"""Codes up to this size are exact in the tables, which are in floating point."""
+
+
+NONE = -(1 << 61)
+"""Less than any code: there is no such tree."""
+
+
+class Sides(NamedTuple):
+    """Columns that split a set, and the best codes of their zero sides and one sides.
+
+    No tree that branches on a column has a code above `split`, which is less than the sum of both sides where the best
+    ones are leaves of the same class.
+    """
+
+    columns: Columns
+    zero: IntArray
+    one: IntArray
+    split: IntArray
+
+
+class SideValues:
+    """Best codes of trees of some height on both sides of every column of a set.
+
+    Heights three and four are read off the tables of `accel_oct.subtree` where these are there (compiled code, room in
+    memory); else all sides are looked at one by one.
+
+    Parameters
+    ----------
+    problem : CountingProblem
+    should_stop : callable
+        Asked now and then; then `Stopped` is raised.
+    threads, memory_limit : int
+        For the tables.
+    """
+
+    def __init__(
+        self, problem: CountingProblem, should_stop: Callable[[], bool], threads: int, memory_limit: int
+    ) -> None:
+        self.problem = problem
+        self._should_stop = should_stop
+        self._threads, self._memory_limit = threads, memory_limit
+        self._known: dict[tuple[bytes, int], Sides] = {}
+        self._below: RootValues | None = None
+        largest = int(problem.gains.sum()) + problem.price * 2**problem.max_depth
+        self._tables = largest.bit_length() <= _EXACT_BITS and engine.numba_available()
+
+    def sides(self, points: IntArray, height: int, path: tuple[tuple[int, bool], ...] = ()) -> Sides:
+        """Of trees of depth at most `height` on some points, which is at least one.
+
+        `path` are features and sides that lead to the points from all of them, for tables that go down further.
+        """
+        if self._should_stop():
+            raise Stopped
+        if height <= 2:
+            return self._by_sums(points, height)
+        key = (self.key(points), height)
+        if key not in self._known:
+            self._known[key] = self._found(points, height, path)
+        return self._known[key]
+
+    def key(self, points: IntArray) -> bytes:
+        """Tells sets of points apart, in as many bits as there are points."""
+        mask = np.zeros(len(self.problem.X), dtype=bool)
+        mask[points] = True
+        return np.packbits(mask).tobytes()
+
+    def best(self, points: IntArray, height: int) -> int:
+        """The largest code of all trees of depth at most `height`."""
+        best = int(self.problem.totals(points).max()) - self.problem.price
+        if height > 0:
+            best = int(self.sides(points, height).split.max(initial=best))
+        return best
+
+    # ---------------------------------------------------------------- how
+
+    def _found(self, points: IntArray, height: int, path: tuple[tuple[int, bool], ...]) -> Sides:
+        columns = self.problem.columns(points)
+        if not columns.feature.size:
+            return Sides(columns, *np.empty((3, 0), dtype=np.int64))
+        if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
+            here = self._known_by_table(*path[0])
+            below = [self._below.sides_below(*here, least) for least in (1, 2)]
+            return self._from_tables(points, columns, below[0], below[1])
+        if self._tables and height <= 4:
+            table = self._root_values(points, height)
+            if table.known:
+                if height == 4 and len(points) == len(self.problem.X):
+                    self._below = table
+                return self._from_tables(points, columns, table.sides(), table.sides(2))
+            if self._should_stop():
+                raise Stopped
+        return self._one_by_one(points, columns, height)
+
+    def _root_values(self, points: IntArray, height: int) -> RootValues:
+        problem = self.problem
+        gains = (problem.gains[points] >> problem.bits).astype(np.float64)  # small numbers make fast tables
+        nothing = np.zeros((0, *gains.shape))
+        price = problem.price / 2**problem.bits
+        limited = LimitedProblem(
+            problem.X[points], gains, nothing, np.empty(0), np.empty(0), price, height, np.empty(0)
+        )
+        priced = PricedProblem(np.empty(0), gains, price, 0.0, 0.0)
+        return RootValues(limited, priced, self._should_stop, self._threads, self._memory_limit)
+
+    def _known_by_table(self, feature: int, side: bool) -> tuple[int, bool]:
+        """A side of a root feature as one of the feature that stands for it."""
+        columns = self.problem.columns(np.arange(len(self.problem.X)))
+        position = int(np.searchsorted(columns.features, feature))
+        return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
+
+    def _from_tables(self, points: IntArray, columns: Columns, best: TableSides, branched: TableSides) -> Sides:
+        """From best values of sides, and of sides that are no leaves.
+
+        Where the best of both sides are leaves of the same class, one of them must be something else.
+        """
+        problem = self.problem
+        codes, other = self._codes(columns, *best), self._codes(columns, *branched)
+        one = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
+        leaves = _different_leaves(problem.totals(points)[:, None] - one, one, True) - 2 * problem.price
+        split = np.maximum(leaves, np.maximum(codes[0] + other[1], other[0] + codes[1]))
+        return Sides(columns, codes[0], codes[1], split)
+
+    def _codes(
+        self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
+    ) -> IntArray:
+        """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
+        place = np.full(self.problem.X.shape[1], -1)
+        place[feature] = np.arange(feature.size)
+        known = np.flatnonzero(place[columns.features] >= 0)
+        best = np.full((2, columns.feature.size), -np.inf)
+        at, column, flipped = place[columns.features[known]], columns.column[known], columns.flipped[known]
+        best[0, column] = np.where(flipped, one[at], zero[at])
+        best[1, column] = np.where(flipped, zero[at], one[at])
+        assert np.isfinite(best).all(), "a column that splits the points is missing from the tables"
+        return np.asarray(np.ldexp(best, self.problem.bits), dtype=np.int64)
+
+    def _one_by_one(self, points: IntArray, columns: Columns, height: int) -> Sides:
+        best = np.empty((2, columns.feature.size), dtype=np.int64)
+        for place, feature in enumerate(columns.feature.tolist()):
+            split = self.problem.X[points, feature]
+            for side in (0, 1):
+                best[side, place] = self.best(points[split == side], height - 1)
+        return Sides(columns, best[0], best[1], best[0] + best[1])
+
+    def _by_sums(self, points: IntArray, height: int) -> Sides:
+        problem = self.problem
+        price, any_label = problem.price, problem.any_label
+        columns = problem.columns(points)
+        totals = problem.totals(points)
+        if height == 1:
+            one = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
+            sums, branched = (totals[:, None] - one, one), np.full((2, columns.feature.size), NONE)
+        else:
+            both = problem.pair_sums(points, columns.feature)
+            if engine.numba_available():
+                found = engine.kernels().two_sides.by("", both, totals, price, any_label, NONE)
+                return Sides(columns, found[0], found[1], found[2])
+            one = np.ascontiguousarray(np.diagonal(both, axis1=1, axis2=2))  # (K, C)
+            sums = totals[:, None] - one, one
+            inside = one[:, None, :] - both, both
+            branched = np.stack([_best_stumps(*side, price, any_label) for side in zip(sums, inside, strict=True)])
+        leaves = np.stack([side.max(axis=0, initial=0) - price for side in sums])
+        best = np.maximum(leaves, branched)
+        split = np.maximum(branched[0] + best[1], best[0] + branched[1])
+        split = np.maximum(split, _different_leaves(sums[0], sums[1], any_label) - 2 * price)
+        return Sides(columns, best[0], best[1], np.maximum(split, NONE))
+
+
+def _best_stumps(sums: IntArray, inside: IntArray, price: int, any_label: bool) -> IntArray:
+    """Best codes (C,) with one split, of sets with gains `sums` (K, C) and `inside` (K, C, C) on the one side of it."""
+    outside = sums[:, :, None] - inside
+    codes = _different_leaves(outside, inside, any_label) - 2 * price
+    codes[(outside.sum(axis=0) == 0) | (inside.sum(axis=0) == 0)] = NONE
+    return np.asarray(codes.max(axis=1, initial=NONE))
+
+
+def _different_leaves(zero: IntArray, one: IntArray, any_label: bool) -> IntArray:
+    """Largest sums of the gains (K, ...) of two different classes on two sides."""
+    best = [side.argmax(axis=0) for side in (zero, one)]
+    top = [side.max(axis=0) for side in (zero, one)]
+    second = np.full((2, *top[0].shape), NONE)
+    for label in range(len(zero) if any_label else 0):
+        for place, side in enumerate((zero, one)):
+            np.maximum(second[place], side[label], out=second[place], where=best[place] != label)
+    different: IntArray = np.where(
+        best[0] != best[1], top[0] + top[1], np.maximum(top[0] + second[1], np.maximum(second[0] + top[1], NONE))
+    )
+    return different
