@@ -19,10 +19,15 @@ COLOURS = {
     "cart": "#000000",
     "ours-free": "#1b6ca8",
     "ours": "#1b6ca8",
+    "ours-group": "#5fb3e8",
     "streed": "#7b3294",
     "gradient": "#d95f02",
     "gradient-optimal": "#e6ab02",
     "threshold": "#2b9348",
+    "cart-tuned": "#000000",
+    "ours-tuned": "#1b6ca8",
+    "gradient-tuned": "#d95f02",
+    "threshold-tuned": "#2b9348",
 }
 
 
@@ -44,6 +49,8 @@ class Summary:
     seconds: float
     slowest: float
     statuses: Mapping[str, int]
+    overlap: float
+    pairs: Mapping[tuple[str, str], tuple[float, float]]
 
 
 def summaries(rows: Iterable[Row]) -> list[Summary]:
@@ -98,6 +105,8 @@ def _summary(rows: list[Row]) -> Summary:
         float(np.median(seconds)) if seconds else math.nan,
         max(seconds, default=math.nan),
         {status: sum(row["status"] == status for row in rows) for status in sorted({row["status"] for row in rows})},
+        float(overlap),
+        {(row["repeat"], row["fold"]): (float(row["test_accuracy"]), float(row["test_gap"])) for row in done},
     )
 
 
@@ -126,7 +135,8 @@ def chance(difference: float, noise: float) -> float:
 def report(rows: Iterable[Row]) -> str:
     """Markdown: a table for each data set, and one for all sizes of the training part."""
     found = summaries(rows)
-    return "\n".join([*_folds([part for part in found if not part.rows]), *_sizes(found)])
+    folds = [part for part in found if not part.rows]
+    return "\n".join([*_folds(folds), *_differences(folds), *_sizes(found)])
 
 
 def _folds(found: list[Summary]) -> Iterator[str]:
@@ -153,6 +163,31 @@ def _folds(found: list[Summary]) -> Iterator[str]:
             ]
             yield "| " + " | ".join(cells) + " |"
         yield ""
+
+
+def _differences(found: list[Summary]) -> Iterator[str]:
+    """Ours less each other method with the same limit, fold by fold, over the folds that both have."""
+    places = {(part.data, part.constraint, part.limit, part.method): part for part in found}
+    ours = [part for part in found if part.method == "ours"]
+    others = [name for name, method in METHODS.items() if method.limited and name != "ours"]
+    if not ours:
+        return
+    yield "### Ours less the other, on the same folds: test accuracy; test gap\n"
+    yield "| data | constraint | limit | " + " | ".join(METHODS[name].title for name in others) + " |"
+    yield "| --- | --- | ---: " + "| ---: " * len(others) + "|"
+    for part in ours:
+        cells = [part.data, CONSTRAINTS[part.constraint], part.limit]
+        for name in others:
+            other = places.get((part.data, part.constraint, part.limit, name))
+            shared = sorted(part.pairs.keys() & other.pairs.keys()) if other else []
+            if other is None or not shared:
+                cells.append("")
+                continue
+            difference = np.array([np.subtract(part.pairs[fold], other.pairs[fold]) for fold in shared])
+            told = zip(difference.mean(axis=0), difference.T, strict=True)
+            cells.append("; ".join(f"{mean:+.3f} ± {standard_error(each, part.overlap):.3f}" for mean, each in told))
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
 
 
 def _sizes(found: list[Summary]) -> Iterator[str]:

@@ -274,7 +274,7 @@ def test_figures_of_a_row_come_from_the_predictions_alone():
     }
 
 
-@pytest.mark.parametrize("name", ["constant", "cart", "ours-free", "ours"])
+@pytest.mark.parametrize("name", ["constant", "cart", "ours-free", "ours", "ours-group"])
 def test_methods_that_need_no_rival_answer_with_predictions_of_both_parts(name):
     method = crossval_methods.METHODS[name]
     group, X, y, test_group, test_X, constraint, limit, depth = small_problem(method.limited)
