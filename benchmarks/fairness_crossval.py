@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from constraints import tables
+from crossval_figure import figure
 from crossval_methods import METHODS, Fitted, among, small_problem
-from crossval_report import figure, report
+from crossval_report import report
 from crossval_results import KEY, Results, accuracy, rates, splits
 from rival_calls import Answer, Worker
 
