@@ -287,3 +287,38 @@ def test_methods_that_need_no_rival_answer_with_predictions_of_both_parts(name):
         free = crossval_methods.ours(group, X, y, test_group, test_X, constraint, None, depth, 60.0)
         assert rates(free.train, group, among(y, constraint)).gap > limit
         assert accuracy(answer.train, y) <= accuracy(free.train, y)
+
+
+@pytest.mark.parametrize(("good", "chosen"), [({0.003}, 0.003), ({0.001, 0.01}, 0.01), (set(), 0.03)])
+def test_tuning_takes_the_largest_of_the_best_penalties_and_never_sees_the_test_part(good, chosen):
+    y, group = table()
+    asked = []
+
+    def call(group, X, y, test_group, test_X, *problem, penalty):
+        asked.append((penalty, len(X), test_X))
+        right = X_of(test_X) if penalty in good else np.zeros(len(test_X))
+        return Fitted("fitted", 0.0, (), y, right, 1)
+
+    def X_of(part):  # the feature is the class
+        return part[:, 0]
+
+    outside = np.full((5, 1), 7)
+    crossval_methods.Tuned(call)(group, y[:, None], y, group[:5], outside, "parity", 0.02, 3, 1.0)
+    assert asked[-1][:2] == (chosen, len(y))
+    assert asked[-1][2] is outside
+    inner = asked[:-1]
+    assert len(inner) == 3 * 4
+    assert all(size + len(test) == len(y) and 7 not in test for _, size, test in inner)
+
+
+def test_the_figure_is_drawn_from_the_rows(options, tmp_path):
+    pytest.importorskip("matplotlib")
+    import crossval_figure  # with matplotlib only
+
+    FakeWorker.left = 10**6
+    results = Results(tmp_path / "results.csv")
+    fairness_crossval.run(options, ["constant", "streed"], results)
+    crossval_figure.figure(results.rows.values(), tmp_path / "figure.svg")
+    drawn = (tmp_path / "figure.svg").read_text()
+    assert "set, statistical parity" in drawn
+    assert "STreeD" in drawn
