@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
+import crossval_figure
 import crossval_methods
 import crossval_report
 import fairness_crossval
@@ -313,8 +314,6 @@ def test_tuning_takes_the_largest_of_the_best_penalties_and_never_sees_the_test_
 
 def test_the_figure_is_drawn_from_the_rows(options, tmp_path):
     pytest.importorskip("matplotlib")
-    import crossval_figure  # with matplotlib only
-
     FakeWorker.left = 10**6
     results = Results(tmp_path / "results.csv")
     fairness_crossval.run(options, ["constant", "streed"], results)
@@ -322,3 +321,8 @@ def test_the_figure_is_drawn_from_the_rows(options, tmp_path):
     drawn = (tmp_path / "figure.svg").read_text()
     assert "set, statistical parity" in drawn
     assert "STreeD" in drawn
+
+
+def test_a_smaller_figure_says_the_same():
+    svg = '<g id="text_1">\n  <path d="M 1.23456 7.1 \nL 2 3"/>\n  <text x="0.98765">0.715</text>\n</g>\n'
+    assert crossval_figure.smaller(svg) == '<g>\n<path d="M 1.23 7.1\nL 2 3"/>\n<text x="0.98">0.715</text>\n</g>\n'
