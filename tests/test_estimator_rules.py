@@ -23,6 +23,7 @@ from accel_oct.constraints import (
     ForbiddenPairs,
     Linear,
     MaxFeatures,
+    MinLeafWeight,
     Recall,
     StatisticalParity,
 )
@@ -170,8 +171,10 @@ def test_excluded_columns_are_not_even_read() -> None:
 
 def test_infeasible_limits_are_an_error_and_not_a_tree() -> None:
     impossible = [Recall("good", at_least=1.0), Recall("bad", at_least=1.0)]
-    with pytest.raises(NoTreeError):
+    with pytest.raises(NoTreeError, match="no tree keeps `Recall at least 1` and `Recall at least 1` together"):
         model(max_depth=1, constraints=impossible).fit(X, Y)
+    with pytest.raises(NoTreeError, match="there is no tree: no"):
+        model(max_depth=1, constraints=impossible, objective="f1").fit(X, Y)
 
 
 # ---------------------------------------------------------------- objectives
@@ -320,6 +323,12 @@ def test_a_trade_off_is_a_curve_of_proven_points() -> None:
     recall = model(max_depth=1, constraints=[Recall("bad", at_least=0.9), Recall("good", at_least=0.5)])
     broken = accel_oct.trade_off(recall, X, Y, [0.2, 1.0], constraint=1)
     assert [point.status for point in broken] == ["optimal", "infeasible"] and broken[1].model is None
+
+
+def test_a_number_of_samples_is_a_limit_that_can_be_varied() -> None:
+    base = model(max_depth=2, constraints=[MinLeafWeight(samples=1)])
+    curve = accel_oct.trade_off(base, X, Y, [1, 60, 120])
+    assert all(point.value >= point.limit for point in curve) and curve[0].score >= curve[2].score
 
 
 def test_a_trade_off_on_held_out_rows_is_that_of_the_folds() -> None:

@@ -132,7 +132,9 @@ class MaxFeatures:
 
     def bind(self, dataset: BinaryDataset) -> FeatureBudget:
         names, group = _grouped(self.groups, dataset, "MaxFeatures: groups")
-        return FeatureBudget(f"at most {self.n} features", group, np.ones(len(names)), float(self.n))
+        return FeatureBudget(
+            f"at most {self.n} feature{'s' * (self.n != 1)}", group, np.ones(len(names)), float(self.n)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from accel_oct.solving.result import Result
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
-_LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount")
+_LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount", "samples")
 
 
 @dataclass(frozen=True, eq=False)
