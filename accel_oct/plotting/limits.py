@@ -49,7 +49,7 @@ def plot_trade_off(trade_off: Any, *, ax: Any = None) -> Any:
     for point in found:
         if point.status != "optimal" and _is_finite(point.bound):
             # The bound is on the objective, in which leaves are paid for.
-            top = point.score + point.bound - getattr(point, "objective", point.score)
+            top = point.bound + (point.score - getattr(point, "objective", point.score))
             ax.plot([point.limit] * 2, [point.score, top], color=AMBER, linewidth=5, alpha=0.5, zorder=1)
             ax.plot(point.limit, top, marker="_", markersize=9, color=AMBER, zorder=1)
     _markers(ax, proven, "proven optimal", BLUE)
