@@ -177,7 +177,7 @@ def training_data(
     dataset = replace(
         dataset,
         classes=classes.copy(),  # constraints name classes as the user does
-        sources=sources if n_features else None,
+        sources=sources if n_features or sources is None else ("",),
         row_values=rows,
     )
     return TrainingData(dataset, objective.bind(dataset), n_features, class_factors)
