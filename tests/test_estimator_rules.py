@@ -13,6 +13,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, f1_score
 from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.preprocessing import KBinsDiscretizer
 
 import accel_oct
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
@@ -23,6 +24,8 @@ from accel_oct.constraints import (
     ForbiddenPairs,
     Linear,
     MaxFeatures,
+    MaxLeaves,
+    MinLeafWeight,
     Recall,
     StatisticalParity,
 )
@@ -171,8 +174,10 @@ def test_excluded_columns_are_not_even_read() -> None:
 
 def test_infeasible_limits_are_an_error_and_not_a_tree() -> None:
     impossible = [Recall("good", at_least=1.0), Recall("bad", at_least=1.0)]
-    with pytest.raises(NoTreeError):
+    with pytest.raises(NoTreeError, match="no tree keeps `Recall at least 1` and `Recall at least 1` together"):
         model(max_depth=1, constraints=impossible).fit(X, Y)
+    with pytest.raises(NoTreeError, match="there is no tree: no"):
+        model(max_depth=1, constraints=impossible, objective="f1").fit(X, Y)
 
 
 # ---------------------------------------------------------------- objectives
@@ -323,6 +328,12 @@ def test_a_trade_off_is_a_curve_of_proven_points() -> None:
     assert [point.status for point in broken] == ["optimal", "infeasible"] and broken[1].model is None
 
 
+def test_a_number_of_samples_is_a_limit_that_can_be_varied() -> None:
+    base = model(max_depth=2, constraints=[MinLeafWeight(samples=1)])
+    curve = accel_oct.trade_off(base, X, Y, [1, 60, 120])
+    assert all(point.value >= point.limit for point in curve) and curve[0].score >= curve[2].score
+
+
 def test_a_trade_off_on_held_out_rows_is_that_of_the_folds() -> None:
     """Against a loop by hand."""
     base = model(max_depth=2, constraints=[StatisticalParity("sex", at_most=1.0)])
@@ -416,6 +427,39 @@ def test_bad_trade_offs_are_named(limits: Any, constraint: Any, words: str) -> N
     base = model(constraints=[StatisticalParity("sex", at_most=1.0)])
     with pytest.raises(InvalidInputError, match=words):
         accel_oct.trade_off(base, X, Y, limits, constraint=constraint)
+
+
+def test_trade_offs_say_what_they_cannot_vary() -> None:
+    """A model that is none, and arrays over rows where rows are split; numbers of NumPy's are numbers."""
+    rule = [StatisticalParity(X.sex.to_numpy(), at_most=1.0)]
+    with pytest.raises(InvalidInputError, match="model must be an OptimalTreeClassifier"):
+        accel_oct.trade_off(OptimalTreeClassifierCV(1, constraints=rule), X, Y, [0.1])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"constraints\[0\]: group"):
+        accel_oct.trade_off(model(constraints=rule), X, Y, [0.1], cv=3)
+    leaves = accel_oct.trade_off(model(max_depth=2, constraints=[MaxLeaves(4)]), X, Y, np.arange(1, 4))
+    assert [point.model.get_n_leaves() for point in leaves] == [1, 2, 3]
+
+
+def test_columns_without_a_feature_may_have_a_price() -> None:
+    """Excluded, or constant in these rows: no tree can use them; what is no column is refused."""
+    frame = X.assign(constant=1)
+    prices = {"name": 1.0, "constant": 1.0, "income": 5.0}
+    fitted = model(constraints=[FeatureCosts(prices, at_most=4.0)]).fit(frame, Y)
+    assert 2 not in columns_used(fitted)
+    with pytest.raises(InvalidInputError, match="there is no column 'salary'"):
+        model(constraints=[FeatureCosts({"salary": 1.0}, at_most=4.0)]).fit(frame, Y)
+
+
+@pytest.mark.parametrize("rule", [ForbiddenFeatures(["a"]), FeatureCosts({"a": 5.0}, at_most=1.0)])
+def test_columns_behind_an_unknown_encoder_are_not_taken_for_unused(rule: Any) -> None:
+    """Which features a column became is not known there; with ours a column may have none."""
+    frame = pd.DataFrame({"a": np.where(Y == "good", 1.0, 0.0), "b": np.arange(len(Y)) % 2})
+    bins = KBinsDiscretizer(2, encode="onehot-dense", strategy="uniform")
+    with pytest.raises(InvalidInputError, match="column"):
+        OptimalTreeClassifier(1, 0.0, encoder=bins, constraints=[rule]).fit(frame.to_numpy(), Y)
+    with pytest.raises(InvalidInputError, match="column"):
+        OptimalTreeClassifier(1, 0.0, encoder=bins, constraints=[rule]).fit(frame, Y)
+    assert OptimalTreeClassifier(1, 0.0, constraints=[rule]).fit(frame * 0, Y).get_n_leaves() == 1
 
 
 def test_nothing_is_said_that_need_not_be() -> None:

@@ -82,6 +82,13 @@ def test_trade_off_tells_proven_from_not_proven() -> None:
     assert_apart_and_inside(ax)
 
 
+@pytest.mark.parametrize(("scores", "where"), [((0.7, 0.9), "steps-post"), ((0.9, 0.7), "steps-pre")])
+def test_between_two_limits_the_stricter_one_is_drawn(scores: tuple[float, float], where: str) -> None:
+    """Large limits are loose where they are upper limits, and strict where they are lower ones."""
+    ax = plot_trade_off(trade_off(point(0.1, scores[0]), point(0.2, scores[1])))
+    assert ax.lines[0].get_drawstyle() == where
+
+
 def test_a_trade_off_without_any_tree() -> None:
     """Is all shade."""
     none = float("-inf")

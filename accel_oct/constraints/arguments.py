@@ -90,7 +90,8 @@ def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
     """The features of a column that is given by index or by name; a column of a raw table may have several, or none."""
     if isinstance(value, str):
         found = dataset.features_named(value)
-        if not found and value not in dataset.row_values:
+        # Where it is not known which features a column became, none found does not mean that there are none.
+        if not found and (dataset.sources is None or value not in dataset.row_values):
             raise InvalidInputError(f"{where}: no column has the name {shown(value)}")
         return found
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):

@@ -8,7 +8,7 @@ for every node n and every column f of the group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +132,9 @@ class MaxFeatures:
 
     def bind(self, dataset: BinaryDataset) -> FeatureBudget:
         names, group = _grouped(self.groups, dataset, "MaxFeatures: groups")
-        return FeatureBudget(f"at most {self.n} features", group, np.ones(len(names)), float(self.n))
+        return FeatureBudget(
+            f"at most {self.n} feature{'s' * (self.n != 1)}", group, np.ones(len(names)), float(self.n)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +167,8 @@ class FeatureCosts:
         names, group = _grouped(self.groups, dataset, "FeatureCosts: groups")
         if isinstance(self.prices, Mapping):
             price = self._named_prices(
-                names if self.groups is not None or dataset.sources else list(dataset.feature_names)
+                names if self.groups is not None or dataset.sources else list(dataset.feature_names),
+                dataset.row_values if self.groups is None and dataset.sources is not None else frozenset(),
             )
         else:
             price = _prices(self.prices, len(names))
@@ -173,13 +176,16 @@ class FeatureCosts:
             raise InvalidInputError(f"FeatureCosts: prices must be finite and not negative, got {shown(self.prices)}")
         return FeatureBudget(f"features for at most {self.at_most:g}", group, price, float(self.at_most))
 
-    def _named_prices(self, names: list[Any]) -> FloatArray:
+    def _named_prices(self, names: list[Any], unused: Container[Any]) -> FloatArray:
+        """`unused` are columns that no feature may have been made from, such as those that are constant in a fold."""
         price, place = np.zeros(len(names)), {name: place for place, name in enumerate(names)}
         for name, value in self.prices.items():
-            if name not in place:
+            paid = number(value, f"FeatureCosts: prices[{shown(name)}]")
+            if name in place:
+                price[place[name]] = paid
+            elif name not in unused:
                 what = "column" if self.groups is None else "group"
                 raise InvalidInputError(f"FeatureCosts: prices: there is no {what} {shown(name)}")
-            price[place[name]] = number(value, f"FeatureCosts: prices[{shown(name)}]")
         return price
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from accel_oct.constraints.linear import LinearLimit
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -25,7 +27,7 @@ class MaxLeaves:
     n: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
+        if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer) or self.n < 1:
             raise InvalidInputError(f"MaxLeaves: n must be a whole number of at least 1, got {shown(self.n)}")
 
     @property

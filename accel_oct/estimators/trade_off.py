@@ -17,12 +17,13 @@ from accel_oct.encoding.columns import Table
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.held_out import held_out_data, rows_of
+from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, TrainingData, attached
 from accel_oct.solving.result import Result
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
-_LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount")
+_LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount", "samples")
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,13 @@ def trade_off(
     """
     if hasattr(model, "best_estimator_"):
         model = model.best_estimator_
+    if not isinstance(model, OptimalTreeClassifier):
+        raise InvalidInputError(
+            f"model must be an OptimalTreeClassifier, or an OptimalTreeClassifierCV that is fitted, got {shown(model)}"
+        )
     field, asked = _limit_field(model, constraint), _checked(limits)
+    if cv is not None:
+        check_splittable(model.constraints, model.objective)
     base: OptimalTreeClassifier = clone(model)
     data = base._prepare(X, y, sample_weight, sensitive_features, costs)
     found = [_point(base, data, constraint, field, limit) for limit in asked]

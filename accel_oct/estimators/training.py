@@ -184,7 +184,7 @@ def training_data(
     dataset = replace(
         dataset,
         classes=classes.copy(),  # constraints name classes as the user does
-        sources=sources if n_features else None,
+        sources=sources if n_features or sources is None else ("",),
         row_values=rows,
     )
     trees = tuple(_tree(nested) for nested in starts)

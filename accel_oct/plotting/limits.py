@@ -42,11 +42,14 @@ def plot_trade_off(trade_off: Any, *, ax: Any = None) -> Any:
     ax = axes(ax)
     found = [p for p in points if p.status != "infeasible" and _is_finite(p.score)]
     proven = [p for p in found if p.status == "optimal"]
-    ax.step([p.limit for p in proven], [p.score for p in proven], where="post", color=BLUE, linewidth=1.3, zorder=2)
+    worth = [getattr(p, "objective", p.score) for p in proven]
+    # Between two limits the tree of the stricter one is known to be allowed.
+    where = "pre" if worth and worth[0] > worth[-1] else "post"
+    ax.step([p.limit for p in proven], [p.score for p in proven], where=where, color=BLUE, linewidth=1.3, zorder=2)
     for point in found:
         if point.status != "optimal" and _is_finite(point.bound):
             # The bound is on the objective, in which leaves are paid for.
-            top = point.score + point.bound - getattr(point, "objective", point.score)
+            top = point.bound + (point.score - getattr(point, "objective", point.score))
             ax.plot([point.limit] * 2, [point.score, top], color=AMBER, linewidth=5, alpha=0.5, zorder=1)
             ax.plot(point.limit, top, marker="_", markersize=9, color=AMBER, zorder=1)
     _markers(ax, proven, "proven optimal", BLUE)

@@ -105,6 +105,8 @@ class Result:
             Where there is none, see `found`.
         """
         if self.found is None:
+            if self.status == "infeasible":
+                raise NoTreeError(f"there is no tree: {self.stats.get('infeasible', 'none keeps the constraints')}")
             raise NoTreeError(f"there is no tree: the solve ended with status {self.status!r} before one was found")
         return self.found
 
