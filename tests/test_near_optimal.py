@@ -16,13 +16,14 @@ from accel_oct.near_optimal.counting import TreeCounter
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.values import SideValues
+from accel_oct.objectives import Accuracy
 from accel_oct.subtree import engine
 from accel_oct.subtree.engine import numba_available
 
 
 def search_of(instance: Instance, within: float, labels: str = "any", **options) -> NearOptimalSearch:
-    setting = Setting.of_accuracy(instance.dataset, instance.leaf_penalty, instance.max_depth)
-    slack = (within + 1e-9) * setting.total
+    setting = Setting.of(Accuracy().bind(instance.dataset), instance.leaf_penalty, instance.max_depth)
+    slack = (within + 1e-9) * instance.dataset.total_weight
     return NearOptimalSearch(
         setting.X, setting.gains, setting.leaf_price, instance.max_depth, slack, labels=labels, **options
     )

@@ -8,12 +8,18 @@ import time
 
 import numpy as np
 import pytest
+from estimator_support import mixed_frame
 from oracles.instances import random_instance
+from oracles.near_optimal import all_trees
+from sklearn.base import clone
 
 import accel_oct
-from accel_oct.constraints import MaxFeatures, MaxLeaves
+from accel_oct import OptimalTreeClassifier
+from accel_oct.constraints import ForbiddenFeatures, MaxFeatures, MaxLeaves
 from accel_oct.data import BinaryDataset
+from accel_oct.encoding import TableEncoder
 from accel_oct.errors import InvalidInputError
+from accel_oct.objectives import InstanceCosts
 from accel_oct.tree import DecisionTree
 
 SETTINGS = {"max_depth": 2, "leaf_penalty": 0.01, "within": 0.12}
@@ -262,3 +268,60 @@ def test_values_too_far_apart_are_refused() -> None:
     weights = np.random.default_rng(0).random(60)
     with pytest.raises(InvalidInputError, match="within, leaf_penalty and max_depth"):
         accel_oct.near_optimal(X, y, sample_weight=weights, max_depth=4, leaf_penalty=1e6, within=1e9)
+
+
+# ---------------------------------------------------------------- other objectives, and classifiers
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_trees_near_the_least_cost(seed: int) -> None:
+    """All trees by what they cost, against enumeration; their reliance is in units of the score."""
+    rng = np.random.default_rng([7, seed])
+    instance = random_instance(rng, max_samples=14, max_features=3, max_depth=2)
+    data, n_classes = instance.dataset, instance.dataset.n_classes
+    costs = rng.integers(0, 4, (data.n_samples, n_classes)).astype(float)
+    found = accel_oct.near_optimal(
+        data, max_depth=2, leaf_penalty=0.05, within=0.4, limit=None, objective=InstanceCosts(costs)
+    )
+    kept = data.weights > 0
+    paid = [
+        (-float(score) / data.total_weight - 0.05 * leaves, leaves)
+        for score, leaves, _ in all_trees(data.X[kept], (data.weights[:, None] * costs)[kept], 2)
+    ]
+    best = max(value for value, _ in paid)
+    expected = sorted((value for value, _ in paid if value >= best - 0.4 - 1e-9), reverse=True)
+    assert found.count == len(expected) == len(found) and found.optimum == pytest.approx(best)
+    np.testing.assert_allclose([entry.objective for entry in found], expected, atol=1e-9)
+    for entry in found[:20]:
+        assert entry.accuracy == pytest.approx(entry.tree.score(data) / data.total_weight)
+        assert entry.objective == pytest.approx(entry.score - 0.05 * entry.n_leaves)
+
+
+def test_a_ratio_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="objective: near-optimal trees of F1"):
+        accel_oct.near_optimal(*data(), objective="f1", **SETTINGS)
+
+
+def test_trees_of_a_table_are_classifiers() -> None:
+    """In the columns of the frame; thresholds of one column are one column; rules by name; each tree can be fitted."""
+    frame, y = mixed_frame(150)
+    frame = frame[["age", "smoker", "region", "income"]]
+    model = OptimalTreeClassifier(2, 0.01, encoder=TableEncoder())
+    trees = model.near_optimal(frame, y, within=0.12, limit=200)
+    assert not hasattr(model, "tree_") and len(trees) > 5
+    fitted = model.fit(frame, y)
+    assert trees.optimum == pytest.approx(fitted.objective_) and set(trees[0].columns) <= set(frame.columns)
+    for place in (0, 3, len(trees) - 1):
+        chosen = trees.model(place)
+        accuracy = float(np.mean(chosen.predict(frame) == y))
+        assert accuracy == pytest.approx(trees[place].accuracy) and chosen.bound_ == trees.optimum
+        assert chosen.objective_ == pytest.approx(accuracy - 0.01 * chosen.get_n_leaves())
+        assert chosen.status_ == ("optimal" if chosen.objective_ >= trees.optimum else "gap_limit")
+        assert chosen.to_text() and OptimalTreeClassifier.from_json(chosen.to_json()).to_text() == chosen.to_text()
+    without = trees.filter(ForbiddenFeatures(["income"]))
+    assert 0 < len(without) < len(trees) and all("income" not in entry.columns for entry in without)
+    assert {row.name for row in trees.importance()} == set(frame.columns)
+    kept = clone(model).set_params(constraints=[ForbiddenFeatures(["income"])]).near_optimal(frame, y, within=0.12)
+    assert [entry.tree for entry in kept][: len(without)] == [entry.tree for entry in without]
+    with pytest.raises(InvalidInputError, match="model needs trees"):
+        accel_oct.near_optimal(*data(), **SETTINGS).model(0)

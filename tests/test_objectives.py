@@ -194,6 +194,8 @@ def test_samples_with_several_rows_count_once(block: int, count: int) -> None:
         expected = best_value(instance, [rule], meaning(objective, instance))
         found = solved(instance, objective, constraints=[rule])
         check(found, instance, objective, expected, 7.0, 3e-6)
+        # The tables know what leaves weigh; if they did not, their trees would be refused and a solver would decide.
+        assert isinstance(rule, StatisticalParity) or found.stats["decided_by"] in ("subtree bounds", "a single leaf")
 
 
 def test_classes_without_weight_do_not_count_in_balanced_accuracy() -> None:

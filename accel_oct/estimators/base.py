@@ -1,25 +1,22 @@
-"""What a fitted tree can do as a scikit-learn classifier, however it was found."""
+"""From what users pass to what is solved, and back to a fitted classifier."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
-    check_is_fitted,
     column_or_1d,
     has_fit_parameter,
 )
 
 from accel_oct.constraints import Constraint
-from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.labels import as_labels, as_weights, encode_labels
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
@@ -27,9 +24,9 @@ from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.constraint_table import ConstraintTable
+from accel_oct.estimators.fitted import FittedClassifier
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
 from accel_oct.estimators.training import RowValues, TrainingData, attached, training_data
-from accel_oct.export import to_html, to_json, to_text
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.shares import balancing
 from accel_oct.solving.result import Result
@@ -37,6 +34,8 @@ from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
 
 __all__ = ["TreeClassifier"]
+
+Classifier = TypeVar("Classifier", bound="TreeClassifier")
 
 _NESTED = ("constraints__", "objective__")
 
@@ -47,13 +46,12 @@ _OTHER_OBJECTIVES = 1 / 10
 """What a search may take where several are needed, as a part of what one alone may take."""
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What a fitted tree can do, however it was found."""
+class TreeClassifier(FittedClassifier):
+    """Checks and encodes the data, and keeps the tree that was found."""
 
     max_depth: Any
+    leaf_penalty: float
     time_limit: float | None
-    encoder: Any
-    missing: str
     class_weight: Any
     objective: Any
     constraints: Any
@@ -61,82 +59,6 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_leaf_nodes: Any
     max_features_used: Any
     exclude: Any
-
-    # ---------------------------------------------------------------- prediction
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
-        leaves = self.apply(X)
-        return np.asarray(self.classes_[self.tree_.label[leaves]])
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The shares of the classes among the (weighted) training samples of the leaf that each row falls into."""
-        binary = self._encoded(X)
-        return self.tree_.predict(binary)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def apply(self, X: Any) -> NDArray[np.int64]:
-        """The leaf that each row falls into, as numbered in `tree_`."""
-        binary = self._encoded(X)
-        return self.tree_.apply(binary)
-
-    def decision_path(self, X: Any) -> Any:
-        """Sparse indicator matrix of the nodes that each row passes."""
-        binary = self._encoded(X)
-        return self.tree_.decision_path(binary)
-
-    # ---------------------------------------------------------------- the tree
-
-    def get_depth(self) -> int:
-        """Depth of the tree; a single leaf has depth 0."""
-        check_is_fitted(self, "tree_")
-        return int(self.tree_.max_depth)
-
-    def get_n_leaves(self) -> int:
-        """Number of leaves."""
-        check_is_fitted(self, "tree_")
-        return int(self.tree_.n_leaves)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column of X in the decrease of Gini impurity.
-
-        With an encoder of another library, the shares are those of its output columns.
-        """
-        check_is_fitted(self, "tree_")
-        shares = self.tree_.importances()
-        if not isinstance(self.encoder_, BinaryEncoder):
-            return shares
-        columns = np.array([condition.column for condition in self.encoder_.conditions_], dtype=np.int64)
-        return np.bincount(columns, shares, self.n_features_in_).astype(np.float64)
-
-    @property
-    def exact_(self) -> bool:
-        """Whether every split of the table was among the features, so that `bound_` holds for all trees on it."""
-        check_is_fitted(self, "tree_")
-        return bool(getattr(self.encoder_, "exact_", False))
-
-    @property
-    def proof_(self) -> str:
-        """What is proven, and over which trees, in words."""
-        check_is_fitted(self, "tree_")
-        count = len(self._binary_names())
-        over = "all splits of the table" if self.exact_ else f"{count} chosen splits"
-        if self.status_ == "optimal":
-            return f"proven optimal over {over}"
-        return f"not proven ({self.status_}): gap {self.gap_:.2%} over {over}"
-
-    def to_text(self) -> str:
-        """The tree as indented rules; see `accel_oct.export` for other forms."""
-        return to_text(self)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The fitted classifier as JSON text, written to a file when `path` is given."""
-        return to_json(self, path)
 
     # ---------------------------------------------------------------- fitting
 
@@ -236,10 +158,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data.dataset.weights > 0,
         )
 
-    def _adopt(self, result: Result, data: TrainingData) -> None:
+    def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
         """Keep the tree that was found, in the user's terms."""
         tree = result.tree
-        if data.rows is not None and not self._all_constraints(data):
+        if relabel and data.rows is not None and not self._all_constraints(data):
             # Among equally good labels the first; under constraints labels are part of the tree.
             tree = tree.relabelled(data.rows)
         self.result_ = replace(
@@ -258,6 +180,14 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.status_ = result.status
         self.constraints_ = ConstraintTable(result.constraints)
 
+    def _like(self: Classifier) -> Classifier:
+        """Another classifier with these parameters that has learnt the same encoding, and has no tree yet."""
+        other: Classifier = clone(self)
+        for name in ("classes_", "encoder_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+        return other
+
     # ---------------------------------------------------------------- parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -273,40 +203,3 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if changes:
             self.constraints, self.objective = with_nested(self.constraints, self.objective, changes)
         return self
-
-    # ---------------------------------------------------------------- helpers
-
-    def _encoded(self, X: Any) -> BoolMatrix:
-        check_is_fitted(self, "tree_")
-        check_table(self, X, reset=False)
-        return as_binary_matrix(self._transformed(X), name="encoder output")
-
-    def _transformed(self, X: Any) -> Any:
-        """What the encoder makes of the columns, not checked yet."""
-        binary = self.encoder_.transform(X)
-        return binary.toarray() if hasattr(binary, "toarray") else binary
-
-    def _binary_names(self) -> NDArray[Any]:
-        return np.asarray(self.encoder_.get_feature_names_out())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if isinstance(self.encoder, str):
-            tags.input_tags.allow_nan = self.missing == "category"
-            tags.input_tags.categorical = tags.input_tags.string = True
-        elif hasattr(self.encoder, "__sklearn_tags__"):
-            tags.input_tags = self.encoder.__sklearn_tags__().input_tags
-            tags.input_tags.sparse = False
-        return tags
-
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._tree_html()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._tree_html()
-        return bundle
-
-    def _tree_html(self) -> str:
-        return to_html(self) if hasattr(self, "tree_") else ""

@@ -17,8 +17,10 @@ from accel_oct.constraints import Constraint
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
+from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
+from accel_oct.near_optimal.trees import NearOptimalTrees
 from accel_oct.objectives import Fixed
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
@@ -189,6 +191,41 @@ class OptimalTreeClassifier(TreeClassifier):
         self._adopt(self._solve(data, time_left(self.time_limit, began)), data)
         self._warn_unless_proven()
         return self
+
+    def near_optimal(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        within: float,
+        limit: int | None = 1000,
+        labels: str = "any",
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+        costs: Any = None,
+    ) -> NearOptimalTrees:
+        """All trees whose objective is almost that of the best one, in the columns of X; see `accel_oct.near_optimal`.
+
+        The classifier stays as it is, fitted or not; pass what it is, or would be, fitted on.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            As in `fit`.
+        within : float
+            How much less the objective may be: 0.01 is one point of accuracy.
+        limit, labels
+            As in `accel_oct.near_optimal`. The best `limit` trees are listed; of these, those are returned that keep
+            the classifier's constraints.
+
+        Returns
+        -------
+        NearOptimalTrees
+            ``trees.model(place)`` is the tree at a place as a fitted classifier: its `bound_` is the optimum, its
+            `gap_` how far it is from that.
+        """
+        given = (sample_weight, sensitive_features, costs)
+        return listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
 
     def _solve(self, data: TrainingData, time_limit: float | None) -> Result:
         return solve(

@@ -189,13 +189,10 @@ def _checked(limits: Any) -> list[Any]:
 
 def _with_limit(model: OptimalTreeClassifier, constraint: int, field: str, limit: Any) -> OptimalTreeClassifier:
     """A model of its own with this limit; what it has learnt of the data it shares."""
-    changed: OptimalTreeClassifier = clone(model)
+    changed = model._like()
     listed = list(changed.constraints or [])
     listed[constraint] = replace(listed[constraint], **{field: limit})
     changed.constraints = listed
-    for name in ("classes_", "encoder_", "n_features_in_", "feature_names_in_"):
-        if hasattr(model, name):
-            setattr(changed, name, getattr(model, name))
     return changed
 
 

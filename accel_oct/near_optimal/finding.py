@@ -7,6 +7,7 @@ import operator
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from accel_oct.data import BinaryDataset
@@ -15,10 +16,12 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
+from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.tree import DecisionTree
 
 
 class NearOptimalProgress(NamedTuple):
@@ -44,6 +47,8 @@ def near_optimal(
     threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     progress: Callable[[NearOptimalProgress], None] | None = None,
+    objective: Objective | str | None = None,
+    as_model: Callable[[DecisionTree, float, float], Any] | None = None,
 ) -> NearOptimalTrees:
     """All trees that are almost as good as the best one: how many there are, and the first of them.
 
@@ -80,7 +85,8 @@ def near_optimal(
     labels : {"any", "best"}
         "best" has only trees with the heaviest class in each leaf, the smallest class index of equal ones.
     groups : sequence of str, optional
-        One name per feature: the column of the raw table that it was made from. For `NearOptimalTree.columns` and
+        One name per feature: the column of the raw table that it was made from; by default what the data know.
+        For `NearOptimalTree.columns` and
         `NearOptimalTrees.importance`.
     time_limit : float, optional
         Seconds; what is there by then is returned, with status "time_limit".
@@ -91,6 +97,10 @@ def near_optimal(
         was not enough to count all trees, or to list those that were asked for.
     progress : callable (NearOptimalProgress), optional
         Called now and then, from the thread that works.
+    objective : Objective or str, optional
+        As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
+    as_model : callable (tree, objective, optimum), optional
+        What `NearOptimalTrees.model` makes of a tree; `OptimalTreeClassifier.near_optimal` gives one.
 
     Returns
     -------
@@ -103,7 +113,10 @@ def near_optimal(
     """
     began = time.perf_counter()
     dataset = BinaryDataset.of(X, y, sample_weight)
-    setting = Setting.of_accuracy(dataset, leaf_penalty, checked_depth(max_depth), groups)
+    score = as_objective(objective).bind(dataset)
+    if isinstance(score, RatioScore):
+        raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
+    setting = replace(Setting.of(score, leaf_penalty, checked_depth(max_depth), groups), as_model=as_model)
     slack = _number(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")
@@ -125,7 +138,7 @@ def near_optimal(
         setting.gains,
         setting.leaf_price,
         setting.max_depth,
-        (slack + PROOF_TOLERANCE) * setting.total,
+        slack * score.norm + PROOF_TOLERANCE * score.rows.total_weight,
         labels=labels,
         should_stop=stopper,
         threads=usable,

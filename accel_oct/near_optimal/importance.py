@@ -51,6 +51,7 @@ class ImportanceTable:
     rows: tuple[ImportanceRow, ...]
     n_trees: int
     complete: bool
+    score_name: str = "accuracy"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -71,7 +72,7 @@ class ImportanceTable:
     def title(self) -> str:
         """Which trees the ranges are over."""
         over = "all" if self.complete else "the listed"
-        return f"accuracy lost when a column is shuffled, over {over} {self.n_trees} trees"
+        return f"{self.score_name} lost when a column is shuffled, over {over} {self.n_trees} trees"
 
     def __str__(self) -> str:
         width = max([len("column"), *(len(row.name) for row in self.rows)])
@@ -102,7 +103,7 @@ class Reliance:
                 own = frozenset(step for step in path if column_of[step[0]] == column)
                 gain = float(self._sum(frozenset(path) - own)[label])
                 expected += gain * float(self._sum(own)[-1] / self._all[-1])
-            result[column] = (earned - expected) / self._setting.total
+            result[column] = (earned - expected) / self._setting.score.norm
         return result
 
     def _sum(self, conditions: Conditions) -> FloatArray:
@@ -134,4 +135,4 @@ def importance_table(setting: Setting, trees: Iterable[DecisionTree], complete: 
     if not n_trees:
         lowest[:] = highest[:] = np.nan
     rows = zip(setting.column_names, lowest.tolist(), highest.tolist(), (used / max(n_trees, 1)).tolist(), strict=True)
-    return ImportanceTable(tuple(ImportanceRow(*row) for row in rows), n_trees, complete)
+    return ImportanceTable(tuple(ImportanceRow(*row) for row in rows), n_trees, complete, setting.score.name)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data import BinaryDataset
-from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data import BinaryDataset, ScoredDataset
+from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.pricing.problem import LimitedProblem
+from accel_oct.objectives import LinearScore
+from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,6 +27,8 @@ class Setting:
     ----------
     dataset : BinaryDataset
         As the user gave it.
+    score : LinearScore
+        The objective.
     X : bool array (n_points, n_features)
         Distinct rows of positive weight.
     gains : float array (n_points, n_classes)
@@ -39,9 +42,12 @@ class Setting:
         Of the columns that binary features were made from.
     column_of : int array (n_features,)
         Which of them each feature belongs to.
+    as_model : callable (tree, objective, optimum) or None
+        Makes a fitted classifier of a tree, where one asked.
     """
 
     dataset: BinaryDataset
+    score: LinearScore
     X: BoolMatrix
     gains: FloatArray
     masses: FloatArray
@@ -50,18 +56,28 @@ class Setting:
     max_depth: int
     column_names: tuple[str, ...]
     column_of: IntArray
+    as_model: Callable[[DecisionTree, float, float], Any] | None = None
 
     @classmethod
-    def of_accuracy(cls, dataset: BinaryDataset, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
-        """Gains are weights classified correctly."""
-        leaf_price = dataset.leaf_price(leaf_penalty)
-        points = LimitedProblem.of(dataset.merged(), [], leaf_price, max_depth)
+    def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
+        """Gains are what predictions earn; for accuracy, weights classified correctly."""
+        dataset, rows = score.dataset, score.rows
+        leaf_price = rows.leaf_price(leaf_penalty, score.norm)
+        present = dataset.weights > 0
+        _, first, point = np.unique(pack_rows(dataset.X[present]), axis=0, return_index=True, return_inverse=True)
+        point_of = np.full(dataset.n_samples, -1)
+        point_of[present] = point.ravel()
+        source = rows.source if isinstance(rows, ScoredDataset) else np.arange(dataset.n_samples)
+        kept = present[source]
+        gains = np.zeros((first.size, dataset.n_classes))
+        np.add.at(gains, (point_of[source[kept]], rows.y[kept]), rows.weights[kept])
         names, column_of = _columns(dataset, groups)
         return cls(
             dataset=dataset,
-            X=points.X,
-            gains=points.gains,
-            masses=np.asarray(points.gains.sum(axis=1)),
+            score=score,
+            X=dataset.X[present][first],
+            gains=gains,
+            masses=np.bincount(point.ravel(), dataset.weights[present]).astype(np.float64),
             leaf_penalty=float(leaf_penalty),
             leaf_price=leaf_price,
             max_depth=max_depth,
@@ -69,14 +85,10 @@ class Setting:
             column_of=column_of,
         )
 
-    @property
-    def total(self) -> float:
-        """What a share of one is of."""
-        return self.dataset.total_weight
-
 
 def _columns(dataset: BinaryDataset, groups: Any) -> tuple[tuple[str, ...], IntArray]:
     """Names of columns, and the column of every feature; every feature by itself without groups."""
+    groups = dataset.sources if groups is None else groups
     if groups is None:
         return dataset.feature_names, np.arange(dataset.n_features)
     if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):

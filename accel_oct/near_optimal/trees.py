@@ -25,7 +25,9 @@ class NearOptimalTree:
     ----------
     tree : DecisionTree
     objective : float
-        Accuracy minus the leaf penalty per leaf.
+        Score minus the leaf penalty per leaf.
+    score : float
+        What the objective makes of its predictions: accuracy, unless another one was asked for.
     accuracy : float
         Share of the weight that it classifies correctly.
     n_leaves : int
@@ -37,6 +39,7 @@ class NearOptimalTree:
 
     tree: DecisionTree
     objective: float
+    score: float
     accuracy: float
     n_leaves: int
     features: tuple[int, ...]
@@ -159,12 +162,15 @@ class NearOptimalTrees:
 
     def _entry(self, listed: ListedTree) -> NearOptimalTree:
         setting, tree = self._setting, self._tree(listed)
-        accuracy = (listed.value + setting.leaf_price * listed.n_leaves) / setting.total
+        score = setting.score.reported(listed.value + setting.leaf_price * listed.n_leaves)
+        plain = setting.score.amounts is None
+        accuracy = score if plain else tree.score(setting.dataset) / setting.dataset.total_weight
         features = tree.features_used
         columns = sorted({int(setting.column_of[feature]) for feature in features})
         return NearOptimalTree(
             tree=tree,
-            objective=accuracy - setting.leaf_penalty * listed.n_leaves,
+            objective=score - setting.leaf_penalty * listed.n_leaves,
+            score=score,
             accuracy=accuracy,
             n_leaves=listed.n_leaves,
             features=features,
@@ -175,6 +181,13 @@ class NearOptimalTrees:
         return as_decision_tree(listed.tree, self._setting.max_depth)
 
     # ---------------------------------------------------------------- choosing
+
+    def model(self, place: int = 0) -> Any:
+        """The tree at a place as a fitted classifier, where `OptimalTreeClassifier.near_optimal` listed it."""
+        if self._setting.as_model is None or self.optimum is None:
+            raise InvalidInputError("model needs trees that OptimalTreeClassifier.near_optimal has listed")
+        entry = self[place]
+        return self._setting.as_model(entry.tree, entry.objective, self.optimum)
 
     def filter(self, rule: Callable[[DecisionTree], bool] | Constraint) -> NearOptimalTrees:
         """Those of the listed trees that keep a rule.

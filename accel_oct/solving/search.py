@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from accel_oct.constraints import BoundConstraint
+from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
@@ -200,3 +201,27 @@ def constraint_reports(
             slack = max(0.0, min(room))
         found.append(ConstraintReport(constraint.name, value, slack, multiplier, lower, upper))
     return tuple(found)
+
+
+def chosen_result(
+    dataset: BinaryDataset,
+    tree: DecisionTree,
+    objective: float,
+    optimum: float,
+    constraints: Sequence[BoundConstraint] = (),
+) -> Result:
+    """What is known of a tree that was chosen among those close to a proven optimum."""
+    return Result(
+        found=tree,
+        objective=objective,
+        bound=max(optimum, objective),
+        status="optimal" if objective >= optimum else "gap_limit",
+        seconds=0.0,
+        nodes=0,
+        backend="none",
+        stats={"decided_by": "chosen among near-optimal trees"},
+        history=(HistoryRow(0.0, objective, max(optimum, objective)),),
+        feature_names=dataset.feature_names,
+        class_names=dataset.class_names,
+        constraints=constraint_reports(constraints, tree),
+    )
