@@ -62,6 +62,19 @@ def test_all_thresholds_where_they_fit() -> None:
     assert model.proof_ == "proven optimal over all splits of the table" and model.proof_ in model._repr_html_inner()
 
 
+def test_thresholds_between_values_of_one_class_can_matter() -> None:
+    """At depth two: z decides on the left of x >= 2 and u on the right, with class c on both sides of the threshold."""
+    rows = [[x, z, u, (z, u)[x == 3]] for x in (0, 3) for z in (0, 1) for u in (0, 1)] + [[1, 0, 1, 0], [2, 1, 0, 0]]
+    X, y = np.array(rows)[:, :3], np.array(rows)[:, 3]
+    encoder = AllThresholdsEncoder().fit(X)
+    binary = encoder.transform(X)
+    needed = encoder.get_feature_names_out().tolist().index("x0 >= 2")
+    assert accel_oct.solve(binary, y, max_depth=2, leaf_penalty=0.0).objective == 1.0
+    without = accel_oct.solve(np.delete(binary, needed, axis=1), y, max_depth=2, leaf_penalty=0.0)
+    assert without.status == "optimal" and without.objective == 0.9
+    assert OptimalTreeClassifier(2, 0.0).fit(X, y).objective_ == 1.0
+
+
 def test_what_is_chosen_is_said() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     model = OptimalTreeClassifier(2, 0.01, encoder=AutoEncoder(2, budget=0.001)).fit(X, y)
