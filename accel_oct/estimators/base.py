@@ -29,7 +29,7 @@ from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
 from accel_oct.estimators.training import RowValues, TrainingData, attached, training_data
-from accel_oct.export import to_html, to_json, to_text
+from accel_oct.export import to_html, to_json, to_sklearn, to_text
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.shares import balancing
 from accel_oct.solving.result import Result
@@ -112,6 +112,10 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def to_json(self, path: str | Path | None = None) -> str:
         """The fitted classifier as JSON text, written to a file when `path` is given."""
         return to_json(self, path)
+
+    def to_sklearn(self, *, encoded: bool | None = None, values: str = "shares") -> Any:
+        """A fitted `DecisionTreeClassifier`, or a pipeline with one, that predicts the same: see `accel_oct.export`."""
+        return to_sklearn(self, encoded=encoded, values=values)
 
     # ---------------------------------------------------------------- fitting
 

@@ -55,9 +55,9 @@ def {name}(value):
 def to_python(model: Any, *, function_name: str = "predict") -> str:
     """A Python function of one row that needs nothing but Python.
 
-    A row is a mapping from column names to values, or whatever has its method `get`: a dictionary, a series of pandas, a
-    row of ``polars_frame.iter_rows(named=True)``. The function answers as `predict` does, whatever mixture of numbers,
-    text and booleans a column holds. A value that is None, NaN, pandas.NA or absent counts as missing.
+    A row is a mapping from column names to values, or whatever has its method `get`: a dictionary, a series of pandas,
+    a row of ``polars_frame.iter_rows(named=True)``. The function answers as `predict` does, whatever mixture of
+    numbers, text and booleans a column holds. A value that is None, NaN, pandas.NA or absent counts as missing.
 
     Parameters
     ----------

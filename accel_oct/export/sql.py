@@ -31,8 +31,8 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") 
         Name of the result, added as ``AS "column"``.
     dialect : {"portable", "sqlite"}
         "portable" runs wherever names are quoted by ``"`` and text by ``'`` alone, as the standard has it. "sqlite"
-        leaves out what is there for NaN, which SQLite keeps as NULL, and writes fractions as quotients of whole numbers:
-        SQLite reads some decimal fractions one unit in the last place off.
+        leaves out what is there for NaN, which SQLite keeps as NULL, and writes fractions as quotients of whole
+        numbers: SQLite reads some decimal fractions one unit in the last place off.
     """
     if dialect not in _DIALECTS:
         raise InvalidInputError(f"dialect must be one of {', '.join(_DIALECTS)}, got {shown(dialect)}")
