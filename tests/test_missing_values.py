@@ -124,9 +124,7 @@ def best_objective(X: np.ndarray, y: np.ndarray, penalty: float, depth: int) -> 
 
 @given(st.data(), st.sampled_from([0.0, 0.05]), st.integers(1, 2))
 @settings(deadline=None, max_examples=40)
-def test_the_tree_is_the_best_with_missing_values_on_either_side(
-    data: st.DataObject, penalty: float, depth: int
-) -> None:
+def test_the_tree_is_the_best_of_all(data: st.DataObject, penalty: float, depth: int) -> None:
     """Of all trees with missing values on either side of each threshold, on tiny tables."""
     cells = st.lists(st.sampled_from([1.0, 2.0, 3.0, np.nan]), min_size=9, max_size=9)
     X = np.column_stack([data.draw(cells), data.draw(cells)])
