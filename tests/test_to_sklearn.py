@@ -31,12 +31,6 @@ def known(columns: Any) -> np.ndarray:
     return np.asarray(~pd.isna(pd.DataFrame(dense)).any(axis=1))
 
 
-def known(columns: Any) -> np.ndarray:
-    """Rows without a missing value."""
-    dense = columns.toarray() if hasattr(columns, "toarray") else columns
-    return np.asarray(~pd.isna(pd.DataFrame(dense)).any(axis=1))
-
-
 def assert_same(model: OptimalTreeClassifier, other: Any, X: Any) -> None:
     """Predictions, shares and leaves."""
     np.testing.assert_array_equal(other.predict(X), model.predict(X))
