@@ -156,7 +156,7 @@ def test_missing_where_none_was_is_no() -> None:
 
 
 def test_files_have_the_oldest_schema_that_holds_them() -> None:
-    """Only conditions that missing values fulfil need the newer one; conditions without the entry are read as before."""
+    """Only conditions that missing values fulfil need the newer one; others are written and read as before."""
     X = pd.DataFrame({"x": np.arange(10.0)})
     known = OptimalTreeClassifier(1, 0.0).fit(X, X["x"] >= 5)
     assert json.loads(known.to_json())["schema"] == 1 and '"missing": true' not in known.to_json()
@@ -272,7 +272,7 @@ def test_thresholds_in_sql_are_exact(dialect: str, values: list[float]) -> None:
 def test_sql_refuses_what_it_cannot_write() -> None:
     """An unknown dialect, and text that no statement can hold."""
     X = pd.DataFrame({"c": ["a\0", "b", "c"] * 4})
-    model = OptimalTreeClassifier(1, 0.0).fit(X, X["c"] == "a\0")
+    model = OptimalTreeClassifier(1, 0.0).fit(X, [True, False, False] * 4)
     with pytest.raises(InvalidInputError, match="NUL"):
         to_sql(model)
     with pytest.raises(InvalidInputError, match="dialect must be one of"):
