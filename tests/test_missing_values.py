@@ -296,3 +296,14 @@ def test_equal_weights_are_no_weights(weight: float, n: int) -> None:
         encoder = TableEncoder(numeric)
         plain = encoder.fit(X, y).conditions_
         assert encoder.fit(X, y, sample_weight=np.full(n, weight)).conditions_ == plain
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.3, 0.7, 1 / 3, 1e-5])
+@pytest.mark.parametrize("n", [8, 90, 400])
+def test_only_proportions_of_fractional_weights_matter(factor: float, n: int) -> None:
+    """A quantile that falls on a sample stays there, whatever the weights are multiplied with."""
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    weights = np.tile([0.5, 1.5], n // 2)  # of mean 1 as they are
+    encoder = TableEncoder()
+    plain = encoder.fit(X, sample_weight=weights).conditions_
+    assert encoder.fit(X, sample_weight=weights * factor).conditions_ == plain
