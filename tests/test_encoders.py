@@ -156,11 +156,14 @@ def test_table_encoder_takes_each_column_by_its_kind() -> None:
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
 def test_every_mark_of_a_missing_value_is_understood(missing: object) -> None:
-    """None, NaN, pandas.NA and NaT answer "is missing" and nothing else."""
+    """None, NaN, pandas.NA and NaT answer "is missing" and "or missing", and nothing else."""
     X = pd.DataFrame({"c": pd.Series(["a", "b", "c", missing], dtype=object)})
     encoder = TableEncoder().fit(X)
-    assert encoder.get_feature_names_out().tolist() == ["c = a", "c = b", "c = c", "c is missing"]
-    assert encoder.transform(X)[-1].tolist() == [0, 0, 0, 1]
+    plain = ["c = a", "c = b", "c = c"]
+    names = [*plain, "c is missing", *(f"{name} or missing" for name in plain)]
+    assert encoder.get_feature_names_out().tolist() == names
+    assert encoder.transform(X)[-1].tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert encoder.transform(X)[0].tolist() == [1, 0, 0, 0, 1, 0, 0]
 
 
 def test_missing_values_can_be_refused() -> None:
@@ -260,6 +263,8 @@ def test_pandas_output_pipelines_and_column_transformers() -> None:
         {"column": 0, "test": "at_least", "low": "1"},
         {"column": 0, "test": "equals", "value": [1]},
         {"column": 0, "test": "is_true", "code": "x"},
+        {"column": 0, "test": "is_true", "missing": 1},
+        {"column": 0, "test": "is_missing", "missing": True},
     ],
 )
 def test_conditions_check_what_they_are_made_of(data: dict[str, object]) -> None:

@@ -183,7 +183,7 @@ def changed(text: str, *path: Any, to: Any) -> str:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("schema",), SCHEMA_VERSION + 1, "schema 2.*upgrade"),
+        (("schema",), SCHEMA_VERSION + 1, f"schema {SCHEMA_VERSION + 1}.*upgrade"),
         (("schema",), "1", "schema must be a whole number"),
         (("format",), "something", "is no accel_oct"),
         (("tree", "feature", 0), 10_000, "asks for feature 10000"),
@@ -204,7 +204,9 @@ def changed(text: str, *path: Any, to: Any) -> str:
         (("encoder", "parameters"), {"shell": True}, "no parameter 'shell'"),
         (("encoder", "conditions", 0, "column"), 999, "column 999"),
         (("encoder", "conditions", 0, "test"), "exec", "test must be"),
+        (("encoder", "conditions", 0, "missing"), 1, "missing must be"),
         (("encoder", "conditions"), {}, "list"),
+        (("encoder", "inexact"), [10_000], "inexact"),
         (("parameters",), [], "object"),
         (("parameters", "class_weight"), "heavy", "class_weight"),
         (("parameters", "config"), {"warm": 1}, "no key 'warm'"),

@@ -65,6 +65,7 @@ def test_questions_of_every_kind() -> None:
     assert question(Condition(0, "between", high=2.0), "x") == "x < 2"
     assert question(Condition(0, "equals", value="red"), "x") == "x = red"
     assert question(Condition(0, "is_missing"), "x") == "x is missing"
+    assert question(Condition(0, "at_least", low=0.25, missing=True), "x") == "x \u2265 0.25 or missing"
 
 
 # ---------------------------------------------------------------- missing values
@@ -92,7 +93,7 @@ def tables(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int]]:
 @given(tables(), st.sampled_from(ENCODERS))
 @settings(deadline=None, max_examples=80)
 def test_missing_values_go_where_it_is_said(data: tuple[pd.DataFrame, list[int]], encoder: Any) -> None:
-    """A row that comes to a node with its column missing goes left exactly as "or missing" says, else right."""
+    """A row that comes to a node with its column missing goes where "or missing" is said, and it is said once."""
     X, y = data
     model = OptimalTreeClassifier(3, 0.0, encoder=encoder).fit(X, y)
     tree, paths = view(model), model.decision_path(X).toarray()
@@ -103,13 +104,15 @@ def test_missing_values_go_where_it_is_said(data: tuple[pd.DataFrame, list[int]]
         assert node.condition is not None
         absent = X.iloc[:, node.condition.column].isna().to_numpy() & (paths[:, node.index] == 1)
         if node.condition.test == "is_missing":
-            assert not node.missing and paths[absent, node.right].all()
+            assert node.missing is None and paths[absent, node.right].all()
             continue
         assert node.missing or not absent.any()
-        assert paths[absent, node.left].all()
-        assert node.answers == ("no or missing" if node.missing else "no", "yes")
-        assert node.no.endswith(" or missing") == node.missing
-        assert f"if {node.no}:" in text
+        assert paths[absent, node.right if node.missing == "yes" else node.left].all()
+        no, yes = (f"{answer} or missing" if node.missing == answer else answer for answer in ("no", "yes"))
+        assert node.answers == (no, yes)
+        assert (node.no.endswith(" or missing"), node.yes.endswith(" or missing")) == (no != "no", yes != "yes")
+        assert f"if {node.no}:" in text and f"if {node.yes}:" in text
+        assert not node.question.endswith(" or missing") and not node.brief.endswith(" or missing")
 
 
 def test_a_value_that_must_be_known_is_not_called_missing() -> None:
@@ -126,7 +129,7 @@ def test_a_value_that_must_be_known_is_not_called_missing() -> None:
     for node in view(model).nodes:
         if not node.is_leaf and node.index != 0:
             on_yes_side = node.index >= root.right
-            assert node.missing is not on_yes_side
+            assert (node.missing is not None) == (on_yes_side == (root.missing == "yes"))
     for text in (to_text(model), to_html(model), to_dot(model)):
         assert "or missing" in text
 

@@ -120,14 +120,17 @@ class AutoEncoder(TableEncoder):
         n_classes = 2 if labels is None else int(labels.max(initial=0)) + 1
         n_rows, n_others = len(weights), len(others)
 
-        def affordable(n_thresholds: int) -> bool:
-            n_features = n_thresholds + n_others
+        # Where values are missing, every question comes twice: a missing value may answer no or yes.
+        times = [2 if column.has_missing and self.missing == "category" else 1 for column in numeric]
+
+        def affordable(positions: Sequence[NDArray[np.int64]]) -> bool:
+            n_features = n_others + sum(t * len(some) for t, some in zip(times, positions, strict=True))
             if self.max_features is not None and n_features > self.max_features:
                 return False
             return estimated_seconds(n_features, n_rows, n_classes, self.max_depth) <= self.budget
 
         everything = [np.arange(max(0, len(d.values) - 1)) for d in distinct]
-        self.exact_ = self.max_depth == 0 or affordable(sum(map(len, everything)))
+        self.exact_ = self.max_depth == 0 or affordable(everything)
         chosen = everything
         if not self.exact_:
             cuts: dict[int, NDArray[np.int64]] = {}
@@ -139,7 +142,7 @@ class AutoEncoder(TableEncoder):
                     np.union1d(quantile_positions(d, n_quantiles), cuts.get(place, np.empty(0, dtype=np.int64)))
                     for place, d in enumerate(distinct)
                 ]
-                if affordable(sum(map(len, chosen))) or n_quantiles == _LEAST_QUANTILES:
+                if affordable(chosen) or n_quantiles == _LEAST_QUANTILES:
                     break
             self.exact_ = all(len(some) == len(every) for some, every in zip(chosen, everything, strict=True))
         for column, values, positions in zip(numeric, distinct, chosen, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accel_oct.data.labels import as_weights
 from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers
-from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.conditions import Condition, missing_values
+from accel_oct.encoding.positions import whole_where_close
+from accel_oct.encoding.precision import changed_in_single_precision
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
 __all__ = ["BinaryEncoder", "Column", "check_table", "check_whole"]
@@ -33,7 +35,7 @@ class Column:
     @property
     def has_missing(self) -> bool:
         """Whether a value is missing."""
-        return bool(Condition(self.index, "is_missing").holds(self.values).any())
+        return bool(missing_values(self.values).any())
 
 
 class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -46,6 +48,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     exact_ : bool
         Whether every split of the table is among the conditions: a threshold between any two neighbouring values, every
         category. Then a tree that is optimal over the features is optimal on the table.
+    inexact_ : tuple of int
+        Positions of conditions on numbers that some training value answers otherwise once it is rounded to single
+        precision.
     kinds_ : tuple of str
         "numeric", "categorical", "boolean" or "ignored" per column of the input.
     n_features_in_, feature_names_in_
@@ -55,6 +60,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     missing: str
     exact_: bool = False
     conditions_: tuple[Condition, ...]
+    inexact_: tuple[int, ...]
     kinds_: tuple[Kind, ...]
     _ignored: frozenset[int] = frozenset()
 
@@ -103,12 +109,18 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             columns = [Column(c.index, c.name, c.kind, c.values[rows]) for c in columns]
             weights, y = weights[rows], None if y is None else np.asarray(y)[rows]
         if not np.all(weights == np.floor(weights)):
-            weights = weights * (len(weights) / weights.sum())
+            weights = whole_where_close(weights * (len(weights) / weights.sum()))
         self.kinds_ = tuple(kinds)
         found = list(self._find_conditions(columns, y, weights))
         if self.missing == "category":
-            found += [Condition(c.index, "is_missing") for c in columns if c.has_missing]
+            of_column: dict[int, list[Condition]] = {}
+            for condition in found:
+                of_column.setdefault(condition.column, []).append(condition)
+            for column in columns:
+                if column.has_missing:
+                    found += _about_missing(column, of_column.get(column.index, []))
         self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
+        self.inexact_ = changed_in_single_precision(self.conditions_, {c.index: c.values for c in columns})
         return self
 
     def transform(self, X: Any) -> NDArray[np.int8]:
@@ -130,6 +142,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for place, condition in enumerate(self.conditions_):
             if condition.test == "equals":
                 places.setdefault(condition.column, {}).setdefault(condition.value, []).append(place)
+                if condition.missing:
+                    result[:, place] = missing_values(columns[condition.column])
             else:
                 result[:, place] = condition.holds(columns[condition.column])
         # One look-up per sample, not one comparison per sample and category: there may be as many of these as of those.
@@ -170,7 +184,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         convert = as_categories if kind == "categorical" else as_numbers
         column = Column(index, name, kind, convert(values, name))
         if self.missing == "error" and column.has_missing:
-            row = int(np.flatnonzero(Condition(index, "is_missing").holds(column.values))[0])
+            row = int(np.flatnonzero(missing_values(column.values))[0])
             raise InvalidInputError(
                 f"X has a missing value (NaN) in column {name!r}, row {row}; "
                 "missing='category' makes missing values a category of their own"
@@ -189,6 +203,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"input_features should have length equal to number of features ({self.n_features_in_})"
             )
         return names
+
+
+def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition]:
+    """Is it missing? And each question about this column (`plain`) in the form in which a missing value answers yes.
+
+    That form is left out where it would say nothing new: when there is one known value only, or when two conditions
+    split the known values between them, so that each is the other's negation.
+    """
+    asked = Condition(column.index, "is_missing")
+    known = column.values[~missing_values(column.values)]
+    if len(known) == 0 or (known == known[0]).all():
+        return [asked]
+    if len(plain) == 2 and bool((plain[0].holds(known) ^ plain[1].holds(known)).all()):
+        return [asked]
+    return [asked, *(replace(condition, missing=True) for condition in plain)]
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:

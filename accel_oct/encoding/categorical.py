@@ -24,7 +24,7 @@ class OneHotCategoryEncoder(BinaryEncoder):
     max_categories : int or None
         Only the most frequent ones of a column get a feature; all others look alike. None: no limit.
     missing : {"error", "category"}
-        Refuse missing values, or give them a binary feature of their own.
+        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
     unknown : {"ignore", "warn", "error"}
         What a category that fitting did not see is: none of the known ones, silently or with a warning, or an error.
 

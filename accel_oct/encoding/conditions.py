@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from accel_oct.encoding.columns import format_number
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Condition", "format_value"]
+__all__ = ["Condition", "format_value", "missing_values"]
 
 Test = Literal["at_least", "between", "equals", "is_true", "is_missing"]
 _TESTS = ("at_least", "between", "equals", "is_true", "is_missing")
@@ -21,7 +21,7 @@ _TESTS = ("at_least", "between", "equals", "is_true", "is_missing")
 
 @dataclass(frozen=True)
 class Condition:
-    """A yes/no question about one column; a missing value answers no to all but `is_missing`.
+    """A yes/no question about one column.
 
     Parameters
     ----------
@@ -31,6 +31,8 @@ class Condition:
         ``x >= low``; ``low <= x < high`` (either may be None); ``x == value``; ``x``; ``x`` is missing.
     low, high : float, optional
     value : str or float, optional
+    missing : bool
+        What a missing value answers; to `is_missing` it answers yes by itself, and the flag stays False.
     """
 
     column: int
@@ -38,10 +40,15 @@ class Condition:
     low: float | None = None
     high: float | None = None
     value: str | float | None = None
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if self.test not in _TESTS:
             raise InvalidInputError(f"test must be one of {', '.join(_TESTS)}, got {shown(self.test)}")
+        if not isinstance(self.missing, bool) or (self.missing and self.test == "is_missing"):
+            raise InvalidInputError(
+                f"missing must be True or False, and False in a condition 'is_missing', got {shown(self.missing)}"
+            )
         for limit in (self.low, self.high):
             if limit is not None and not math.isfinite(limit):
                 raise InvalidInputError(f"the limits of a condition must be finite, got {limit!r}")
@@ -53,10 +60,22 @@ class Condition:
         if not complete.get(self.test, True):
             raise InvalidInputError(f"a condition {self.test!r} lacks its limit or value")
 
+    @property
+    def plain(self) -> Condition:
+        """The same question, to which a missing value answers no (unless it is asked for)."""
+        return replace(self, missing=False) if self.missing else self
+
+    @property
+    def holds_if_missing(self) -> bool:
+        """The answer of a missing value."""
+        return self.missing or self.test == "is_missing"
+
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Answer for a column, as `as_numbers` or `as_categories` made it."""
         if self.test == "is_missing":
-            return _missing(values)
+            return missing_values(values)
+        if self.missing:
+            return self.plain.holds(values) | missing_values(values)
         if self.test == "equals":
             return np.asarray(values == self.value, dtype=bool)
         if self.test == "is_true":
@@ -65,7 +84,9 @@ class Condition:
         return result if self.high is None else result & (values < self.high)
 
     def text(self, name: str) -> str:
-        """The condition in words, such as ``petal width >= 1.75``."""
+        """The condition in words, such as ``petal width >= 1.75`` or ``petal width >= 1.75 or missing``."""
+        if self.missing:
+            return f"{self.plain.text(name)} or missing"
         if self.test == "is_missing":
             return f"{name} is missing"
         if self.test == "is_true":
@@ -80,7 +101,7 @@ class Condition:
         return f"{name} < {format_number(self.high)}"
 
     def opposite(self, name: str) -> str:
-        """The negation in words, such as ``petal width < 1.75``; missing values belong here."""
+        """The negation in words, such as ``petal width < 1.75``; missing values belong here unless `missing` is set."""
         if self.test == "is_missing":
             return f"{name} is known"
         if self.test == "is_true":
@@ -95,14 +116,15 @@ class Condition:
         return f"{name} >= {format_number(self.high)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; what is None is left out."""
+        """Plain values, ready for JSON; what is None or False is left out."""
         entries = {"low": self.low, "high": self.high, "value": self.value}
-        return {"column": self.column, "test": self.test} | {k: v for k, v in entries.items() if v is not None}
+        given = {k: v for k, v in entries.items() if v is not None}
+        return {"column": self.column, "test": self.test} | given | ({"missing": True} if self.missing else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Condition:
         """Inverse of `to_dict`, checking every entry."""
-        unknown = set(data) - {"column", "test", "low", "high", "value"}
+        unknown = set(data) - {"column", "test", "low", "high", "value", "missing"}
         if unknown:
             raise InvalidInputError(f"a condition has no entry {shown(sorted(unknown)[0])}")
         column, value = data.get("column"), data.get("value")
@@ -117,10 +139,12 @@ class Condition:
         low, high = (None if data.get(k) is None else float(data[k]) for k in ("low", "high"))
         if value is not None and not isinstance(value, str):
             value = float(value)
-        return cls(column, data.get("test"), low, high, value)  # type: ignore[arg-type]  # __post_init__ checks it
+        # __post_init__ checks the test and the flag.
+        return cls(column, data.get("test"), low, high, value, data.get("missing", False))  # type: ignore[arg-type]
 
 
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_values(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values of a column are missing, as `as_numbers` or `as_categories` made it."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values), dtype=bool)
     return np.array([value is None for value in values.tolist()], dtype=bool)

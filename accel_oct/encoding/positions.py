@@ -12,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Distinct", "quantile_positions", "readable_threshold"]
+__all__ = ["Distinct", "quantile_positions", "readable_threshold", "whole_where_close"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+#: Sums of a million scaled weights err by about this, relatively.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +58,18 @@ def quantile_positions(distinct: Distinct, n_quantiles: int) -> IntArray:
         return np.empty(0, dtype=np.int64)
     upto = np.cumsum(weights)
     # A product of whole numbers, so that no rounding moves a quantile that falls on a sample.
-    index = np.floor(np.arange(1, n_quantiles) * (upto[-1] - 1) / n_quantiles)
+    index = np.arange(1, n_quantiles) * (upto[-1] - 1) / n_quantiles
+    if not np.all(weights == np.floor(weights)):
+        upto, index = whole_where_close(upto), whole_where_close(index)
+    index = np.floor(index)
     positions = np.unique(np.searchsorted(upto, np.maximum(index, 0), side="right"))
     return positions[positions < len(weights) - 1].astype(np.int64)
+
+
+def whole_where_close(values: FloatArray) -> FloatArray:
+    """Whole numbers where rounding alone may have made another number of one, so that floor does not fall below it."""
+    whole = np.rint(values)
+    return np.where(np.abs(values - whole) <= _ROUNDING * np.maximum(1.0, np.abs(whole)), whole, values)
 
 
 def readable_threshold(low: float, high: float, whole: bool = False) -> float:

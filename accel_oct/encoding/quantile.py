@@ -30,7 +30,7 @@ class QuantileThresholdEncoder(_QuantileEncoder):
     n_quantiles : int
         q; 5 gives the paper's QT-5.
     missing : {"error", "category"}
-        Refuse missing values, or give them a binary feature of their own.
+        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
 
     Notes
     -----
@@ -56,7 +56,7 @@ class QuantileBucketEncoder(_QuantileEncoder):
     n_quantiles : int
         q; 5 gives the paper's QB-5.
     missing : {"error", "category"}
-        Refuse missing values, or give them a binary feature of their own.
+        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
 
     Notes
     -----

@@ -34,8 +34,8 @@ class TableEncoder(BinaryEncoder):
     categorical : OneHotCategoryEncoder or None
         For all other columns; None is ``OneHotCategoryEncoder()``.
     missing : {"category", "error"}
-        Give missing values (None, NaN, pandas.NA) a binary feature of their own in each column that has some, or
-        refuse them. It takes the place of the same parameter of the two encoders.
+        In each column that has missing values (None, NaN, pandas.NA), ask for them, and ask everything else in two
+        forms, one of which they fulfil; or refuse them. It takes the place of the same parameter of the two encoders.
 
     Notes
     -----

@@ -25,7 +25,7 @@ class AllThresholdsEncoder(BinaryEncoder):
     Parameters
     ----------
     missing : {"error", "category"}
-        Refuse missing values, or give them a binary feature of their own.
+        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
 
     Notes
     -----
@@ -54,7 +54,7 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
     n_estimators, max_depth : int
         Size of the ensemble.
     missing : {"error", "category"}
-        Refuse missing values, or give them a binary feature of their own.
+        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
     random_state : int, RandomState or None
         For ties between equally good splits of the ensemble.
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.encoding.base import BinaryEncoder, check_table
-from accel_oct.export import to_html, to_json, to_text
+from accel_oct.export import to_html, to_json, to_sklearn, to_text
 from accel_oct.tree.fitted_tree import FittedTree
 
 __all__ = ["FittedClassifier"]
@@ -102,6 +102,10 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def to_json(self, path: str | Path | None = None) -> str:
         """The fitted classifier as JSON text, written to a file when `path` is given."""
         return to_json(self, path)
+
+    def to_sklearn(self, *, encoded: bool | None = None, values: str = "shares") -> Any:
+        """A fitted `DecisionTreeClassifier`, or a pipeline with one, that predicts the same: see `accel_oct.export`."""
+        return to_sklearn(self, encoded=encoded, values=values)
 
     # ---------------------------------------------------------------- helpers
 

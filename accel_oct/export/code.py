@@ -1,4 +1,4 @@
-"""Rules that run elsewhere: a Python function, an SQL expression."""
+"""Rules that run elsewhere: a Python function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError
 from accel_oct.export.view import NodeView, TreeView, view
 
-__all__ = ["to_python", "to_sql"]
+__all__ = ["own_view", "to_python"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -53,10 +53,11 @@ def {name}(value):
 
 
 def to_python(model: Any, *, function_name: str = "predict") -> str:
-    """A Python function of one row (a mapping from column name to value) that needs nothing but Python.
+    """A Python function of one row that needs nothing but Python.
 
-    It answers as `predict` does, whatever mixture of numbers, text and booleans a column holds. A value that is None,
-    NaN or absent counts as missing.
+    A row is a mapping from column names to values, or whatever has its method `get`: a dictionary, a series of pandas,
+    a row of ``polars_frame.iter_rows(named=True)``. The function answers as `predict` does, whatever mixture of
+    numbers, text and booleans a column holds. A value that is None, NaN, pandas.NA or absent counts as missing.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def to_python(model: Any, *, function_name: str = "predict") -> str:
     """
     if not _IDENTIFIER.match(function_name) or keyword.iskeyword(function_name) or hasattr(builtins, function_name):
         raise InvalidInputError(f"function_name must be a Python name that is not taken, got {function_name!r}")
-    tree = _own_view(model, "to_python")
+    tree = own_view(model, "to_python")
     names = {helper: f"_{function_name}_{helper}" for helper in _HELPERS}
     body: list[str] = []
     _python_node(tree, tree.nodes[0], "    ", names, body)
@@ -95,6 +96,8 @@ def _python_node(tree: TreeView, node: NodeView, indent: str, names: dict[str, s
 def _python_test(condition: Condition, value: str, kind: str, names: dict[str, str]) -> str:
     if condition.test == "is_missing":
         return f"{names['is_missing']}({value})"
+    if condition.missing:
+        return f"{names['is_missing']}({value}) or {_python_test(condition.plain, value, kind, names)}"
     if kind == "categorical":
         return f"{names['text']}({value}) == {condition.value!r}"
     number = f"{names['number']}({value})"
@@ -107,67 +110,8 @@ def _python_test(condition: Condition, value: str, kind: str, names: dict[str, s
     return f"{low}{number}{high}"
 
 
-def to_sql(model: Any, *, column: str | None = None) -> str:
-    """A standard SQL CASE expression; NULL counts as missing.
-
-    It answers as `predict` does where numeric columns hold numbers, boolean ones booleans, and all others text: the
-    text that `predict` compares, so that the number 3 is ``'3'`` and a boolean ``'True'`` or ``'False'``.
-
-    Parameters
-    ----------
-    model : fitted OptimalTreeClassifier
-    column : str, optional
-        Name of the result, added as ``AS "column"``.
-    """
-    tree = _own_view(model, "to_sql")
-    expression = "\n".join(_sql_node(tree, tree.nodes[0], ""))
-    return expression if column is None else f"{expression} AS {_sql_name(column)}"
-
-
-def _sql_node(tree: TreeView, node: NodeView, indent: str) -> list[str]:
-    if node.is_leaf:
-        return [indent + _sql_literal(tree.classes[node.label])]
-    assert node.condition is not None
-    name = _sql_name(tree.column_names[node.condition.column])
-    boolean = tree.kinds[node.condition.column] == "boolean"
-    # NULL makes a test neither true nor false, and CASE then takes ELSE: the side of "no", as in the tree.
-    return [
-        f"{indent}CASE WHEN {_sql_test(node.condition, name, boolean)} THEN",
-        *_sql_node(tree, tree.nodes[node.right], indent + "  "),
-        f"{indent}ELSE",
-        *_sql_node(tree, tree.nodes[node.left], indent + "  "),
-        f"{indent}END",
-    ]
-
-
-def _sql_test(condition: Condition, name: str, boolean: bool) -> str:
-    if condition.test == "is_missing":
-        return f"{name} IS NULL"
-    if condition.test == "is_true" or boolean:
-        return f"{name} = TRUE"
-    if condition.test == "equals":
-        return f"{name} = {_sql_literal(condition.value)}"
-    tests = []
-    if condition.low is not None:
-        tests.append(f"{name} >= {_sql_literal(condition.low)}")
-    if condition.high is not None:
-        tests.append(f"{name} < {_sql_literal(condition.high)}")
-    return " AND ".join(tests)
-
-
-def _sql_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _sql_literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int | float):
-        return repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def _own_view(model: Any, what: str) -> TreeView:
+def own_view(model: Any, what: str) -> TreeView:
+    """The nodes, where every condition and class of theirs can be written as code; `what` is the caller's name."""
     tree = view(model)
     if any(node.condition is None and not node.is_leaf for node in tree.nodes):
         raise InvalidInputError(

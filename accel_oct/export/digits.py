@@ -17,6 +17,8 @@ _FEWEST = 4
 
 def question(condition: Condition, name: str, conditions: Iterable[Condition] = ()) -> str:
     """A condition in words; `conditions` are the others of its encoder, from which its numbers must stay apart."""
+    if condition.missing:
+        return f"{question(condition.plain, name, conditions)} or missing"
     if condition.low is None and condition.high is None:
         return condition.text(name)
     others = {c_limit for c in conditions if c.column == condition.column for c_limit in (c.low, c.high)}

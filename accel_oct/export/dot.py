@@ -37,7 +37,7 @@ def to_dot(model: Any, *, filled: bool = True) -> str:
 def _caption(tree: TreeView, node: NodeView) -> str:
     if node.is_leaf:
         return f"{tree.class_names[node.label]}\n{tree.purity(node)}"
-    return f"{node.yes}?\n{tree.passing(node)}"
+    return f"{node.question}?\n{tree.passing(node)}"
 
 
 def _quoted(text: str) -> str:

@@ -51,6 +51,7 @@ def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
     if fitted:
         document["exact"] = bool(encoder.exact_)
         document["conditions"] = [condition.to_dict() for condition in encoder.conditions_]
+        document["inexact"] = list(encoder.inexact_)
         if hasattr(encoder, "categories_"):
             document["categories"] = [[index, list(known)] for index, known in encoder.categories_.items()]
     return document
@@ -77,11 +78,22 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
         if "exact" in entries.values:
             encoder.exact_ = bool(entries.get("exact") is True)
         encoder.conditions_ = tuple(Condition.from_dict(Reader(c, "a condition").values) for c in conditions)
+        encoder.inexact_ = _inexact(entries, len(conditions))
         if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
             encoder.categories_ = _categories(entries)
         if isinstance(encoder, TableEncoder):
             encoder.unknown_ = "ignore" if encoder.categorical is None else encoder.categorical.unknown
     return encoder
+
+
+def _inexact(entries: Reader, n_conditions: int) -> tuple[int, ...]:
+    """Older files do not say it: then it may be any of the conditions."""
+    if "inexact" not in entries.values:
+        return tuple(range(n_conditions))
+    found = entries.sequence("inexact")
+    if any(isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < n_conditions for place in found):
+        raise InvalidInputError("encoder.inexact must hold positions of conditions")
+    return tuple(sorted(set(found)))
 
 
 def _categories(entries: Reader) -> dict[int, tuple[str, ...]]:

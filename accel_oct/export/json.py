@@ -52,7 +52,7 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     arrays = model.tree_
     document = {
         "format": FORMAT,
-        "schema": SCHEMA_VERSION,
+        "schema": _schema(model.encoder_),
         "library": __version__,
         "parameters": _parameters(model),
         "classes": {"type": _label_type(model.classes_), "values": model.classes_.tolist()},
@@ -74,6 +74,11 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
         with replacing(path) as file:
             file.write(text)
     return text
+
+
+def _schema(encoder: BinaryEncoder) -> int:
+    """The oldest that can hold it, so that older readers take all that they understand."""
+    return SCHEMA_VERSION if any(condition.missing for condition in encoder.conditions_) else 1
 
 
 def _parameters(model: Any) -> dict[str, Any]:

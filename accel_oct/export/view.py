@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,10 +24,10 @@ class NodeView:
     index : int
         As in ``tree_``; the root is 0.
     yes, no : str
-        The question of a branch node, and its negation; empty at a leaf. The negation says "or missing" where
-        `missing` is set.
-    brief : str
-        The question as pictures write it, see `accel_oct.export.digits`.
+        The question of a branch node, and its negation; empty at a leaf. The one of them that `missing` names ends in
+        "or missing".
+    question, brief : str
+        The question without a word on missing values, and as pictures write it: see `accel_oct.export.digits`.
     condition : Condition or None
         The question as a value, where the encoder is ours.
     left, right : int
@@ -40,9 +40,9 @@ class NodeView:
         Their weight per class.
     share : float
         Of the class `label` in that weight.
-    missing : bool
-        Values of this column were missing in the training data, rows in which it is missing can come to this node, and
-        they answer "no", as to every question but "is it missing?".
+    missing : {"no", "yes"} or None
+        What rows answer in which the column is missing; None where none can come to this node, where no value of the
+        column was missing in the training data (then they answer "no"), and where the question is whether it is.
     """
 
     index: int
@@ -56,7 +56,8 @@ class NodeView:
     samples: int
     weights: tuple[float, ...]
     share: float
-    missing: bool = False
+    missing: Literal["no", "yes"] | None = None
+    question: str = ""
     brief: str = ""
 
     @property
@@ -71,7 +72,8 @@ class NodeView:
     @property
     def answers(self) -> tuple[str, str]:
         """What is written on the edges to the left and to the right child."""
-        return "no or missing" if self.missing else "no", "yes"
+        no, yes = (f"{answer} or missing" if answer == self.missing else answer for answer in ("no", "yes"))
+        return no, yes
 
 
 @dataclass(frozen=True)
@@ -118,30 +120,33 @@ def view(model: Any) -> TreeView:
     names = _column_names(model)
     binary_names = model._binary_names() if not own else None
     # These columns had missing values when fitting: see BinaryEncoder.fit.
-    holed = frozenset(c.column for c in encoder.conditions_ if c.test == "is_missing") if own else frozenset()
+    holed = frozenset(c.column for c in encoder.conditions_ if c.holds_if_missing) if own else frozenset()
     nodes: list[NodeView] = []
     depths = {0: 0}
     can_miss = {0: holed}
     for index in range(arrays.node_count):
         left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
-        yes = no = brief = ""
+        yes = no = asked = brief = ""
         condition = None
-        missing = False
+        missing: Literal["no", "yes"] | None = None
         if left >= 0:
             can_miss[left] = can_miss[right] = can_miss[index]
             depths[left] = depths[right] = depths[index] + 1
             feature = int(arrays.feature[index])
             if binary_names is None:
                 condition = encoder.conditions_[feature]
-                yes, no = (say(names[condition.column]) for say in (condition.text, condition.opposite))
-                brief = question(condition, names[condition.column], encoder.conditions_)
-                known = left if condition.test == "is_missing" else right
+                name = names[condition.column]
+                asked, yes, no = condition.plain.text(name), condition.plain.text(name), condition.opposite(name)
+                brief = question(condition.plain, name, encoder.conditions_)
+                if condition.test != "is_missing" and condition.column in can_miss[index]:
+                    missing = "yes" if condition.missing else "no"
+                yes += " or missing" if missing == "yes" else ""
+                no += " or missing" if missing == "no" else ""
+                known = left if condition.holds_if_missing else right
                 can_miss[known] = can_miss[known] - {condition.column}
-                missing = known == right and condition.column in can_miss[index]
-                no += " or missing" if missing else ""
             else:
                 yes, no = str(binary_names[feature]), f"not ({binary_names[feature]})"
-                brief = yes
+                asked = brief = yes
         label = int(arrays.label[index] if left < 0 else arrays.class_weights[index].argmax())
         nodes.append(
             NodeView(
@@ -157,6 +162,7 @@ def view(model: Any) -> TreeView:
                 weights=tuple(arrays.class_weights[index].tolist()),
                 share=float(arrays.value[index, 0, label]),
                 missing=missing,
+                question=asked,
                 brief=brief,
             )
         )

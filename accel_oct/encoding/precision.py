@@ -1,0 +1,51 @@
+"""Which answers change when numbers are rounded to single precision, as scikit-learn's trees do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.encoding.conditions import Condition
+
+__all__ = ["changed_in_single_precision"]
+
+
+def changed_in_single_precision(
+    conditions: Sequence[Condition], columns: Mapping[int, NDArray[Any]]
+) -> tuple[int, ...]:
+    """Positions of the conditions with limits that some value answers otherwise when rounded, or cannot answer at all.
+
+    Parameters
+    ----------
+    conditions : sequence of Condition
+    columns : mapping from positions in the table to columns
+        As `as_numbers` or `as_categories` made them; all columns that are asked about.
+    """
+    limits = {
+        place: [limit for limit in (condition.low, condition.high) if limit is not None]
+        for place, condition in enumerate(conditions)
+    }
+    asking: dict[int, list[int]] = {}
+    for place, condition in enumerate(conditions):
+        if limits[place]:
+            asking.setdefault(condition.column, []).append(place)
+    found: set[int] = set()
+    for column, places in asking.items():
+        values = np.unique(columns[column][~np.isnan(columns[column])])
+        with np.errstate(over="ignore"):
+            rounded = values.astype(np.float32).astype(np.float64)
+        if np.isinf(rounded).any():
+            found.update(places)
+            continue
+        # Between its number and its rounded number of limits below lie those that a value changes sides of.
+        every = np.unique([limit for place in places for limit in limits[place]])
+        before, after = (np.searchsorted(every, side, side="right") for side in (values, rounded))
+        crossed = np.zeros(len(every), dtype=bool)
+        for one, other in zip(before[before != after].tolist(), after[before != after].tolist(), strict=True):
+            crossed[min(one, other) : max(one, other)] = True
+        wrong = set(every[crossed].tolist())
+        found.update(place for place in places if wrong.intersection(limits[place]))
+    return tuple(sorted(found))

@@ -1,0 +1,182 @@
+"""A fitted tree as scikit-learn's own, for tools that know nothing else."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.conditions import Condition
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.tree.fitted_tree import FittedTree
+
+__all__ = ["to_sklearn"]
+
+FloatArray = NDArray[np.float64]
+
+
+def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares") -> Any:
+    """A fitted `sklearn.tree.DecisionTreeClassifier` that predicts the same; nodes keep their numbers.
+
+    Parameters
+    ----------
+    model : fitted OptimalTreeClassifier
+    encoded : bool, optional
+        False: a tree on the columns of X themselves. That takes numeric and boolean columns only, and splits that are
+        thresholds or ask whether a value is missing. True: a `Pipeline` of the encoder and a tree on its columns of 0
+        and 1, which is always possible. None: the former where it predicts the same, else the latter.
+    values : {"shares", "labels"}
+        What leaves hold. "shares": the class shares of the training data, as `predict_proba` gives them. scikit-learn
+        predicts the class with the largest share, so this is an error where a leaf predicts another one, as
+        constraints and costs may ask for. "labels": one for the class that the leaf predicts, zero for all others.
+
+    Returns
+    -------
+    DecisionTreeClassifier or Pipeline
+
+    Notes
+    -----
+    scikit-learn rounds numbers to single precision before it compares them. A tree on the columns themselves is given
+    only where that changes no answer of a split to a value of the training data; a new value that is nearer to a
+    threshold than single precision can tell may go to the other side. In a column of which the training data knew only
+    0 and 1, ``x = 1`` becomes ``x > 0.5``.
+
+    Missing values go where they go in the model, in columns that had none in training to the side of "no". What the
+    model refuses (missing values with ``missing="error"``), a tree on the columns may take.
+    """
+    check_is_fitted(model, "tree_")
+    if encoded is not None and not isinstance(encoded, bool):
+        raise InvalidInputError(f"encoded must be True, False or None, got {shown(encoded)}")
+    if values not in ("shares", "labels"):
+        raise InvalidInputError(f"values must be 'shares' or 'labels', got {shown(values)}")
+    arrays: FittedTree = model.tree_
+    held = _labels(arrays) if values == "labels" else _shares(arrays, model.classes_)
+    reason = _why_encoded(model)
+    if encoded is False and reason:
+        raise InvalidInputError(f"encoded=False is not possible: {reason}")
+    if reason or encoded:
+        if arrays.n_features == 0:
+            raise InvalidInputError(f"to_sklearn needs a column to ask about, but the encoder gives none, and {reason}")
+        tree = _classifier(model, held, arrays.feature, arrays.threshold, np.ones(arrays.node_count), arrays.n_features)
+        return Pipeline([("encoder", copy.deepcopy(model.encoder_)), ("tree", tree)])
+    feature, threshold = arrays.feature.copy(), arrays.threshold.copy()
+    missing_left = np.zeros(arrays.node_count)
+    for node in np.flatnonzero(arrays.feature >= 0).tolist():
+        condition = model.encoder_.conditions_[arrays.feature[node]]
+        feature[node], threshold[node] = condition.column, _threshold(condition)
+        missing_left[node] = not condition.holds_if_missing
+    tree = _classifier(model, held, feature, threshold, missing_left, model.n_features_in_)
+    if hasattr(model, "feature_names_in_"):
+        tree.feature_names_in_ = model.feature_names_in_.copy()
+    return tree
+
+
+def _why_encoded(model: Any) -> str:
+    """Why a tree on the columns of X would not do; empty where it would."""
+    encoder = model.encoder_
+    if not isinstance(encoder, BinaryEncoder):
+        return f"what a {type(encoder).__name__} asks of the columns is not known"
+    for place, kind in enumerate(encoder.kinds_):
+        if kind not in ("numeric", "boolean"):
+            return f"scikit-learn's trees take numbers only, and column {_name(model, place)!r} is {kind}"
+    for feature in sorted(model.tree_.tree.features_used):
+        condition = encoder.conditions_[feature]
+        said = condition.text(_name(model, condition.column))
+        if not _is_threshold(condition):
+            return f"{said!r} is no threshold"
+        if feature in encoder.inexact_:
+            return f"numbers in single precision, which scikit-learn's trees use, may answer {said!r} otherwise"
+    return ""
+
+
+def _name(model: Any, column: int) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    return f"x{column}" if names is None else str(names[column])
+
+
+def _is_threshold(condition: Condition) -> bool:
+    if condition.test == "equals":
+        return condition.value == 1.0
+    return condition.high is None
+
+
+def _threshold(condition: Condition) -> float:
+    """Values up to this go to the left, the side of "no"."""
+    if condition.test == "is_missing":
+        return float("inf")  # as in scikit-learn itself: all that is known is below
+    if condition.low is None:
+        return 0.5
+    return float(np.nextafter(condition.low, -np.inf))
+
+
+def _shares(arrays: FittedTree, classes: NDArray[Any]) -> FloatArray:
+    held = arrays.value
+    for leaf in np.flatnonzero(arrays.label >= 0).tolist():
+        label, largest = int(arrays.label[leaf]), int(held[leaf, 0].argmax())
+        if label != largest:
+            raise InvalidInputError(
+                f"leaf {leaf} predicts {classes[label].item()!r}, but {classes[largest].item()!r} has the largest "
+                "share there, which scikit-learn would predict; values='labels' keeps the predictions, not the shares"
+            )
+    return _without_gaps(arrays, held)
+
+
+def _labels(arrays: FittedTree) -> FloatArray:
+    """At a leaf its label, at a branch node the shares of the labels below it."""
+    weights = np.zeros_like(arrays.class_weights)
+    for node in range(arrays.node_count - 1, -1, -1):  # children have larger numbers
+        if arrays.label[node] >= 0:
+            weights[node, arrays.label[node]] = arrays.weighted_n_node_samples[node]
+        else:
+            weights[node] = weights[arrays.children_left[node]] + weights[arrays.children_right[node]]
+    total = weights.sum(axis=1, keepdims=True)
+    held = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    leaves = np.flatnonzero(arrays.label >= 0)
+    held[leaves] = np.eye(weights.shape[1])[arrays.label[leaves]]
+    return _without_gaps(arrays, held[:, None, :])
+
+
+def _without_gaps(arrays: FittedTree, held: FloatArray) -> FloatArray:
+    """Shares add up to one also at a branch node that no training sample comes to."""
+    held = held.copy()
+    for node in range(arrays.node_count - 1, -1, -1):
+        if arrays.label[node] < 0 and not held[node].any():
+            held[node] = (held[arrays.children_left[node]] + held[arrays.children_right[node]]) / 2
+    return held
+
+
+def _classifier(
+    model: Any, held: FloatArray, feature: Any, threshold: Any, missing_left: Any, n_features: int
+) -> DecisionTreeClassifier:
+    """scikit-learn's own fit makes every attribute; then the tree is exchanged, the way in which it is unpickled."""
+    arrays: FittedTree = model.tree_
+    n_classes = len(model.classes_)
+    classifier = DecisionTreeClassifier(max_depth=arrays.max_depth or None)
+    classifier.fit(np.zeros((n_classes, n_features)), np.arange(n_classes))
+    classifier.classes_ = model.classes_.copy()
+    cls, arguments, state = classifier.tree_.__reduce__()
+    nodes = np.zeros(arrays.node_count, dtype=state["nodes"].dtype)
+    nodes["left_child"], nodes["right_child"] = arrays.children_left, arrays.children_right
+    nodes["feature"], nodes["threshold"] = feature, threshold
+    nodes["impurity"] = 1.0 - (held[:, 0, :] ** 2).sum(axis=1)
+    nodes["n_node_samples"] = arrays.n_node_samples
+    nodes["weighted_n_node_samples"] = arrays.weighted_n_node_samples
+    nodes["missing_go_to_left"] = missing_left
+    tree = cls(*arguments)
+    tree.__setstate__(
+        {
+            **state,
+            "max_depth": arrays.max_depth,
+            "node_count": arrays.node_count,
+            "nodes": nodes,
+            "values": np.ascontiguousarray(held),
+        }
+    )
+    classifier.tree_ = tree
+    return classifier
