@@ -9,6 +9,7 @@ from typing import Any
 
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError
+from accel_oct.export.measured_code import TIME_HELPERS, python_measured, sql_measured
 from accel_oct.export.view import NodeView, TreeView, view
 
 __all__ = ["to_python", "to_sql"]
@@ -33,7 +34,10 @@ def {name}(value):
         return float("nan")
     if isinstance(value, (str, bytes)):
         raise TypeError("a number is needed, not " + repr(value))
-    value = float(value)
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        value = float(value)
     if abs(value) == float("inf"):
         raise ValueError("infinite values cannot be classified")
     return value
@@ -44,11 +48,14 @@ def {name}(value):
         return None
     if isinstance(value, bool) or not isinstance(value, {real}):
         return str(value)
-    value = float(value)
+    whole, value = value, float(value)
     if abs(value) == float("inf"):
         raise ValueError("infinite values cannot be classified")
+    if value != whole and hasattr(whole, "__index__"):
+        return str(int(whole))
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 """,
+    **TIME_HELPERS,
 }
 
 
@@ -95,6 +102,10 @@ def _python_node(tree: TreeView, node: NodeView, indent: str, names: dict[str, s
 def _python_test(condition: Condition, value: str, kind: str, names: dict[str, str]) -> str:
     if condition.test == "is_missing":
         return f"{names['is_missing']}({value})"
+    if condition.scale is not None:
+        return python_measured(condition, value, names)
+    if condition.test == "none_of":
+        return f"{names['text']}({value}) not in {(None, *(condition.values or ()))!r}"
     if kind == "categorical":
         return f"{names['text']}({value}) == {condition.value!r}"
     number = f"{names['number']}({value})"
@@ -143,6 +154,10 @@ def _sql_node(tree: TreeView, node: NodeView, indent: str) -> list[str]:
 def _sql_test(condition: Condition, name: str, boolean: bool) -> str:
     if condition.test == "is_missing":
         return f"{name} IS NULL"
+    if condition.scale is not None:
+        return sql_measured(condition, name)
+    if condition.test == "none_of":
+        return f"{name} NOT IN ({', '.join(map(_sql_literal, condition.values or ()))})"
     if condition.test == "is_true" or boolean:
         return f"{name} = TRUE"
     if condition.test == "equals":

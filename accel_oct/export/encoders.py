@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
+from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.table import TableEncoder
 from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
 from accel_oct.errors import InvalidInputError, shown
@@ -48,6 +50,8 @@ def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
     document: dict[str, Any] = {"name": name, "parameters": parameters}
     if fitted:
         document["conditions"] = [condition.to_dict() for condition in encoder.conditions_]
+        if getattr(encoder, "scales_", None):
+            document["scales"] = [[index, scale.to_dict()] for index, scale in encoder.scales_.items()]
         if hasattr(encoder, "categories_"):
             document["categories"] = [[index, list(known)] for index, known in encoder.categories_.items()]
     return document
@@ -71,12 +75,27 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
     encoder._check_parameters()
     if fitted:
         conditions = entries.sequence("conditions")
-        encoder.conditions_ = tuple(Condition.from_dict(Reader(c, "a condition").values) for c in conditions)
+        plain = [Condition.from_dict(Reader(c, "a condition").values) for c in conditions]
+        encoder.scales_ = _scales(entries)
+        encoder.conditions_ = tuple(replace(c, scale=encoder.scales_.get(c.column)) for c in plain)
         if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
             encoder.categories_ = _categories(entries)
         if isinstance(encoder, TableEncoder):
             encoder.unknown_ = "ignore" if encoder.categorical is None else encoder.categorical.unknown
     return encoder
+
+
+def _scales(entries: Reader) -> dict[int, Scale]:
+    """By column; files from before there were any have none."""
+    result: dict[int, Scale] = {}
+    for entry in entries.sequence("scales") if "scales" in entries.values else []:
+        if not isinstance(entry, list) or len(entry) != 2:
+            raise InvalidInputError("encoder.scales must hold pairs of a column and its scale")
+        index = entry[0]
+        if isinstance(index, bool) or not isinstance(index, int) or index < 0 or index in result:
+            raise InvalidInputError(f"encoder.scales names the column {shown(index)}")
+        result[index] = Scale.from_dict(Reader(entry[1], "a scale").values)
+    return result
 
 
 def _categories(entries: Reader) -> dict[int, tuple[str, ...]]:
