@@ -4,6 +4,7 @@ from accel_oct._version import __version__
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
+from accel_oct.io.reading import read_table
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import frontier, solve_path
 from accel_oct.solving.frontier_result import Frontier, FrontierPoint
@@ -21,6 +22,7 @@ __all__ = [
     "TradeOffPoint",
     "__version__",
     "frontier",
+    "read_table",
     "solve",
     "solve_path",
     "trade_off",

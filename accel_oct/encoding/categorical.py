@@ -82,7 +82,7 @@ class OneHotCategoryEncoder(BinaryEncoder):
         frequent = tuple(sorted(by_count[: self.max_categories - 1], key=_order))
         for value in frequent:
             yield Condition(column.index, "equals", value=value)
-        # Beside a single frequent one, the others are its negation, unless values are missing; beside none, they are all.
+        # Beside a single frequent one, the others are its negation unless values are missing; beside none, they are all
         if len(frequent) > 1 or (frequent and self.missing == "category" and column.has_missing):
             yield Condition(column.index, "none_of", values=frequent)
 

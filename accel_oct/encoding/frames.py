@@ -64,7 +64,9 @@ def _from_pandas(series: Any) -> tuple[NDArray[Any], Scale | None]:
         ordered = series.cat.ordered and known and len(set(known)) == len(known)
         return values, Scale("ordered", categories=tuple(known)) if ordered else None
     zone = getattr(series.dtype, "tz", None)
-    if zone is None and str(series.dtype).startswith(("timestamp", "date", "time", "duration", "dictionary", "decimal")):
+    if zone is None and str(series.dtype).startswith(
+        ("timestamp", "date", "time", "duration", "dictionary", "decimal")
+    ):
         generic = nw.from_native(series, series_only=True)  # columns of Arrow inside pandas
         if not isinstance(generic.dtype, nw.Unknown):
             return _from_series(generic, name)

@@ -53,16 +53,18 @@ class Distinct:
         return [readable_threshold(low, high, whole) for low, high in pairs]
 
 
-def _exact_threshold(low: float, high: float) -> float:
+def _exact_threshold(low: Any, high: Any) -> float:
     """Between two numbers of which one is too large for a float; whole where both are."""
     if isinstance(low, int) and isinstance(high, int):
         for digits in range(len(str(max(-low, high))), -1, -1):
             candidate = (low + high + 10**digits) // (2 * 10**digits) * 10**digits
             if low < candidate <= high and 5 * abs(2 * candidate - low - high) <= high - low:
-                return candidate
+                return int(candidate)
         return (low + high + 1) // 2
     middle = readable_threshold(low, high)
-    return middle if low < middle <= high else high  # Python compares whole numbers with floats exactly
+    return (
+        middle if low < middle <= high else float(high) if isinstance(high, float) else int(high)
+    )  # Python compares whole numbers with floats exactly
 
 
 def quantile_positions(distinct: Distinct, n_quantiles: int) -> IntArray:

@@ -84,7 +84,8 @@ class Scale:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scale:
         """Inverse of `to_dict`, checking every entry."""
-        kind, unit, zone = data.get("kind"), data.get("unit", ""), data.get("zone")
+        kind: Any = data.get("kind")
+        unit, zone = data.get("unit", ""), data.get("zone")
         categories = data.get("categories", [])
         unknown = set(data) - {"kind", "unit", "zone", "categories"}
         if unknown:
@@ -163,7 +164,7 @@ def _calendar_candidates(low: int, high: int, unit: str, zone: str | None) -> It
     ahead = _offset(middle * per // _SECOND, zone) * _SECOND
     if ahead % per or max(abs(low), abs(high)) > 2**61 // max(1, per // _SECOND):
         return
-    local = np.datetime64(middle + ahead // per, unit)
+    local: Any = np.array(middle + ahead // per, dtype=np.int64).astype(f"M8[{unit}]")
     for step in _CALENDAR[: _CALENDAR.index(unit) + 1]:
         before = local.astype(f"M8[{step}]")
         found = [int(c.astype(f"M8[{unit}]").astype(np.int64)) - ahead // per for c in (before, before + 1)]

@@ -175,5 +175,5 @@ def _duration(value: Any, name: str) -> int:
         seconds = value.hour * 3600 + value.minute * 60 + value.second
         return (seconds * 10**6 + value.microsecond) * 1000
     # Not value // _MICROSECOND: a Timedelta of pandas has nanoseconds, and its own idea of division.
-    seconds = value.days * 86_400 + value.seconds
-    return (seconds * 10**6 + value.microseconds) * 1000 + getattr(value, "nanoseconds", 0)
+    seconds = int(value.days) * 86_400 + int(value.seconds)
+    return (seconds * 10**6 + int(value.microseconds)) * 1000 + int(getattr(value, "nanoseconds", 0))

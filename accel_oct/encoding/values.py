@@ -132,8 +132,10 @@ def as_categories(values: NDArray[Any], name: str) -> NDArray[Any]:
                 number = math.inf
             if math.isinf(number):
                 raise InvalidInputError(f"X has an infinite value (inf) in column {name!r}, row {row}")
-            lost = isinstance(value, numbers.Integral) and number != value
-            result[row] = str(int(value)) if lost else format_number(number)
+            if isinstance(value, numbers.Integral) and number != value:
+                result[row] = str(int(value))
+            else:
+                result[row] = format_number(number)
         else:
             result[row] = str(value)
     return result

@@ -18,7 +18,7 @@ from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresh
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.reading import Reader
 
-__all__ = ["encoder_from_dict", "encoder_to_dict"]
+__all__ = ["encoder_from_dict", "encoder_to_dict", "needs_schema"]
 
 _KNOWN: dict[str, type[BinaryEncoder]] = {
     cls.__name__: cls
@@ -55,6 +55,13 @@ def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
         if hasattr(encoder, "categories_"):
             document["categories"] = [[index, list(known)] for index, known in encoder.categories_.items()]
     return document
+
+
+def needs_schema(encoder: Any) -> int:
+    """The first schema whose readers understand what a fitted encoder holds."""
+    later = bool(getattr(encoder, "scales_", None)) or any(c.test == "none_of" for c in encoder.conditions_)
+    large = any(isinstance(limit, int) for c in encoder.conditions_ for limit in (c.low, c.high))
+    return 2 if later or large else 1
 
 
 def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:

@@ -30,8 +30,8 @@ from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 __all__ = ["FORMAT", "LATER_PARAMETERS", "MAX_BYTES", "PLAIN_PARAMETERS", "SCHEMA_VERSION", "StoredModel", "read_json"]
 
 FORMAT = "accel_oct.OptimalTreeClassifier"
-#: Grows when a reader of the version before could not read the file.
-SCHEMA_VERSION = 1
+#: Grows when a reader of the version before could not read the file. 2: scales, rare categories, large whole numbers.
+SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
 
 PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
