@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.scales import Scale
-from accel_oct.encoding.values import format_number
+from accel_oct.encoding.values import EXACT, format_number
 from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["Condition", "as_limit", "format_value"]
@@ -111,7 +111,9 @@ class Condition:
         return f"{name} >= {self._shown(self.high)}"
 
     def _shown(self, limit: float) -> str:
-        return format_number(limit) if self.scale is None else self.scale.text(limit)
+        if self.scale is not None:
+            return self.scale.text(limit)
+        return str(int(limit)) if abs(limit) <= EXACT and limit == int(limit) else format_number(limit)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is None is left out, and so is the scale: it belongs to the column."""
@@ -152,8 +154,8 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def as_limit(value: float) -> float:
-    """A number as a float, or as the whole number that it is where no float is the same."""
-    return float(value) if float(value) == value else value
+    """A number as a float; whole numbers beyond 2**53 as they are."""
+    return value if isinstance(value, int) and abs(value) > EXACT else float(value)
 
 
 def format_value(value: str | float | None) -> str:

@@ -71,7 +71,9 @@ def _from_pandas(series: Any) -> tuple[NDArray[Any], Scale | None]:
         if not isinstance(generic.dtype, nw.Unknown):
             return _from_series(generic, name)
     if zone is None:
-        return np.asarray(series), None
+        # Beside missing values, NumPy would be handed floats for whole numbers.
+        nullable = not isinstance(series.dtype, np.dtype) and getattr(series.dtype, "kind", "") in "iu"
+        return series.to_numpy(dtype=object) if nullable and series.hasnans else np.asarray(series), None
     instants = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     return np.asarray(instants), Scale("datetime", zone=zone_of(str(zone)))
 

@@ -134,13 +134,12 @@ def _from_numpy(values: NDArray[Any], name: str) -> Counts:
     known = ~np.isnat(values)
     if unit == "generic":
         unit = "D"
+    if values.dtype.kind == "m" and unit in ("Y", "M"):
+        raise InvalidInputError(f"X has durations in months or years in column {name!r}; give days")
     unit = _COARSER.get(unit, unit)
     if unit not in NANOSECONDS:
         raise InvalidInputError(f"X has times finer than nanoseconds in column {name!r}")
-    try:
-        same = values.astype(f"{values.dtype.kind}8[{unit}]")
-    except TypeError:  # years of a duration are no number of days
-        raise InvalidInputError(f"X has durations in months or years in column {name!r}; give days") from None
+    same = values.astype(f"{values.dtype.kind}8[{unit}]")
     if np.datetime_data(values.dtype)[0] != "generic" and not (same[known].astype(values.dtype) == values[known]).all():
         raise InvalidInputError(f"X has times out of range in column {name!r}")
     return Counts(np.where(known, same.view(np.int64), 0), known, unit)
