@@ -15,7 +15,7 @@ from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.delimited import TextColumn, read_delimited
 from accel_oct.io.formats import read_arrow, read_excel
-from accel_oct.io.rules import Rules, labels, order_of, typed
+from accel_oct.io.rules import Rules, labels, order_of, plain_labels, typed
 from accel_oct.io.sources import MAX_BYTES, Source, opened_source
 
 __all__ = ["FORMATS", "read_table"]
@@ -196,8 +196,7 @@ def _ruled_column(table: Table, index: int, rules: Rules) -> tuple[NDArray[Any],
 def _split(table: Table, target: str, name: str) -> tuple[Table, NDArray[Any]]:
     names = list(table.names or ())
     place = _place(names, target, name)
-    values = table.columns[place]
-    return table.select(names[:place] + names[place + 1 :]), values
+    return table.select(names[:place] + names[place + 1 :]), plain_labels(table.columns[place])
 
 
 def _place(names: list[str], target: str, name: str) -> int:

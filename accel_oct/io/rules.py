@@ -17,7 +17,7 @@ from accel_oct.encoding.values import EXACT
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.delimited import TextColumn
 
-__all__ = ["Rules", "labels", "number_pattern", "typed"]
+__all__ = ["Rules", "labels", "number_pattern", "order_of", "plain_labels", "typed"]
 
 _BOOLEANS = {"true": True, "false": False}
 _ALIASES = {"str": "text", "string": "text", "category": "text", "float": "number", "int": "number", "bool": "boolean"}
@@ -147,9 +147,9 @@ def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
     pattern = number_pattern(rules.decimal)
     as_text = _mapped(column, {text: text for text in known})
     if column.name in rules.dtype:
-        return typed(column, rules)[0]
+        return plain_labels(typed(column, rules)[0])
     if known and all(text.lower() in _BOOLEANS for text in known):
-        return _mapped(column, {text: _BOOLEANS[text.lower()] for text in known})
+        return plain_labels(_mapped(column, {text: _BOOLEANS[text.lower()] for text in known}))
     if len(known) < len(distinct) or not all(pattern.match(text) or _INFINITE.match(text) for text in known):
         return as_text
     try:
@@ -163,6 +163,17 @@ def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
             if all(np.iinfo(kind).min <= number <= np.iinfo(kind).max for number in numbers.values()):
                 return np.array([int(numbers[text]) for text in column], dtype=kind)
     return as_text
+
+
+def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are all booleans, or all whole numbers of 64 bits, in an array of that type; others as they are."""
+    if values.dtype == object and len(values):
+        kinds = {type(value) for value in values.tolist()}
+        if kinds == {bool}:
+            return values.astype(np.bool_)
+        if kinds == {int} and -(2**63) <= values.min() and values.max() < 2**63:
+            return values.astype(np.int64)
+    return values
 
 
 def _plain_numbers(column: TextColumn) -> NDArray[Any] | None:

@@ -65,8 +65,7 @@ def opened_source(path: Any, max_bytes: int) -> Iterator[Source]:
     name = "standard input" if path == "-" else str(path)
     try:
         with ExitStack() as stack:
-            raw: Any = sys.stdin.buffer if path == "-" else stack.enter_context(_regular(as_path(path)))
-            buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
+            buffered: Any = sys.stdin.buffer if path == "-" else stack.enter_context(_regular(as_path(path)))
             stem = name.lower() if path != "-" else ""
             packed = _compression(buffered.peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC])
             if packed:
