@@ -183,7 +183,7 @@ def changed(text: str, *path: Any, to: Any) -> str:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("schema",), SCHEMA_VERSION + 1, "schema 2.*upgrade"),
+        (("schema",), SCHEMA_VERSION + 1, rf"schema {SCHEMA_VERSION + 1}.*upgrade"),
         (("schema",), "1", "schema must be a whole number"),
         (("format",), "something", "is no accel_oct"),
         (("tree", "feature", 0), 10_000, "asks for feature 10000"),
