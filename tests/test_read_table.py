@@ -339,12 +339,15 @@ def native_frames() -> Iterator[tuple[str, Any]]:
     data["hole"] = data["hole"].astype(float)
     yield "pandas", data
     pl = pytest.importorskip("polars")
-    pytest.importorskip("pyarrow")
+    pa = pytest.importorskip("pyarrow")
     grade = pl.Series(data["grade"].astype(str).tolist(), dtype=pl.Enum(["C", "B", "A"]))
     polars = pl.from_pandas(data.drop(columns="grade")).with_columns(grade.alias("grade")).select(data.columns.tolist())
     yield "polars", polars
     yield "lazy polars", polars.lazy()
-    yield "arrow", polars.to_arrow()
+    arrow = polars.to_arrow()
+    codes = pa.array([["C", "B", "A"].index(value) for value in data["grade"]], pa.int8())
+    ordered = pa.DictionaryArray.from_arrays(codes, pa.array(["C", "B", "A"]), ordered=True)
+    yield "arrow", arrow.set_column(data.columns.get_loc("grade"), "grade", ordered)
     yield "pandas by arrow", data.convert_dtypes(dtype_backend="pyarrow")
 
 

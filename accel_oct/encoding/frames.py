@@ -63,13 +63,9 @@ def _from_pandas(series: Any) -> tuple[NDArray[Any], Scale | None]:
         known = as_categories(np.asarray(series.cat.categories), name).tolist()
         ordered = series.cat.ordered and known and len(set(known)) == len(known)
         return values, Scale("ordered", categories=tuple(known)) if ordered else None
+    if hasattr(series.dtype, "pyarrow_dtype"):  # a column of Arrow inside pandas
+        return _from_series(nw.from_native(series.array.__arrow_array__(), series_only=True), name)
     zone = getattr(series.dtype, "tz", None)
-    if zone is None and str(series.dtype).startswith(
-        ("timestamp", "date", "time", "duration", "dictionary", "decimal")
-    ):
-        generic = nw.from_native(series, series_only=True)  # columns of Arrow inside pandas
-        if not isinstance(generic.dtype, nw.Unknown):
-            return _from_series(generic, name)
     if zone is None:
         # Beside missing values, NumPy would be handed floats for whole numbers.
         nullable = not isinstance(series.dtype, np.dtype) and getattr(series.dtype, "kind", "") in "iu"
