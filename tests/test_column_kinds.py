@@ -106,7 +106,11 @@ def test_a_threshold_of_a_scale_separates(kind: Any, unit: str, zone: str | None
 # ---------------------------------------------------------------- exactness
 
 
-MOMENTS = st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
+MOMENTS = st.one_of(
+    st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)),
+    st.integers(-(10**5), 10**5).map(lambda seconds: dt.datetime(2000, 1, 1) + dt.timedelta(seconds=seconds)),
+    st.dates().map(lambda day: dt.datetime(max(day.year, 2), day.month, min(day.day, 28))),
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -117,12 +121,15 @@ def test_times_are_compared_exactly(known: list[dt.datetime], new: list[dt.datet
         zones = [dt.timezone.utc, dt.timezone(dt.timedelta(hours=5, minutes=45))]
         known, new = ([t.replace(tzinfo=zones[k % 2]) for k, t in enumerate(ts)] for ts in (known, new))
     encoder = AllThresholdsEncoder().fit(pd.DataFrame({"x": objects(*known)}))
-    cells = [*known, *new]
-    ranks = encoder.transform(pd.DataFrame({"x": objects(*cells)})).sum(axis=1)
-    assert sorted(set(ranks[: len(known)])) == list(range(len(set(known))))
-    for a, b in zip(cells, ranks, strict=True):
-        for c, d in zip(cells, ranks, strict=True):
-            assert not (a < c and b > d)
+    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc if aware else None)
+    count = {moment: (moment - epoch) // dt.timedelta(microseconds=1) for moment in [*known, *new]}
+    factor = NANOSECONDS[encoder.scales_[0].unit]
+    limits = [int(condition.low) * factor for condition in encoder.conditions_]  # type: ignore[arg-type]
+    near = [epoch + dt.timedelta(microseconds=limit // 1000 + step) for limit in limits for step in (-1, 0, 1)]
+    count |= {moment: (moment - epoch) // dt.timedelta(microseconds=1) for moment in near}
+    codes = encoder.transform(pd.DataFrame({"x": objects(*count)}))
+    assert codes.tolist() == [[int(each * 1000 >= limit) for limit in limits] for each in count.values()]
+    assert len({tuple(row) for row in codes[: len(known)].tolist()}) == len(set(known))
 
 
 LARGE = st.one_of(st.integers(-(2**70), 2**70), st.integers(2**53 - 3, 2**53 + 3), st.floats(-1e18, 1e18))
