@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_oct import OptimalTreeClassifier, read_table
+from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, read_table
 from accel_oct.cli import main
 from accel_oct.encoding import AllThresholdsEncoder, Table, TableEncoder
 from accel_oct.encoding.columns import infer_kind
@@ -364,6 +364,17 @@ def test_frames_of_every_library_are_read_alike() -> None:
             assert (encoder.transform(other) == first.transform(frames[0][1])).all(), name
 
 
+def test_classifiers_take_frames_of_every_library() -> None:
+    """Fit, cross-validation, predict and score; names of columns are kept."""
+    y = np.where(np.arange(40) >= 20, "late", "early")
+    for name, each in native_frames():
+        for model in (OptimalTreeClassifier(1), OptimalTreeClassifierCV(1, [0.1, 0.01], cv=2)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", UserWarning)
+                assert model.fit(each, y).score(each, y) == 1.0, name
+            assert list(model.feature_names_in_) == list(frame().columns[:-1])
+
+
 def test_missing_values_of_other_libraries() -> None:
     """In every type, also where NumPy has no room for them: Arrow's dictionaries, whole numbers, booleans."""
     pl = pytest.importorskip("polars")
@@ -392,7 +403,7 @@ def test_missing_values_of_other_libraries() -> None:
         assert table.columns[0].tolist()[2] == 2**60 + 1
     chunks = pa.chunked_array([pa.array(["x"]).dictionary_encode(), pa.array(["y", None]).dictionary_encode()])
     assert Table.read(pa.table({"c": chunks})).columns[0].tolist() == ["x", "y", None]
-    with pytest.raises(InvalidInputError, match="List.*'l'"):
+    with pytest.raises(InvalidInputError, match=r"List.*'l'"):
         Table.read(pl.DataFrame({"l": [[1], [2]]}))
 
 

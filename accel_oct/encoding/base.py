@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from accel_oct.data.labels import as_weights
 from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers, infer_kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.frames import as_frame
+from accel_oct.encoding.frames import as_frame, is_pandas
 from accel_oct.encoding.measured import as_measured, learn_scale
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
@@ -214,7 +214,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """Read X; remember (`reset`) or compare the number and the names of its columns on the estimator."""
     table = Table.read(X)
-    if isinstance(X, Table) or not (hasattr(X, "iloc") or as_frame(X) is None):
+    if isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
         _check_own_table(estimator, table, reset)
     else:
         shaped = X if hasattr(X, "shape") else np.empty(table.shape)

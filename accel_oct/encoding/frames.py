@@ -17,16 +17,26 @@ from accel_oct.encoding.scales import Scale, zone_of
 from accel_oct.encoding.values import as_categories
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["as_frame", "frame_columns"]
+__all__ = ["as_frame", "frame_columns", "is_indexable", "is_pandas"]
 
 Columns = tuple[NDArray[Any], ...]
+
+
+def is_pandas(X: Any) -> bool:
+    """Whether it is a data frame of pandas, or behaves like one in memory."""
+    return hasattr(X, "iloc") and hasattr(X, "columns") and not hasattr(X, "compute")
+
+
+def is_indexable(X: Any) -> bool:
+    """Whether scikit-learn can take rows out of it: not out of lazy frames, nor, in its older versions, of Arrow's."""
+    return hasattr(X, "shape") and not hasattr(X, "compute") and not hasattr(X, "to_pylist")
 
 
 def as_frame(X: Any) -> Any:
     """A data frame in memory as its library has it, a lazy one collected; None for anything else."""
     if isinstance(X, np.ndarray | list | tuple):
         return None
-    if hasattr(X, "iloc") and hasattr(X, "columns") and not hasattr(X, "compute"):
+    if is_pandas(X):
         return X  # narwhals would refuse two columns of one name in its own words
     found = nw.from_native(X, pass_through=True)
     if isinstance(found, nw.LazyFrame):

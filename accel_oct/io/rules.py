@@ -171,7 +171,7 @@ def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
         kinds = {type(value) for value in values.tolist()}
         if kinds == {bool}:
             return values.astype(np.bool_)
-        if kinds == {int} and -(2**63) <= values.min() and values.max() < 2**63:
+        if kinds == {int} and values.min() >= -(2**63) and values.max() < 2**63:
             return values.astype(np.int64)
     return values
 
