@@ -4,6 +4,7 @@ from accel_oct._version import __version__
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
+from accel_oct.io.reading import read_table
 from accel_oct.near_optimal.finding import near_optimal
 from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.solving.config import Config
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "frontier",
     "near_optimal",
+    "read_table",
     "solve",
     "solve_path",
     "trade_off",

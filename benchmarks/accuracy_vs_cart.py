@@ -24,14 +24,14 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from accel_oct import OptimalTreeClassifierCV
+from accel_oct import OptimalTreeClassifierCV, read_table
 from accel_oct.bench.instances import data_folder
-from accel_oct.cli.tables import read_csv, read_training_csv
 from accel_oct.encoding import Table
 from accel_oct.encoding.columns import as_categories, as_numbers, infer_kind
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES
 
 FOLDS = 5
+MISSING = ("?",)
 
 
 class RawFile(NamedTuple):
@@ -83,7 +83,7 @@ def encoded_sets(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
     """Name, features for us, features for CART, classes; thresholds (QT-5) where there are two encodings."""
     for path in sorted(folder.glob("*_enc.csv")):
         if not path.name.endswith("_QB_5_enc.csv"):
-            X, y = read_training_csv(path, "target")
+            X, y = read_table(path, target="target", na_values=MISSING)
             binary = np.column_stack(X.columns)
             yield path.name.removesuffix("_enc.csv").removesuffix("_QT_5"), binary, binary, y
 
@@ -91,7 +91,10 @@ def encoded_sets(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
 def raw_sets(folder: Path) -> Iterator[tuple[str, Any, Any, Any]]:
     """The same from the raw files; CART gets categories one-hot, and numbers as they are."""
     for name, raw in RAW.items():
-        parts = [read_csv(folder / "raw" / f, separator=raw.separator, header=raw.header) for f in raw.files]
+        parts = [
+            read_table(folder / "raw" / f, delimiter=raw.separator, header=raw.header, na_values=MISSING)
+            for f in raw.files
+        ]
         columns = [np.concatenate([part.columns[j] for part in parts]) for j in range(len(parts[0].columns))]
         known = [j for j, column in enumerate(columns) if infer_kind(column, str(j)) != "numeric" or _any(column)]
         y = as_categories(columns[raw.target], "target").astype(str)

@@ -13,9 +13,9 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
-from accel_oct.cli.tables import read_csv
 from accel_oct.encoding import AllThresholdsEncoder
 from accel_oct.errors import InvalidInputError
+from accel_oct.io import read_table
 from accel_oct.mip import backend_availability, backend_names
 
 
@@ -28,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer = csv.writer(file)
         writer.writerow(["age", "region", "member", "class"])
         for _ in range(80):
-            age, region = int(rng.integers(20, 80)), str(rng.choice(["north", "south", "?"]))
+            age, region = int(rng.integers(20, 80)), str(rng.choice(["north", "south", ""]))
             writer.writerow(
                 [age if rng.random() > 0.1 else "", region, rng.random() < 0.5, "old" if age >= 50 else "young"]
             )
@@ -65,7 +65,7 @@ def test_predict_takes_columns_by_name(data: Path, model: Path, tmp_path: Path) 
     assert main(["predict", str(model), str(shuffled), "--proba", "-o", str(out)]) == 0
     written = list(csv.reader(out.open(encoding="utf-8")))
     assert written[0] == ["prediction", "probability of old", "probability of young"]
-    expected = OptimalTreeClassifier.from_json(model).predict(read_csv(data).select(["age", "region", "member"]))
+    expected = OptimalTreeClassifier.from_json(model).predict(read_table(data).select(["age", "region", "member"]))
     assert [row[0] for row in written[1:]] == expected.tolist()
 
 
@@ -134,7 +134,7 @@ def test_errors_are_one_line_and_code_two(data: Path, model: Path, tmp_path: Pat
         (["fit", "DATA", "--target", "class", "--backend", "abacus"], "abacus"),
         (["fit", "DATA", "--target", "class", "--missing", "error"], "missing value"),
         (["fit", "DATA", "--target", "region"], "y has a missing"),
-        (["predict", "MODEL", "MODEL"], "MODEL|no column|fields"),
+        (["predict", "MODEL", "MODEL"], "no column|fields|not a CSV file"),
         (["predict", "DATA", "DATA"], "cut off|damaged"),
         (["encode", "DATA", "--encoder", "tree-guided"], "requires y"),
     ],
@@ -246,4 +246,4 @@ def test_broken_csv_files(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "broken.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInputError, match=message):
-        read_csv(path)
+        read_table(path)

@@ -93,7 +93,9 @@ def stored(model: OptimalTreeClassifier, X: pd.DataFrame) -> list[list[Any]]:
         if kind == "categorical":
             columns.append(as_categories(values, "").tolist())
         else:
-            columns.append([None if v is None or v != v else float(v) for v in values.tolist()])
+            columns.append(
+                [None if v is None or v != v else v if type(v) is int else float(v) for v in values.tolist()]
+            )
     return [list(row) for row in zip(*columns, strict=True)]
 
 

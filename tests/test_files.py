@@ -12,9 +12,9 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
-from accel_oct.cli.tables import read_csv, read_training_csv
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.io import read_table
 from accel_oct.solving.config import Config
 from accel_oct.support.files import read_text, replacing
 
@@ -196,7 +196,7 @@ def test_shown_is_short_whatever_it_shows() -> None:
 def labels_of(texts: list[str], tmp_path: Path) -> list[Any]:
     path = tmp_path / "labels.csv"
     path.write_text("a,class\n" + "".join(f"1,{text}\n" for text in texts), encoding="utf-8")
-    labels: list[Any] = read_training_csv(path, "class")[1].tolist()
+    labels: list[Any] = read_table(path, target="class")[1].tolist()
     return labels
 
 
@@ -231,7 +231,7 @@ def test_labels_that_are_measurements_are_refused(tmp_path: Path, capsys: pytest
     """0.5 and 1.5 name no classes, and a missing label has no class: one sentence, exit code 2."""
     for texts, message in ((["0.5", "1.5"], "continuous"), (["1", "?"], "y has a missing"), (["0.5", "inf"], "y has")):
         labels_of(texts * 5, tmp_path)
-        assert main(["fit", str(tmp_path / "labels.csv"), "--target", "class", "--quiet"]) == 2
+        assert main(["fit", str(tmp_path / "labels.csv"), "--target", "class", "--quiet", "--na-values", "?"]) == 2
         assert message in capsys.readouterr().err
 
 
@@ -269,9 +269,9 @@ def test_separators_and_paths_that_are_none(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n", encoding="utf-8")
     for separator in ("", ",,", "\n"):
         try:
-            read_csv(path, separator=separator)
+            read_table(path, delimiter=separator)
         except InvalidInputError:
             continue
         assert separator == "\n"  # some versions of Python take it
     with pytest.raises(InvalidInputError, match="NUL"):
-        read_csv("a\0b")
+        read_table("a\0b")

@@ -42,9 +42,10 @@ MAY_IMPORT = {
     "plotting": _BASE | {"export", "solving"},
     "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "near_optimal", "export"},
     "bench": _SOLVING | {"_version"},
-    "cli": _SOLVING | {"_version", "encoding", "export", "plotting", "estimators", "bench"},
+    "io": _BASE | {"encoding"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "export", "plotting", "estimators", "bench"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "constraints", "solving", "near_optimal", "estimators"},
+    "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ ENCODERS: list[Any] = [
     "auto",
     TableEncoder(AllThresholdsEncoder()),
     TableEncoder(QuantileBucketEncoder(4)),
-    TableEncoder(TreeGuidedThresholdEncoder(n_estimators=2), OneHotCategoryEncoder(2)),
+    TableEncoder(TreeGuidedThresholdEncoder(n_estimators=2), OneHotCategoryEncoder()),
 ]
 Data = tuple[pd.DataFrame, list[str], "list[float] | None", pd.DataFrame]
 
@@ -94,7 +95,7 @@ def test_encoders_offer_both_ways_where_they_differ(data: Data, encoder: Any) ->
         for condition in own:
             if condition.missing or condition.test == "is_missing":
                 continue
-            flagged = Condition(column, condition.test, condition.low, condition.high, condition.value, missing=True)
+            flagged = replace(condition, missing=True)
             wanted = flagged.holds(values)
             there = {(column, wanted.tobytes()), (column, (~wanted).tobytes())} & splits
             assert there or wanted.all(), flagged

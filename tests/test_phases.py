@@ -146,7 +146,7 @@ def test_a_fit_validates_its_input_once(monkeypatch: pytest.MonkeyPatch) -> None
         calls.append(name)
         return really(X, name=name)
 
-    for module in (binary_matrix, dataset_module, decision_tree, accel_oct.estimators.base):
+    for module in (binary_matrix, dataset_module, decision_tree, accel_oct.estimators.fitted):
         monkeypatch.setattr(module, "as_binary_matrix", counting)
     X, y = load_iris(return_X_y=True)
     for preset in ("default", "paper"):

@@ -12,20 +12,22 @@ from typing import IO, Any
 
 from accel_oct._version import __version__
 from accel_oct.bench import command as bench
+from accel_oct.cli import inputs
 from accel_oct.cli.progress import ProgressLine
-from accel_oct.cli.tables import read_csv, read_training_csv, write_csv
 from accel_oct.encoding import (
     AllThresholdsEncoder,
+    OneHotCategoryEncoder,
     QuantileBucketEncoder,
     QuantileThresholdEncoder,
     TableEncoder,
     TreeGuidedThresholdEncoder,
 )
-from accel_oct.encoding.table import DEFAULT_QUANTILES
+from accel_oct.encoding.table import DEFAULT_CATEGORIES, DEFAULT_QUANTILES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES, OptimalTreeClassifierCV
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
+from accel_oct.io.writing import is_binary, write_columns, write_csv
 from accel_oct.mip import list_backends
 from accel_oct.solving.frontier import solve_path
 from accel_oct.support.files import replacing
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    X, y = _training_table(options)
+    X, y = inputs.labelled_table(options)
     shared = {
         "backend": options.backend,
         "preset": options.preset,
@@ -99,14 +101,15 @@ def _fit(options: argparse.Namespace) -> None:
 
 def _predict(options: argparse.Namespace) -> None:
     model = OptimalTreeClassifier.from_json(Path(options.model))
-    X = read_csv(options.data, separator=options.separator, header=not options.no_header)
-    if hasattr(model, "feature_names_in_"):
-        X = X.select(list(model.feature_names_in_))  # the order in the file, and further columns, do not matter
+    X = inputs.table(options, like=model)  # the order in the file, and further columns, do not matter
     classes = model.predict(X)
     names, columns = ["prediction"], [classes.tolist()]
     if options.proba:
         names += [f"probability of {label}" for label in model.classes_]
         columns += model.predict_proba(X).T.tolist()
+    if is_binary(options.output):
+        write_columns(options.output, names, columns)
+        return
     with _opened(options.output) as file:
         write_csv(file, names, zip(*columns, strict=True), escape_formulas=options.escape_formulas)
 
@@ -126,7 +129,7 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _path(options: argparse.Namespace) -> None:
-    X, y = _training_table(options)
+    X, y = inputs.labelled_table(options)
     encoder = _encoder(options).fit(X, y)
     penalties = options.leaf_penalty or list(DEFAULT_PENALTIES)
     results = solve_path(
@@ -148,9 +151,9 @@ def _path(options: argparse.Namespace) -> None:
 def _encode(options: argparse.Namespace) -> None:
     y = None
     if options.target:
-        table, y = _training_table(options)
+        table, y = inputs.labelled_table(options)
     else:
-        table = read_csv(options.data, separator=options.separator, header=not options.no_header)
+        table = inputs.table(options)
     encoder = _encoder(options).fit(table, y)
     names = [str(name) for name in encoder.get_feature_names_out()]
     rows = encoder.transform(table).tolist()
@@ -178,8 +181,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    fit = commands.add_parser("fit", help="find the optimal tree of a CSV file")
-    _add_data(fit, target_required=True)
+    fit = commands.add_parser("fit", help="find the optimal tree of a table")
+    inputs.add_data(fit, target_required=True)
     _add_tree(fit)
     fit.add_argument("--cv", type=int, metavar="K", help="choose the leaf penalty by K-fold cross-validation")
     fit.add_argument("--backend", default="highs")
@@ -189,16 +192,18 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("-o", "--output", help="write the fitted model as JSON")
     fit.set_defaults(run=_fit)
 
-    predict = commands.add_parser("predict", help="classify the rows of a CSV file")
+    predict = commands.add_parser("predict", help="classify the rows of a table")
     predict.add_argument("model", help="JSON of `accel-oct fit -o`")
-    _add_data(predict, target_required=None)
+    inputs.add_data(predict, target_required=None)
     predict.add_argument("--proba", action="store_true", help="add the probability of each class")
     predict.add_argument(
         "--escape-formulas",
         action="store_true",
         help="put ' before text that a spreadsheet would run as a formula",
     )
-    predict.add_argument("-o", "--output", help="CSV file; standard output by default")
+    predict.add_argument(
+        "-o", "--output", help="CSV file, or Parquet or Feather by its ending; standard output by default"
+    )
     predict.set_defaults(run=_predict)
 
     show = commands.add_parser("show", help="print or draw a fitted tree")
@@ -208,13 +213,13 @@ def _parser() -> argparse.ArgumentParser:
     show.set_defaults(run=_show)
 
     path = commands.add_parser("path", help="the optimal trees of many leaf penalties, in one pass")
-    _add_data(path, target_required=True)
+    inputs.add_data(path, target_required=True)
     _add_tree(path)
     path.add_argument("-o", "--output")
     path.set_defaults(run=_path)
 
-    encode = commands.add_parser("encode", help="turn a CSV file into binary columns")
-    _add_data(encode, target_required=False)
+    encode = commands.add_parser("encode", help="turn a table into binary columns")
+    inputs.add_data(encode, target_required=False)
     _add_encoder(encode)
     encode.add_argument("-o", "--output")
     encode.set_defaults(run=_encode)
@@ -226,14 +231,6 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_arguments(benchmark)
     benchmark.set_defaults(run=bench.execute)
     return parser
-
-
-def _add_data(parser: argparse.ArgumentParser, target_required: bool | None) -> None:
-    parser.add_argument("data", help="CSV file with a header")
-    parser.add_argument("--separator", default=",")
-    parser.add_argument("--no-header", action="store_true", help="the columns are named x0, x1, ...")
-    if target_required is not None:
-        parser.add_argument("--target", required=target_required, help="column that holds the classes")
 
 
 def _add_tree(parser: argparse.ArgumentParser) -> None:
@@ -248,6 +245,11 @@ def _add_encoder(parser: argparse.ArgumentParser) -> None:
     choices = ["quantile-thresholds", "quantile-buckets", "all-thresholds", "tree-guided"]
     parser.add_argument("--encoder", choices=choices, default=choices[0], help="for numeric columns")
     parser.add_argument("--quantiles", type=int, default=DEFAULT_QUANTILES, help="number of quantiles")
+    parser.add_argument(
+        "--max-categories",
+        type=int,
+        help=f"features per column of categories, 0 for no limit; {DEFAULT_CATEGORIES} by default",
+    )
     parser.add_argument("--missing", choices=["category", "error"], default="category")
 
 
@@ -258,19 +260,17 @@ def _encoder(options: argparse.Namespace) -> TableEncoder:
         "all-thresholds": AllThresholdsEncoder,
         "tree-guided": TreeGuidedThresholdEncoder,
     }
-    return TableEncoder(makers[options.encoder](), missing=options.missing)
+    limit = options.max_categories
+    categorical = None if limit is None else OneHotCategoryEncoder(limit or None)
+    return TableEncoder(makers[options.encoder](), categorical, missing=options.missing)
 
 
 # ---------------------------------------------------------------- input and output
 
 
-def _training_table(options: argparse.Namespace) -> tuple[Any, Any]:
-    return read_training_csv(options.data, options.target, separator=options.separator, header=not options.no_header)
-
-
 @contextmanager
 def _opened(path: str | None) -> Iterator[IO[str]]:
-    if path is None:
+    if path is None or path == "-":
         yield sys.stdout
         return
     with replacing(path) as file:

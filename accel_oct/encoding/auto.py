@@ -115,7 +115,7 @@ class AutoEncoder(TableEncoder):
         y: Any,
         weights: FloatArray,
     ) -> Iterable[Condition]:
-        distinct = [Distinct.of(column.values, weights) for column in numeric]
+        distinct = [Distinct.of(column.values, weights, column.scale) for column in numeric]
         labels = None if y is None else np.unique(np.asarray(y).reshape(-1), return_inverse=True)[1].ravel()
         n_classes = 2 if labels is None else int(labels.max(initial=0)) + 1
         n_rows, n_others = len(weights), len(others)
@@ -145,6 +145,8 @@ class AutoEncoder(TableEncoder):
                 if affordable(chosen) or n_quantiles == _LEAST_QUANTILES:
                     break
             self.exact_ = all(len(some) == len(every) for some, every in zip(chosen, everything, strict=True))
+        # Rare categories that share a feature cannot be told apart.
+        self.exact_ = self.exact_ and not any(condition.test == "none_of" for condition in others)
         for column, values, positions in zip(numeric, distinct, chosen, strict=True):
             for threshold in values.thresholds(positions.astype(np.int64)):
                 yield Condition(column.index, "at_least", low=threshold)

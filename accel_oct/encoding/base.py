@@ -12,10 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accel_oct.data.labels import as_weights
-from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers
+from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers, infer_kind
 from accel_oct.encoding.conditions import Condition, missing_values
+from accel_oct.encoding.frames import as_frame, is_pandas
+from accel_oct.encoding.measured import as_measured, learn_scale
 from accel_oct.encoding.positions import whole_where_close
 from accel_oct.encoding.precision import changed_in_single_precision
+from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
 __all__ = ["BinaryEncoder", "Column", "check_table", "check_whole"]
@@ -25,12 +28,16 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of the training data: float64 with NaN, or categories with None, where a value is missing."""
+    """A column of the training data: numbers with NaN, or categories with None, where a value is missing.
+
+    Numbers are float64, or Python's own where whole numbers are too large for that.
+    """
 
     index: int
     name: str
     kind: Kind
     values: NDArray[Any]
+    scale: Scale | None = None
 
     @property
     def has_missing(self) -> bool:
@@ -52,7 +59,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Positions of conditions on numbers that some training value answers otherwise once it is rounded to single
         precision.
     kinds_ : tuple of str
-        "numeric", "categorical", "boolean" or "ignored" per column of the input.
+        "numeric", "datetime", "duration", "ordered", "categorical", "boolean" or "ignored" per column of the input.
+    scales_ : dict of int to Scale
+        By column, what the numbers in its conditions stand for: times, durations and ordered categories.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     """
@@ -62,13 +71,16 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     conditions_: tuple[Condition, ...]
     inexact_: tuple[int, ...]
     kinds_: tuple[Kind, ...]
+    scales_: dict[int, Scale]
+    _orders = False
     _ignored: frozenset[int] = frozenset()
 
     # ---------------------------------------------------------------- what a subclass says
 
     def _kind(self, values: NDArray[Any], name: str) -> Kind:
         """How to read a column."""
-        return "numeric"
+        kind = infer_kind(values, name)
+        return kind if kind in ("datetime", "duration") else "numeric"
 
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         """The conditions for these columns, those on missing values excepted."""
@@ -100,13 +112,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = check_table(self, X, reset=True)
         weights = as_weights(sample_weight, len(table))
         kinds: list[Kind] = [
-            "ignored" if j in self._ignored else self._kind(values, table.name(j))
-            for j, values in enumerate(table.columns)
+            "ignored" if j in self._ignored else self._kind_in(table, j) for j in range(len(table.columns))
         ]
+        present = table if (weights > 0).all() else table.rows(weights > 0)
+        learnt = {j: learn_scale(present, j, kind) for j, kind in enumerate(kinds)}
+        self.scales_ = {j: scale for j, scale in learnt.items() if scale is not None}
         columns = [self._column(table, j, kind) for j, kind in enumerate(kinds) if kind != "ignored"]
         if (weights == 0).any():
             rows = weights > 0
-            columns = [Column(c.index, c.name, c.kind, c.values[rows]) for c in columns]
+            columns = [Column(c.index, c.name, c.kind, c.values[rows], c.scale) for c in columns]
             weights, y = weights[rows], None if y is None else np.asarray(y)[rows]
         if not np.all(weights == np.floor(weights)):
             weights = whole_where_close(weights * (len(weights) / weights.sum()))
@@ -119,6 +133,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for column in columns:
                 if column.has_missing:
                     found += _about_missing(column, of_column.get(column.index, []))
+        found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in found]
         self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
         self.inexact_ = changed_in_single_precision(self.conditions_, {c.index: c.values for c in columns})
         return self
@@ -179,10 +194,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
         """Raise for values that were not there when fitting, where that matters."""
 
+    def _kind_in(self, table: Table, index: int) -> Kind:
+        kind, scale = self._kind(table.columns[index], table.name(index)), table.scale(index)
+        ordered = self._orders and kind == "categorical" and scale is not None and scale.kind == "ordered"
+        return "ordered" if ordered else kind
+
     def _column(self, table: Table, index: int, kind: Kind) -> Column:
         name, values = table.name(index), table.columns[index]
-        convert = as_categories if kind == "categorical" else as_numbers
-        column = Column(index, name, kind, convert(values, name))
+        scale = self.scales_.get(index)
+        if scale is not None:
+            column = Column(index, name, kind, as_measured(table, index, scale), scale)
+        else:
+            convert = as_categories if kind == "categorical" else as_numbers
+            column = Column(index, name, kind, convert(values, name))
         if self.missing == "error" and column.has_missing:
             row = int(np.flatnonzero(missing_values(column.values))[0])
             raise InvalidInputError(
@@ -223,8 +247,8 @@ def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """Read X; remember (`reset`) or compare the number and the names of its columns on the estimator."""
     table = Table.read(X)
-    if isinstance(X, Table):
-        _check_own_table(estimator, X, reset)
+    if isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
+        _check_own_table(estimator, table, reset)
     else:
         shaped = X if hasattr(X, "shape") else np.empty(table.shape)
         with as_invalid_input():

@@ -22,7 +22,8 @@ class OneHotCategoryEncoder(BinaryEncoder):
     Parameters
     ----------
     max_categories : int or None
-        Only the most frequent ones of a column get a feature; all others look alike. None: no limit.
+        At most so many features per column, as in scikit-learn: the most frequent ones get a feature each, all others
+        share one, ``colour is infrequent``. None: no limit.
     missing : {"error", "category"}
         Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
     unknown : {"ignore", "warn", "error"}
@@ -31,7 +32,8 @@ class OneHotCategoryEncoder(BinaryEncoder):
     Notes
     -----
     Two categories give one feature, for the second in sorted order, since the other would be its negation. Categories
-    are compared as text, where 3, 3.0 and "3" are the same.
+    are compared as text, where 3, 3.0 and "3" are the same. A category that fitting did not see is infrequent too, in
+    columns that have this feature.
     """
 
     def __init__(self, max_categories: int | None = None, *, missing: str = "error", unknown: str = "ignore") -> None:
@@ -68,11 +70,21 @@ class OneHotCategoryEncoder(BinaryEncoder):
                 categories = categories[1:]
             elif len(categories) == 1:
                 categories = []
-            if self.max_categories is not None:
-                frequent = sorted(categories, key=lambda v: (-counts[v], _order(v)))[: self.max_categories]
-                categories = [value for value in categories if value in frequent]
+            if self.max_categories is not None and len(categories) > self.max_categories:
+                yield from self._frequent(column, counts)
+                continue
             for value in categories:
                 yield Condition(column.index, "equals", value=value)
+
+    def _frequent(self, column: Column, counts: dict[str, float]) -> Iterable[Condition]:
+        assert self.max_categories is not None
+        by_count = sorted(counts, key=lambda value: (-counts[value], _order(value)))
+        frequent = tuple(sorted(by_count[: self.max_categories - 1], key=_order))
+        for value in frequent:
+            yield Condition(column.index, "equals", value=value)
+        # Beside a single frequent one, the others are its negation unless values are missing; beside none, they are all
+        if len(frequent) > 1 or (frequent and self.missing == "category" and column.has_missing):
+            yield Condition(column.index, "none_of", values=frequent)
 
     def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
         check_categories(self.categories_, table, columns, self.unknown)

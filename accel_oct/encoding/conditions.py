@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.columns import format_number
+from accel_oct.encoding.scales import Scale
+from accel_oct.encoding.values import EXACT, format_number
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Condition", "format_value", "missing_values"]
+__all__ = ["Condition", "as_limit", "format_value", "missing_values"]
 
-Test = Literal["at_least", "between", "equals", "is_true", "is_missing"]
-_TESTS = ("at_least", "between", "equals", "is_true", "is_missing")
+Test = Literal["at_least", "between", "equals", "none_of", "is_true", "is_missing"]
+_TESTS = ("at_least", "between", "equals", "none_of", "is_true", "is_missing")
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,16 @@ class Condition:
     ----------
     column : int
         Position in the user's table.
-    test : {"at_least", "between", "equals", "is_true", "is_missing"}
-        ``x >= low``; ``low <= x < high`` (either may be None); ``x == value``; ``x``; ``x`` is missing.
-    low, high : float, optional
+    test : {"at_least", "between", "equals", "none_of", "is_true", "is_missing"}
+        ``x >= low``; ``low <= x < high`` (either may be None); ``x == value``; x is known and none of `values`; ``x``;
+        ``x`` is missing.
+    low, high : float, or int beyond 2**53, optional
     value : str or float, optional
     missing : bool
         What a missing value answers; to `is_missing` it answers yes by itself, and the flag stays False.
+    values : tuple of str, optional
+    scale : Scale, optional
+        What `low` and `high` stand for, where that is not a plain number.
     """
 
     column: int
@@ -41,6 +46,8 @@ class Condition:
     high: float | None = None
     value: str | float | None = None
     missing: bool = False
+    values: tuple[str, ...] | None = None
+    scale: Scale | None = None
 
     def __post_init__(self) -> None:
         if self.test not in _TESTS:
@@ -56,6 +63,7 @@ class Condition:
             "at_least": self.low is not None,
             "between": self.low is not None or self.high is not None,
             "equals": self.value is not None,
+            "none_of": bool(self.values),
         }
         if not complete.get(self.test, True):
             raise InvalidInputError(f"a condition {self.test!r} lacks its limit or value")
@@ -78,10 +86,14 @@ class Condition:
             return self.plain.holds(values) | missing_values(values)
         if self.test == "equals":
             return np.asarray(values == self.value, dtype=bool)
+        if self.test == "none_of":
+            named = frozenset(self.values or ())
+            return np.array([value is not None and value not in named for value in values.tolist()], dtype=bool)
         if self.test == "is_true":
             return np.asarray(values == 1.0, dtype=bool)
-        result = np.ones(len(values), dtype=bool) if self.low is None else values >= self.low
-        return result if self.high is None else result & (values < self.high)
+        with np.errstate(invalid="ignore"):  # objects that are compared with NaN
+            result = np.ones(len(values), dtype=bool) if self.low is None else values >= self.low
+            return result if self.high is None else result & (values < self.high)
 
     def text(self, name: str) -> str:
         """The condition in words, such as ``petal width >= 1.75`` or ``petal width >= 1.75 or missing``."""
@@ -93,12 +105,14 @@ class Condition:
             return name
         if self.test == "equals":
             return f"{name} = {format_value(self.value)}"
+        if self.test == "none_of":
+            return f"{name} is infrequent"
         if self.low is not None and self.high is not None:
-            return f"{format_number(self.low)} <= {name} < {format_number(self.high)}"
+            return f"{self._shown(self.low)} <= {name} < {self._shown(self.high)}"
         if self.low is not None:
-            return f"{name} >= {format_number(self.low)}"
+            return f"{name} >= {self._shown(self.low)}"
         assert self.high is not None
-        return f"{name} < {format_number(self.high)}"
+        return f"{name} < {self._shown(self.high)}"
 
     def opposite(self, name: str) -> str:
         """The negation in words, such as ``petal width < 1.75``; missing values belong here unless `missing` is set."""
@@ -108,23 +122,31 @@ class Condition:
             return f"not {name}"
         if self.test == "equals":
             return f"{name} != {format_value(self.value)}"
+        if self.test == "none_of":
+            return f"{name} is frequent"
         if self.low is not None and self.high is not None:
-            return f"not {format_number(self.low)} <= {name} < {format_number(self.high)}"
+            return f"not {self._shown(self.low)} <= {name} < {self._shown(self.high)}"
         if self.low is not None:
-            return f"{name} < {format_number(self.low)}"
+            return f"{name} < {self._shown(self.low)}"
         assert self.high is not None
-        return f"{name} >= {format_number(self.high)}"
+        return f"{name} >= {self._shown(self.high)}"
+
+    def _shown(self, limit: float) -> str:
+        if self.scale is not None:
+            return self.scale.text(limit)
+        return str(int(limit)) if abs(limit) <= EXACT and limit == int(limit) else format_number(limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; what is None or False is left out."""
-        entries = {"low": self.low, "high": self.high, "value": self.value}
+        """Plain values, ready for JSON; what is None or False is left out, and so is the scale: it is the column's."""
+        entries: dict[str, Any] = {"low": self.low, "high": self.high, "value": self.value}
+        entries["values"] = None if self.values is None else list(self.values)
         given = {k: v for k, v in entries.items() if v is not None}
         return {"column": self.column, "test": self.test} | given | ({"missing": True} if self.missing else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Condition:
         """Inverse of `to_dict`, checking every entry."""
-        unknown = set(data) - {"column", "test", "low", "high", "value", "missing"}
+        unknown = set(data) - {"column", "test", "low", "high", "value", "missing", "values"}
         if unknown:
             raise InvalidInputError(f"a condition has no entry {shown(sorted(unknown)[0])}")
         column, value = data.get("column"), data.get("value")
@@ -136,18 +158,29 @@ class Condition:
                 raise InvalidInputError(f"{key!r} of a condition must be a number, got {shown(limit)}")
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
             raise InvalidInputError(f"'value' of a condition must be a string or a number, got {shown(value)}")
-        low, high = (None if data.get(k) is None else float(data[k]) for k in ("low", "high"))
+        values = data.get("values")
+        if values is not None and not (isinstance(values, list) and all(isinstance(each, str) for each in values)):
+            raise InvalidInputError(f"'values' of a condition must be a list of strings, got {shown(values)}")
+        low, high = (None if data.get(k) is None else as_limit(data[k]) for k in ("low", "high"))
         if value is not None and not isinstance(value, str):
             value = float(value)
+        named = None if values is None else tuple(values)
         # __post_init__ checks the test and the flag.
-        return cls(column, data.get("test"), low, high, value, data.get("missing", False))  # type: ignore[arg-type]
+        flag = data.get("missing", False)
+        return cls(column, data.get("test"), low, high, value, flag, named)  # type: ignore[arg-type]
 
 
 def missing_values(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which values of a column are missing, as `as_numbers` or `as_categories` made it."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values), dtype=bool)
-    return np.array([value is None for value in values.tolist()], dtype=bool)
+    # Large whole numbers come with NaN, categories with None.
+    return np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+
+
+def as_limit(value: float) -> float:
+    """A number as a float; whole numbers beyond 2**53 as they are."""
+    return value if isinstance(value, int) and abs(value) > EXACT else float(value)
 
 
 def format_value(value: str | float | None) -> str:

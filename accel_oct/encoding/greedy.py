@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from accel_oct.encoding.base import Column, FloatArray
-from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.positions import Distinct
+from accel_oct.encoding.scales import Scale
 
 __all__ = ["GreedyTree", "RankedTable", "boosted_cuts", "greedy_trees"]
 
@@ -46,6 +47,7 @@ class RankedTable:
         Equal rows are merged and sorted, so that weights mean exactly the same as repeated rows, and order nothing.
     distinct : sequence of Distinct
     columns, others : conditions are about these
+    scale_of : by column
     """
 
     matrix: NDArray[np.float32]
@@ -54,6 +56,7 @@ class RankedTable:
     columns: Sequence[Column]
     distinct: Sequence[Distinct]
     others: Sequence[Condition]
+    scale_of: Mapping[int, Scale | None]
 
     @classmethod
     def of(
@@ -70,15 +73,15 @@ class RankedTable:
             asked = Counter(condition.column for condition in others)
             others = sorted(others, key=lambda condition: asked[condition.column])[:_MOST_ANSWERS]
         values_of = {column.index: column.values for column in every}
+        scales = {column.index: column.scale for column in every}
         answers = [condition.holds(values_of[condition.column]).astype(np.int64) for condition in others]
-        ranks = [
-            np.where(np.isnan(column.values), -1, np.searchsorted(values.values, column.values))
-            for column, values in zip(columns, distinct, strict=True)
-        ]
+        ranks = [_ranks(column, values) for column, values in zip(columns, distinct, strict=True)]
         matrix = np.column_stack([*ranks, *answers, labels])
         rows, merged = np.unique(matrix, axis=0, return_inverse=True)
         total = np.bincount(merged.ravel(), weights).astype(np.float64)
-        return cls(rows[:, :-1].astype(np.float32), rows[:, -1].astype(np.int64), total, columns, distinct, others)
+        return cls(
+            rows[:, :-1].astype(np.float32), rows[:, -1].astype(np.int64), total, columns, distinct, others, scales
+        )
 
     @property
     def cells(self) -> int:
@@ -87,12 +90,21 @@ class RankedTable:
     def question(self, feature: int, threshold: float) -> tuple[Condition, bool]:
         """A split of the matrix as a condition, and whether those that answer yes go right."""
         if feature >= len(self.columns):
-            return self.others[feature - len(self.columns)], True
+            condition = self.others[feature - len(self.columns)]
+            return replace(condition, scale=self.scale_of.get(condition.column)), True
         column, cut = self.columns[feature], int(np.floor(threshold))
         if cut < 0:
-            return Condition(column.index, "is_missing"), False
+            return Condition(column.index, "is_missing", scale=column.scale), False
         (low,) = self.distinct[feature].thresholds(np.array([cut]))
-        return Condition(column.index, "at_least", low=low), True
+        return Condition(column.index, "at_least", low=low, scale=column.scale), True
+
+
+def _ranks(column: Column, distinct: Distinct) -> NDArray[np.int64]:
+    """Places among the distinct values, -1 where a value is missing."""
+    ranks = np.full(len(column.values), -1, dtype=np.int64)
+    known = ~missing_values(column.values)
+    ranks[known] = np.searchsorted(distinct.values, column.values[known])
+    return ranks
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from accel_oct.encoding.conditions import as_limit
+from accel_oct.encoding.scales import Scale
 
 __all__ = ["Distinct", "quantile_positions", "readable_threshold", "whole_where_close"]
 
@@ -25,15 +29,16 @@ _ROUNDING = 1e-9
 class Distinct:
     """The distinct known values of a column, increasing, and their weights."""
 
-    values: FloatArray
+    values: NDArray[Any]
     weights: FloatArray
+    scale: Scale | None = None
 
     @classmethod
-    def of(cls, column: FloatArray, weights: FloatArray) -> Distinct:
-        """Count a column; missing values are left out."""
-        known = ~np.isnan(column)
+    def of(cls, column: NDArray[Any], weights: FloatArray, scale: Scale | None = None) -> Distinct:
+        """Count a column of numbers, which may stand on a scale; missing values are left out."""
+        known = np.asarray(column == column, dtype=bool)
         values, codes = np.unique(column[known], return_inverse=True)
-        return cls(values, np.bincount(codes.ravel(), weights[known], len(values)).astype(np.float64))
+        return cls(values, np.bincount(codes.ravel(), weights[known], len(values)).astype(np.float64), scale)
 
     @property
     def is_binary(self) -> bool:
@@ -42,8 +47,27 @@ class Distinct:
 
     def thresholds(self, positions: IntArray) -> list[float]:
         """A readable number for each cut."""
+        pairs = [(self.values[i], self.values[i + 1]) for i in positions.tolist()]
+        if self.scale is not None:
+            return [as_limit(self.scale.threshold(int(low), int(high))) for low, high in pairs]
+        if self.values.dtype == object:
+            return [as_limit(_exact_threshold(low, high)) for low, high in pairs]
         whole = bool(np.all(self.values == np.floor(self.values)))
-        return [readable_threshold(self.values[i], self.values[i + 1], whole) for i in positions.tolist()]
+        return [readable_threshold(low, high, whole) for low, high in pairs]
+
+
+def _exact_threshold(low: Any, high: Any) -> float:
+    """Between two numbers of which one is too large for a float; whole where both are."""
+    if isinstance(low, int) and isinstance(high, int):
+        for digits in range(len(str(max(-low, high))), -1, -1):
+            candidate = (low + high + 10**digits) // (2 * 10**digits) * 10**digits
+            if low < candidate <= high and 5 * abs(2 * candidate - low - high) <= high - low:
+                return int(candidate)
+        return (low + high + 1) // 2
+    middle = readable_threshold(low, high)
+    return (
+        middle if low < middle <= high else float(high) if isinstance(high, float) else int(high)
+    )  # Python compares whole numbers with floats exactly
 
 
 def quantile_positions(distinct: Distinct, n_quantiles: int) -> IntArray:

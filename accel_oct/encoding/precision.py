@@ -34,6 +34,9 @@ def changed_in_single_precision(
             asking.setdefault(condition.column, []).append(place)
     found: set[int] = set()
     for column, places in asking.items():
+        if columns[column].dtype.kind != "f":  # whole numbers too large for any float
+            found.update(places)
+            continue
         values = np.unique(columns[column][~np.isnan(columns[column])])
         with np.errstate(over="ignore"):
             rounded = values.astype(np.float32).astype(np.float64)

@@ -40,7 +40,7 @@ class QuantileThresholdEncoder(_QuantileEncoder):
 
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         for column in columns:
-            distinct = Distinct.of(column.values, weights)
+            distinct = Distinct.of(column.values, weights, column.scale)
             positions = quantile_positions(distinct, self.n_quantiles)
             for threshold in distinct.thresholds(positions):
                 yield Condition(column.index, "at_least", low=threshold)
@@ -66,7 +66,7 @@ class QuantileBucketEncoder(_QuantileEncoder):
 
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         for column in columns:
-            distinct = Distinct.of(column.values, weights)
+            distinct = Distinct.of(column.values, weights, column.scale)
             positions = quantile_positions(distinct, self.n_quantiles)
             edges = distinct.thresholds(positions[positions > 0])
             if edges:

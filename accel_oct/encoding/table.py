@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,28 +12,34 @@ from sklearn.base import clone
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
 from accel_oct.encoding.categorical import OneHotCategoryEncoder, check_categories
-from accel_oct.encoding.columns import Kind, Table, infer_kind
+from accel_oct.encoding.columns import Kind, Table, as_categories, infer_kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.positions import Distinct
+from accel_oct.encoding.positions import Distinct, quantile_positions
 from accel_oct.encoding.quantile import QuantileThresholdEncoder
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["DEFAULT_QUANTILES", "TableEncoder"]
+__all__ = ["DEFAULT_CATEGORIES", "DEFAULT_QUANTILES", "TableEncoder"]
 
 #: Twice as fine as the paper's QT-5, whose aim was to compare solvers: see docs/encoders.md for what it brings.
 DEFAULT_QUANTILES = 10
+#: Features of one column of categories, unless told otherwise: a tree asks for few, and each costs the search time.
+DEFAULT_CATEGORIES = 50
+
+_THRESHOLDS = ("numeric", "datetime", "duration")
+_OTHERS = ("categorical", "boolean", "zero_one", "ordered")
 
 
 class TableEncoder(BinaryEncoder):
-    """Numbers by thresholds, strings and categories one-hot, booleans as they are.
+    """Numbers, dates and times by thresholds, ordered categories by their order, others one-hot, booleans as they are.
 
     Parameters
     ----------
     numeric : encoder or None
-        For numeric columns; None is ``QuantileThresholdEncoder(10)``. A column of 0 and 1 becomes one feature
-        ``x = 1``.
+        For columns of numbers, times and durations; None is ``QuantileThresholdEncoder(10)``. A column of 0 and 1
+        becomes one feature ``x = 1``.
     categorical : OneHotCategoryEncoder or None
-        For all other columns; None is ``OneHotCategoryEncoder()``.
+        For all other columns; None is ``OneHotCategoryEncoder(max_categories=50)``, with a warning about columns that
+        have more. Its `max_categories` limits the thresholds of ordered categories too.
     missing : {"category", "error"}
         In each column that has missing values (None, NaN, pandas.NA), ask for them, and ask everything else in two
         forms, one of which they fulfil; or refuse them. It takes the place of the same parameter of the two encoders.
@@ -65,21 +72,29 @@ class TableEncoder(BinaryEncoder):
         tags.target_tags.required = self.numeric is not None and self.numeric.__sklearn_tags__().target_tags.required
         return tags
 
+    _orders = True
+
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         numeric = QuantileThresholdEncoder(DEFAULT_QUANTILES) if self.numeric is None else clone(self.numeric)
-        categorical = OneHotCategoryEncoder() if self.categorical is None else clone(self.categorical)
+        by_default = OneHotCategoryEncoder(DEFAULT_CATEGORIES)
+        categorical = by_default if self.categorical is None else clone(self.categorical)
         for encoder in (numeric, categorical):
             encoder.missing = self.missing
             encoder._check_parameters()
-        parts: dict[str, list[Column]] = {"numeric": [], "categorical": [], "boolean": [], "zero_one": []}
+        parts: dict[str, list[Column]] = {kind: [] for kind in (*_THRESHOLDS, *_OTHERS)}
         for column in columns:
             zero_one = column.kind == "numeric" and Distinct.of(column.values, weights).is_binary
-            parts["zero_one" if zero_one else column.kind].append(column)
+            part = "numeric" if column.kind in _THRESHOLDS else column.kind
+            parts["zero_one" if zero_one else part].append(column)
         others = [Condition(c.index, "is_true") for c in parts["boolean"] if len(np.unique(c.values)) > 1]  # NaN counts
         others += [Condition(column.index, "equals", value=1.0) for column in parts["zero_one"]]
         others += categorical._find_conditions(parts["categorical"], y, weights)
+        for column in parts["ordered"]:
+            others += _by_order(column, weights, categorical.max_categories)
         self.categories_ = categorical.categories_
         self.unknown_ = categorical.unknown
+        if self.categorical is None:
+            self._warn_of_many({column.index: column.name for column in parts["categorical"]})
         return [*others, *self._numeric_conditions(numeric, parts["numeric"], others, columns, y, weights)]
 
     def _numeric_conditions(
@@ -94,5 +109,32 @@ class TableEncoder(BinaryEncoder):
         """Those of numeric columns, where the others are known."""
         return encoder._find_conditions(numeric, y, weights)
 
+    def _warn_of_many(self, names: dict[int, str]) -> None:
+        many = [index for index, known in self.categories_.items() if len(known) > DEFAULT_CATEGORIES]
+        if many:
+            listed = ", ".join(f"{names[index]!r} ({len(self.categories_[index])})" for index in many[:5])
+            warnings.warn(
+                f"X has more than {DEFAULT_CATEGORIES} categories in column {listed}{', ...' if many[5:] else ''}: the "
+                f"{DEFAULT_CATEGORIES - 1} most frequent of a column get a feature each, the others share one; "
+                "OneHotCategoryEncoder(max_categories=...) sets another limit",
+                UserWarning,
+                stacklevel=4,
+            )
+
     def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
-        check_categories(self.categories_, table, columns, self.unknown_)
+        texts = list(columns)
+        for index, scale in self.scales_.items():
+            if scale.kind == "ordered" and self.unknown_ != "ignore":
+                texts[index] = as_categories(table.columns[index], table.name(index))
+        ordered = {index: scale.categories for index, scale in self.scales_.items() if scale.kind == "ordered"}
+        check_categories(self.categories_ | ordered, table, texts, self.unknown_)
+
+
+def _by_order(column: Column, weights: FloatArray, most: int | None) -> Iterable[Condition]:
+    """A threshold between any two neighbouring categories that occur; where they are too many, at quantiles."""
+    distinct = Distinct.of(column.values, weights, column.scale)
+    positions = np.arange(len(distinct.values) - 1)
+    if most is not None and len(positions) > most:
+        positions = quantile_positions(distinct, most + 1)
+    for threshold in distinct.thresholds(positions):
+        yield Condition(column.index, "at_least", low=threshold)

@@ -39,7 +39,7 @@ class AllThresholdsEncoder(BinaryEncoder):
 
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         for column in columns:
-            distinct = Distinct.of(column.values, weights)
+            distinct = Distinct.of(column.values, weights, column.scale)
             for threshold in distinct.thresholds(np.arange(len(distinct.values) - 1)):
                 yield Condition(column.index, "at_least", low=threshold)
 
@@ -103,10 +103,10 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
             check_classification_targets(y)
         if not columns:
             return
-        distinct = [Distinct.of(column.values, weights) for column in columns]
+        distinct = [Distinct.of(column.values, weights, column.scale) for column in columns]
         # The rank of a missing value is -1: a split there asks whether it is missing, which has its own feature.
         ranks = [np.searchsorted(d.values, c.values) for c, d in zip(columns, distinct, strict=True)]
-        matrix = np.column_stack([np.where(np.isnan(c.values), -1, r) for c, r in zip(columns, ranks, strict=True)])
+        matrix = np.column_stack([np.where(c.values != c.values, -1, r) for c, r in zip(columns, ranks, strict=True)])
         gains = self._gains(matrix, y, weights)
         best = sorted(gains, key=lambda cut: (-gains[cut], cut))[: self.max_thresholds]
         for place, (column, values) in enumerate(zip(columns, distinct, strict=True)):

@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
+from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.classifier import OptimalTreeClassifier
@@ -176,7 +177,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         self, X: Any, codes: Any, y: Any, weights: Any, given: Attached, depths: list[int], penalties: list[float]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Score and leaves, each (depths, penalties, folds)."""
-        X = X if hasattr(X, "shape") else Table.read(X)
+        X = X if is_indexable(X) else Table.read(X)
         rows = np.zeros((len(codes), 1))
         with as_invalid_input("cv"):
             folds = list(check_cv(self.cv, codes, classifier=True).split(rows, codes))

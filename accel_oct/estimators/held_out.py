@@ -23,7 +23,7 @@ __all__ = ["held_out_data", "held_out_score", "rows_of"]
 
 def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
     """Some rows of a table of any kind."""
-    return X.rows(chosen) if hasattr(X, "rows") else _safe_indexing(X, chosen)
+    return X.rows(chosen) if isinstance(X, Table) else _safe_indexing(X, chosen)
 
 
 def held_out_data(

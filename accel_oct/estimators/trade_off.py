@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
+from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.held_out import held_out_data, rows_of
@@ -228,7 +229,7 @@ def _held_out(
     cv: Any,
 ) -> NDArray[np.float64]:
     """Value and score, (limits, folds, 2); not a number where there is no tree, or nothing to measure."""
-    X = X if hasattr(X, "shape") else Table.read(X)
+    X = X if is_indexable(X) else Table.read(X)
     labels = np.asarray(as_labels(y)).reshape(-1)
     with as_invalid_input("cv"):
         folds = list(check_cv(cv, codes, classifier=True).split(np.zeros((len(codes), 1)), codes))

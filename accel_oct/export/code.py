@@ -9,6 +9,7 @@ from typing import Any
 
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError
+from accel_oct.export.measured_code import TIME_HELPERS, python_measured
 from accel_oct.export.view import NodeView, TreeView, view
 
 __all__ = ["own_view", "to_python"]
@@ -33,7 +34,10 @@ def {name}(value):
         return float("nan")
     if isinstance(value, (str, bytes)):
         raise TypeError("a number is needed, not " + repr(value))
-    value = float(value)
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        value = float(value)
     if abs(value) == float("inf"):
         raise ValueError("infinite values cannot be classified")
     return value
@@ -44,11 +48,14 @@ def {name}(value):
         return None
     if isinstance(value, bool) or not isinstance(value, {real}):
         return str(value)
-    value = float(value)
+    whole, value = value, float(value)
     if abs(value) == float("inf"):
         raise ValueError("infinite values cannot be classified")
+    if value != whole and hasattr(whole, "__index__"):
+        return str(int(whole))
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 """,
+    **TIME_HELPERS,
 }
 
 
@@ -98,6 +105,10 @@ def _python_test(condition: Condition, value: str, kind: str, names: dict[str, s
         return f"{names['is_missing']}({value})"
     if condition.missing:
         return f"{names['is_missing']}({value}) or {_python_test(condition.plain, value, kind, names)}"
+    if condition.scale is not None:
+        return python_measured(condition, value, names)
+    if condition.test == "none_of":
+        return f"{names['text']}({value}) not in {(None, *(condition.values or ()))!r}"
     if kind == "categorical":
         return f"{names['text']}({value}) == {condition.value!r}"
     number = f"{names['number']}({value})"

@@ -19,8 +19,8 @@ def question(condition: Condition, name: str, conditions: Iterable[Condition] = 
     """A condition in words; `conditions` are the others of its encoder, from which its numbers must stay apart."""
     if condition.missing:
         return f"{question(condition.plain, name, conditions)} or missing"
-    if condition.low is None and condition.high is None:
-        return condition.text(name)
+    if condition.scale is not None or (condition.low is None and condition.high is None):
+        return condition.text(name).replace(" >= ", " \u2265 ").replace(" <= ", " \u2264 ")
     others = {c_limit for c in conditions if c.column == condition.column for c_limit in (c.low, c.high)}
     low, high = (None if limit is None else few_digits(limit, others) for limit in (condition.low, condition.high))
     if low is None:

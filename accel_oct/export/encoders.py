@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
+from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.table import TableEncoder
 from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.reading import Reader
 
-__all__ = ["encoder_from_dict", "encoder_to_dict"]
+__all__ = ["encoder_from_dict", "encoder_to_dict", "needs_schema"]
 
 _KNOWN: dict[str, type[BinaryEncoder]] = {
     cls.__name__: cls
@@ -52,9 +54,19 @@ def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
         document["exact"] = bool(encoder.exact_)
         document["conditions"] = [condition.to_dict() for condition in encoder.conditions_]
         document["inexact"] = list(encoder.inexact_)
+        if getattr(encoder, "scales_", None):
+            document["scales"] = [[index, scale.to_dict()] for index, scale in encoder.scales_.items()]
         if hasattr(encoder, "categories_"):
             document["categories"] = [[index, list(known)] for index, known in encoder.categories_.items()]
     return document
+
+
+def needs_schema(encoder: Any) -> int:
+    """The first schema whose readers understand what a fitted encoder holds."""
+    new = any(c.test == "none_of" or c.missing for c in encoder.conditions_)
+    later = bool(getattr(encoder, "scales_", None)) or new
+    large = any(isinstance(limit, int) for c in encoder.conditions_ for limit in (c.low, c.high))
+    return 2 if later or large else 1
 
 
 def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
@@ -77,7 +89,9 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
         conditions = entries.sequence("conditions")
         if "exact" in entries.values:
             encoder.exact_ = bool(entries.get("exact") is True)
-        encoder.conditions_ = tuple(Condition.from_dict(Reader(c, "a condition").values) for c in conditions)
+        plain = [Condition.from_dict(Reader(c, "a condition").values) for c in conditions]
+        encoder.scales_ = _scales(entries)
+        encoder.conditions_ = tuple(replace(c, scale=encoder.scales_.get(c.column)) for c in plain)
         encoder.inexact_ = _inexact(entries, len(conditions))
         if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
             encoder.categories_ = _categories(entries)
@@ -94,6 +108,19 @@ def _inexact(entries: Reader, n_conditions: int) -> tuple[int, ...]:
     if any(isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < n_conditions for place in found):
         raise InvalidInputError("encoder.inexact must hold positions of conditions")
     return tuple(sorted(set(found)))
+
+
+def _scales(entries: Reader) -> dict[int, Scale]:
+    """By column; files from before there were any have none."""
+    result: dict[int, Scale] = {}
+    for entry in entries.sequence("scales") if "scales" in entries.values else []:
+        if not isinstance(entry, list) or len(entry) != 2:
+            raise InvalidInputError("encoder.scales must hold pairs of a column and its scale")
+        index = entry[0]
+        if isinstance(index, bool) or not isinstance(index, int) or index < 0 or index in result:
+            raise InvalidInputError(f"encoder.scales names the column {shown(index)}")
+        result[index] = Scale.from_dict(Reader(entry[1], "a scale").values)
+    return result
 
 
 def _categories(entries: Reader) -> dict[int, tuple[str, ...]]:

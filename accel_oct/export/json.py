@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from accel_oct._version import __version__
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.errors import InvalidInputError
-from accel_oct.export.encoders import encoder_to_dict
-from accel_oct.export.stored_model import FORMAT, LATER_PARAMETERS, PLAIN_PARAMETERS, SCHEMA_VERSION, read_json
+from accel_oct.export.encoders import encoder_to_dict, needs_schema
+from accel_oct.export.stored_model import FORMAT, LATER_PARAMETERS, PLAIN_PARAMETERS, read_json
 from accel_oct.solving.result import Result
 from accel_oct.support.files import replacing
 
@@ -52,7 +52,7 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     arrays = model.tree_
     document = {
         "format": FORMAT,
-        "schema": _schema(model.encoder_),
+        "schema": needs_schema(model.encoder_),
         "library": __version__,
         "parameters": _parameters(model),
         "classes": {"type": _label_type(model.classes_), "values": model.classes_.tolist()},
@@ -74,11 +74,6 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
         with replacing(path) as file:
             file.write(text)
     return text
-
-
-def _schema(encoder: BinaryEncoder) -> int:
-    """The oldest that can hold it, so that older readers take all that they understand."""
-    return SCHEMA_VERSION if any(condition.missing for condition in encoder.conditions_) else 1
 
 
 def _parameters(model: Any) -> dict[str, Any]:

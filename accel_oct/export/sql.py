@@ -7,6 +7,7 @@ from typing import Any
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.code import own_view
+from accel_oct.export.measured_code import sql_measured
 from accel_oct.export.view import NodeView, TreeView
 
 __all__ = ["to_sql"]
@@ -66,6 +67,10 @@ def _test(condition: Condition, name: str, kind: str, dialect: str) -> str:
         if condition.low is not None and condition.high is None and can_be_nan:
             return f"{name} IS NULL OR NOT {name} < {_literal(condition.low, dialect)}"
         return f"{missing} OR {_test(condition.plain, name, kind, dialect)}"
+    if condition.scale is not None:
+        return sql_measured(condition, name)
+    if condition.test == "none_of":
+        return f"{name} NOT IN ({', '.join(_literal(value, dialect) for value in condition.values or ())})"
     if condition.test == "is_true" or kind == "boolean":
         return f"{name} = TRUE"
     if condition.test == "equals":

@@ -14,8 +14,8 @@ import numpy as np
 
 from accel_oct._version import __version__
 from accel_oct.encoding.columns import Kind
-from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.export.column_checks import check_condition, check_scales
 from accel_oct.export.encoders import encoder_from_dict
 from accel_oct.export.reading import Reader, parsed
 from accel_oct.objectives.named import NAMED
@@ -30,7 +30,8 @@ from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 __all__ = ["FORMAT", "LATER_PARAMETERS", "MAX_BYTES", "PLAIN_PARAMETERS", "SCHEMA_VERSION", "StoredModel", "read_json"]
 
 FORMAT = "accel_oct.OptimalTreeClassifier"
-#: Grows when a reader of the version before could not read the file. 2: conditions that missing values answer yes to.
+#: Grows when a reader of the version before could not read the file. 2: conditions that missing values answer yes to,
+#: scales, rare categories, large whole numbers.
 SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
 
@@ -181,10 +182,11 @@ def _read_columns(fitted: SimpleNamespace, top: Reader) -> None:
     for column in getattr(encoder, "categories_", {}):
         if column >= len(kinds) or kinds[column] != "categorical":
             raise InvalidInputError(f"encoder.categories names column {column}, which is none of categories")
+    check_scales(encoder.scales_, kinds)
     for condition in encoder.conditions_:
         if condition.column >= len(kinds):
             raise InvalidInputError(f"a condition asks for column {condition.column}, but there are {len(kinds)}")
-        _check_kind(condition, kinds[condition.column])
+        check_condition(condition, kinds[condition.column])
     for owner in (fitted, encoder):
         owner.n_features_in_ = len(kinds)
         if names is not None:
@@ -199,14 +201,6 @@ def _read_names(columns: Reader, n_columns: int) -> Any:
     if len(set(names)) < n_columns:
         raise InvalidInputError("columns.names must be distinct")
     return np.array(names, dtype=object)
-
-
-def _check_kind(condition: Condition, kind: str) -> None:
-    numeric = condition.test in ("at_least", "between", "is_true")
-    if kind == "ignored" or (numeric and kind == "categorical"):
-        raise InvalidInputError(f"a condition {condition.test!r} does not fit a column of kind {kind!r}")
-    if isinstance(condition.value, str) and kind != "categorical":
-        raise InvalidInputError(f"a condition {condition.test!r} does not fit a column of kind {kind!r}")
 
 
 def _read_tree(fitted: SimpleNamespace, top: Reader) -> None:

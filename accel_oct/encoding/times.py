@@ -1,0 +1,178 @@
+"""Times and durations as exact whole numbers, whatever they came as."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.encoding.missing import is_missing
+from accel_oct.encoding.scales import NANOSECONDS, Scale, zone_of
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["Counts", "is_duration", "is_instant", "read_durations", "read_instants"]
+
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+_MICROSECOND = dt.timedelta(microseconds=1)
+#: Units of NumPy that are multiples of ours.
+_COARSER = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """A column as counts of a unit.
+
+    Attributes
+    ----------
+    values : integers, of 64 bits or Python's own
+        0 where a value is missing.
+    known : bool array
+    unit : str
+        A key of `NANOSECONDS`.
+    zone : str or None
+        Of times: the zone they were given in; None for times without.
+    """
+
+    values: NDArray[Any]
+    known: NDArray[np.bool_]
+    unit: str
+    zone: str | None = None
+
+    def coarsest_unit(self) -> str:
+        """The largest unit in which all known values are whole."""
+        known = self.values[self.known]
+        for unit, nanoseconds in NANOSECONDS.items():
+            factor = nanoseconds // NANOSECONDS[self.unit]
+            if factor >= 1 and not (known % factor).any():
+                return unit
+        return self.unit
+
+    def floored(self, unit: str) -> NDArray[Any]:
+        """In another unit, rounded down: what is at least a whole number of it still is, and what is less still is."""
+        own, wanted = NANOSECONDS[self.unit], NANOSECONDS[unit]
+        if wanted >= own:
+            return np.asarray(self.values // (wanted // own))
+        factor = own // wanted
+        if self.values.dtype != object and len(self.values) and int(np.abs(self.values).max()) >= 2**62 // factor:
+            return self.values.astype(object) * factor
+        return np.asarray(self.values * factor)
+
+
+def is_instant(kind: type) -> bool:
+    """Whether objects of a type are dates, times of a day of the calendar, or periods."""
+    return issubclass(kind, dt.date | np.datetime64) or (hasattr(kind, "start_time") and hasattr(kind, "to_timestamp"))
+
+
+def is_duration(kind: type) -> bool:
+    """Whether objects of a type are lengths of time; a time of the day is one since midnight."""
+    return issubclass(kind, dt.timedelta | np.timedelta64 | dt.time)
+
+
+def read_instants(values: NDArray[Any], name: str, given: Scale | None = None) -> Counts:
+    """Dates and times as counts since 1970, of UTC where they have a zone.
+
+    Parameters
+    ----------
+    values : array of datetime64 or objects
+    name : str
+        Of the column, for errors.
+    given : Scale, optional
+        What the table says of the column: the zone of datetime64 values, which cannot hold it themselves.
+
+    Raises
+    ------
+    InvalidInputError
+        For other values, and where some have a zone and some have none.
+    """
+    if values.dtype.kind == "M":
+        counts = _from_numpy(values, name)
+        return counts if given is None else Counts(counts.values, counts.known, counts.unit, given.zone)
+    found = np.zeros(len(values), dtype=object)
+    known = np.zeros(len(values), dtype=bool)
+    zones: set[str | None] = set()
+    for row, value in enumerate(values if values.dtype.kind == "O" else values.tolist()):
+        if is_missing(value):
+            continue
+        if not is_instant(type(value)):
+            raise InvalidInputError(f"X must hold dates or times in column {name!r}, but row {row} holds {value!r:.60}")
+        known[row] = True
+        found[row], zone = _instant(value, name)
+        zones.add(zone)
+    if None in zones and len(zones) > 1:
+        raise InvalidInputError(f"X has times with and without a time zone in column {name!r}")
+    zone = None if zones <= {None} else zone_of(next(iter(zones)) or "") if len(zones) == 1 else "UTC"
+    return Counts(found, known, "ns", zone)
+
+
+def read_durations(values: NDArray[Any], name: str) -> Counts:
+    """Lengths of time as counts; times of the day count from midnight.
+
+    Raises
+    ------
+    InvalidInputError
+        For other values.
+    """
+    if values.dtype.kind == "m":
+        return _from_numpy(values, name)
+    found = np.zeros(len(values), dtype=object)
+    known = np.zeros(len(values), dtype=bool)
+    for row, value in enumerate(values if values.dtype.kind == "O" else values.tolist()):
+        if is_missing(value):
+            continue
+        if not is_duration(type(value)):
+            raise InvalidInputError(f"X must hold durations in column {name!r}, but row {row} holds {value!r:.60}")
+        known[row] = True
+        found[row] = _duration(value, name)
+    return Counts(found, known, "ns")
+
+
+def _from_numpy(values: NDArray[Any], name: str) -> Counts:
+    unit, _ = np.datetime_data(values.dtype)
+    known = ~np.isnat(values)
+    if unit == "generic":
+        unit = "D"
+    if values.dtype.kind == "m" and unit in ("Y", "M"):
+        raise InvalidInputError(f"X has durations in months or years in column {name!r}; give days")
+    unit = _COARSER.get(unit, unit)
+    if unit not in NANOSECONDS:
+        raise InvalidInputError(f"X has times finer than nanoseconds in column {name!r}")
+    same = values.astype(f"{values.dtype.kind}8[{unit}]")
+    if np.datetime_data(values.dtype)[0] != "generic" and not (same[known].astype(values.dtype) == values[known]).all():
+        raise InvalidInputError(f"X has times out of range in column {name!r}")
+    return Counts(np.where(known, same.view(np.int64), 0), known, unit)
+
+
+def _instant(value: Any, name: str) -> tuple[int, str | None]:
+    """Nanoseconds since 1970, and the zone."""
+    if isinstance(value, np.datetime64):
+        counts = _from_numpy(np.array([value]), name)
+        return int(counts.values[0]) * NANOSECONDS[counts.unit], None
+    if not isinstance(value, dt.date):
+        value = value.start_time  # a period of pandas
+    seconds = (value.toordinal() - _EPOCH) * 86_400
+    if not isinstance(value, dt.datetime):
+        return seconds * 10**9, None
+    seconds += value.hour * 3600 + value.minute * 60 + value.second
+    nanoseconds = seconds * 10**9 + value.microsecond * 1000 + getattr(value, "nanosecond", 0)
+    offset = value.utcoffset()
+    if offset is None:
+        return nanoseconds, None
+    return nanoseconds - offset // _MICROSECOND * 1000, str(value.tzinfo)
+
+
+def _duration(value: Any, name: str) -> int:
+    """Nanoseconds."""
+    if isinstance(value, np.timedelta64):
+        counts = _from_numpy(np.array([value]), name)
+        return int(counts.values[0]) * NANOSECONDS[counts.unit]
+    if isinstance(value, dt.time):
+        if value.tzinfo is not None:
+            raise InvalidInputError(f"X has times of the day with a time zone in column {name!r}")
+        seconds = value.hour * 3600 + value.minute * 60 + value.second
+        return (seconds * 10**6 + value.microsecond) * 1000
+    # Not value // _MICROSECOND: a Timedelta of pandas has nanoseconds, and its own idea of division.
+    seconds = int(value.days) * 86_400 + int(value.seconds)
+    return (seconds * 10**6 + int(value.microseconds)) * 1000 + int(getattr(value, "nanoseconds", 0))

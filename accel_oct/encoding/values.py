@@ -1,0 +1,150 @@
+"""The cells of one column: what they are, and what they are as numbers or as text."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.encoding.missing import is_missing
+from accel_oct.encoding.times import is_duration, is_instant
+from accel_oct.errors import InvalidInputError, InvalidTypeError
+
+__all__ = ["EXACT", "Kind", "as_categories", "as_numbers", "exact_numbers", "format_number", "infer_kind"]
+
+Kind = Literal["numeric", "categorical", "boolean", "ignored", "datetime", "duration", "ordered"]
+
+#: Whole numbers up to this one are floats of their own.
+EXACT = 2**53
+
+
+def infer_kind(values: NDArray[Any], name: str) -> Kind:
+    """How a column is to be encoded, from its type or, for objects, from its values."""
+    kinds: dict[str, Kind] = {"b": "boolean", "i": "numeric", "u": "numeric", "f": "numeric"}
+    kinds |= {"M": "datetime", "m": "duration"}
+    if values.dtype.kind in kinds:
+        return kinds[values.dtype.kind]
+    if values.dtype.kind == "O":
+        types = {type(value) for value in values if not is_missing(value)}
+        if types and all(issubclass(t, bool | np.bool_) for t in types):
+            return "boolean"
+        if types and all(is_instant(t) for t in types):
+            return "datetime"
+        if types and all(is_duration(t) for t in types):
+            return "duration"
+        if all(issubclass(t, numbers.Real | Decimal) and not issubclass(t, bool | np.timedelta64) for t in types):
+            return "numeric"
+    return "categorical"
+
+
+def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Float64 with NaN where a value is missing; where whole numbers are too large for that, objects as they are.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the column, when a value is not a finite number.
+    """
+    if values.dtype.kind == "O":
+        return _numbers_from_objects(values, name)
+    if values.dtype.kind not in "biuf":
+        raise InvalidInputError(f"X must hold numbers in column {name!r}, got the type {values.dtype}")
+    if values.dtype.kind in "iu":
+        return exact_numbers(values, np.ones(len(values), dtype=bool))
+    result = values.astype(np.float64)
+    if np.isinf(result).any():
+        row = int(np.flatnonzero(np.isinf(result))[0])
+        raise InvalidInputError(f"X has an infinite value (inf) in column {name!r}, row {row}")
+    return result
+
+
+def exact_numbers(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    """Whole numbers as float64 where all are exact so, else as Python's own; NaN where not known."""
+    used = values[known]
+    if not len(used) or (used.max() <= EXACT and used.min() >= -EXACT):
+        return np.where(known, values, 0).astype(np.float64) if known.all() else _with_nan(values, known, np.float64)
+    return _with_nan(values, known, object)
+
+
+def _with_nan(values: NDArray[Any], known: NDArray[np.bool_], dtype: Any) -> NDArray[Any]:
+    result = np.full(len(values), np.nan, dtype=dtype)
+    result[known] = values[known].astype(dtype)
+    return result
+
+
+def _numbers_from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
+    result = np.full(len(values), np.nan)
+    large: dict[int, int] = {}
+    decimals: dict[float, Decimal] = {}
+    for row, value in enumerate(values):
+        if is_missing(value):
+            continue
+        if isinstance(value, str | bytes):
+            raise InvalidInputError(f"X must hold numbers in column {name!r}, but row {row} holds {value!r}")
+        try:
+            result[row] = float(value)
+        except TypeError as error:
+            raise InvalidTypeError(f"X must hold numbers in column {name!r}, row {row}: {error}") from None
+        except (ValueError, OverflowError) as error:
+            raise InvalidInputError(f"X must hold numbers in column {name!r}, row {row}: {error}") from None
+        if np.isinf(result[row]):
+            raise InvalidInputError(f"X has an infinite value (inf) in column {name!r}, row {row}")
+        if abs(result[row]) >= EXACT and not isinstance(value, float | np.floating):
+            large[row] = _whole(value, name, row)
+        elif isinstance(value, Decimal) and decimals.setdefault(float(result[row]), value) != value:
+            raise InvalidInputError(
+                f"X has decimals in column {name!r} that are closer together than floats can tell, such as {value}"
+            )
+    if not large:
+        return result
+    exact = result.astype(object)
+    for row, number in large.items():
+        exact[row] = number
+    return exact
+
+
+def _whole(value: Any, name: str, row: int) -> int:
+    """A number beyond 2**53, exactly."""
+    number = int(value)
+    if number != value:
+        raise InvalidInputError(f"X holds {value!r:.60} in column {name!r}, row {row}, which no float can hold")
+    return number
+
+
+def as_categories(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Categories as text, None where missing; whole numbers without a point, so that 3, 3.0 and "3" are the same."""
+    result = np.empty(len(values), dtype=object)
+    if values.dtype.kind in "Mm":
+        known = ~np.isnat(values)
+        result[known] = [str(value) for value in values[known]]
+        return result
+    for row, value in enumerate(values.tolist()):
+        if is_missing(value):
+            continue
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if math.isinf(number):
+                raise InvalidInputError(f"X has an infinite value (inf) in column {name!r}, row {row}")
+            if isinstance(value, numbers.Integral) and number != value:
+                result[row] = str(int(value))
+            else:
+                result[row] = format_number(number)
+        else:
+            result[row] = str(value)
+    return result
+
+
+def format_number(value: float) -> str:
+    """The shortest text that reads back as the same number; whole numbers without a point."""
+    if isinstance(value, int) and abs(value) > EXACT:
+        return str(value)
+    if value == math.floor(value) and abs(value) < 1e15:
+        return str(int(value))
+    return repr(float(value))
