@@ -105,6 +105,14 @@ def test_numbers_beyond_single_precision() -> None:
     assert_same(model, model.to_sklearn(), X)
 
 
+def test_a_value_at_the_threshold_itself() -> None:
+    """In whole numbers the threshold is a value of the data, and it answers yes."""
+    X = np.arange(10.0)[:, None]
+    model = OptimalTreeClassifier(1, 0.0).fit(X, X[:, 0] >= 5)
+    assert [model.encoder_.conditions_[f].low for f in model.tree_.tree.features_used] == [5.0]
+    assert_same(model, model.to_sklearn(encoded=False), X)
+
+
 def test_whether_a_value_is_missing() -> None:
     """As scikit-learn itself writes it: everything that is known is at most infinity."""
     X = pd.DataFrame({"x": [1.0, 2.0, 3.0, np.nan, np.nan]})
