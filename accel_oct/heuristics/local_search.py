@@ -1,0 +1,286 @@
+"""Local search: trees that keep getting better while there is time, with exact tails all along.
+
+A tree is its *top*, the branches with more than two levels below them; what hangs below the top is made exact by D2S.
+Three moves change a top:
+
+- *alternate*: with both sides of a node fixed, the best feature for the node is found at once for all features: every
+  sample that just one of the sides classifies correctly says where it wants to go, and one product with X adds up what
+  they gain. Sides are then improved for the samples that they get now.
+- *regrow*: another feature at a node, drawn from the best by a criterion, and greedy sides below it, or the old ones.
+- *exact*: the best of all subtrees at a node with three (or more) levels, by the tables, where they are quick.
+
+The search goes up from the best tree again after some moves that did not help. Every better tree is offered, and one
+that is refused (a constraint forbids it) is not gone on from. All values are exact sums, as everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from accel_oct.heuristics.growing import EXACT_LEVELS, Criterion, Grower, Ints, Literals, Node, OutOfTime, Place
+from accel_oct.subtree.price_tree import best_tree
+from accel_oct.subtree.reduction import weighted_sums
+
+_CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")
+_ROUNDS = 4
+"""Passes of `alternate` over a subtree before it is left as it is."""
+_PATIENCE = 60
+"""Moves without a better tree after which the search goes back to the best one."""
+
+
+@dataclass
+class LocalSearchCounts:
+    """What a local search did."""
+
+    starts: int = 0
+    moves: int = 0
+    better: int = 0
+    exact: int = 0
+    seconds: float = 0.0
+
+
+class LocalSearch:
+    """Improves trees step by step.
+
+    Parameters
+    ----------
+    grower : Grower
+    max_depth : int
+    offer : callable (Node)
+        Told every tree that is better than all before; whether it was taken.
+    should_stop : callable
+    exact_seconds : callable (n_samples, levels)
+        What the exact subtree of so many levels takes, roughly; infinite where it is out of the question.
+    longest : float
+        Seconds that an exact subtree may take.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        grower: Grower,
+        max_depth: int,
+        offer: Callable[[Node], bool],
+        should_stop: Callable[[], bool],
+        exact_seconds: Callable[[int, int], float],
+        longest: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        self._grower = grower
+        self._offer = offer
+        self._should_stop = should_stop
+        self._exact_seconds = exact_seconds
+        self.longest = longest
+        self._rng = np.random.default_rng(seed)
+        self._whole = Place(np.arange(len(grower.y)), frozenset(), max_depth)
+        self._known: dict[tuple[Literals, int], Node] = {}
+        self.best: Node | None = None
+        self._current: Node | None = None
+        self._waited = 0
+        self.counts = LocalSearchCounts()
+
+    # ---------------------------------------------------------------- what callers ask for
+
+    def start(self, node: Node) -> None:
+        """Take a tree, as it is and improved."""
+        self.counts.starts += 1
+        self._take(node)
+        self._take(self.improved(node, self._whole))
+
+    def start_greedily(self, criterion: Criterion) -> None:
+        """Take a greedy tree, as it is and improved."""
+        self.start(self._grower.grow(self._whole, criterion))
+
+    def make_tails_exact(self) -> None:
+        """Replace the lowest subtrees of the best tree that tables are quick for, those of most levels first."""
+        if self.best is not None:
+            self._take(self._with_exact_tails(self.best, self._whole))
+
+    def step(self) -> bool:
+        """One move from the current tree; whether it led to a better one than all before."""
+        if self._current is None:
+            self.start_greedily("entropy")
+            return True
+        self.counts.moves += 1
+        self._waited += 1
+        if self._waited > _PATIENCE and self.best is not None:
+            self._current, self._waited = self.best, 0
+        moved = self._moved(self._current, self._whole)
+        return moved is not None and self._take(moved)
+
+    # ---------------------------------------------------------------- which trees are kept
+
+    def _take(self, node: Node) -> bool:
+        """Go on from a tree that is not worse; offer one that is better than all."""
+        if self.best is not None and node.value <= self.best.value:
+            assert self._current is not None
+            if node.value >= self._current.value or self._rng.random() < 0.02:
+                self._current = node
+            return False
+        if not self._offer(node):
+            return False
+        self.best = self._current = node
+        self._waited = 0
+        self.counts.better += 1
+        return True
+
+    # ---------------------------------------------------------------- alternate
+
+    def improved(self, node: Node, place: Place) -> Node:
+        """The subtree for these samples, improved until passes over its top change nothing."""
+        best = self._pass(node, place)
+        for _ in range(_ROUNDS):
+            better = self._pass(best, place)
+            if better.value <= best.value:
+                return best
+            best = better
+        return best
+
+    def _pass(self, node: Node, place: Place) -> Node:
+        """Best feature for every node of the top, given what hangs below it; then exact tails."""
+        if self._should_stop():
+            raise OutOfTime
+        grower = self._grower
+        if place.room == 0 or grower.is_settled(place.samples):
+            return grower.leaf(place.samples)
+        if grower.is_tail(place):
+            return grower.tail(place)
+        known = self._known.get((place.literals, place.room))
+        if known is not None:
+            return known
+        sides = node.sides
+        if sides is None:
+            return grower.grow(place, "entropy")
+        feature, swapped = self._best_feature(node, place.samples)
+        zero, one = grower.split(place, feature)
+        if not zero.samples.size or not one.samples.size:
+            return self._pass(sides[swapped ^ (zero.samples.size == 0)], place)
+        return grower.joined(
+            place.samples, feature, self._pass(sides[swapped], zero), self._pass(sides[1 - swapped], one)
+        )
+
+    def _best_feature(self, node: Node, samples: Ints) -> tuple[int, int]:
+        """The feature that sends samples to the sides that know them best, and whether the sides change places."""
+        grower = self._grower
+        assert node.zero is not None and node.one is not None
+        y = grower.y[samples]
+        right = [grower.predictions(side, samples) == y for side in (node.zero, node.one)]
+        cares = right[0] != right[1]
+        minded = samples[cares]
+        if not minded.size:
+            return node.feature, 0
+        gains = np.where(right[1][cares], grower.weights[minded], -grower.weights[minded])
+        ones = weighted_sums(gains, grower.X, minded)
+        whole = float(gains.sum())
+        # A feature and its complement: the weight that is right on the one-side beyond that of the zero-side.
+        kept, turned = ones, whole - ones
+        present = kept[node.feature]
+        best, worst = int(np.argmax(kept)), int(np.argmax(turned))
+        if max(kept[best], turned[worst]) <= present:
+            return node.feature, 0
+        return (best, 0) if kept[best] >= turned[worst] else (worst, 1)
+
+    # ---------------------------------------------------------------- regrow, exact
+
+    def _moved(self, node: Node, place: Place) -> Node | None:
+        """The subtree with a node somewhere in its top changed; None where there is nothing to change."""
+        grower = self._grower
+        if place.room == 0 or grower.is_settled(place.samples):
+            return None
+        if place.room <= EXACT_LEVELS and grower.is_tail(place):
+            return None
+        sides = node.sides
+        if sides is None or self._rng.random() < 1.0 / max(1, place.room - 1):
+            return self._changed(node, place)
+        parts = grower.split(place, node.feature)
+        lost = [self._lost(side, part) for side, part in zip(sides, parts, strict=True)]
+        side = int(self._rng.random() * sum(lost) >= lost[0])
+        moved = self._moved(sides[side], parts[side])
+        if moved is None:
+            return self._changed(node, place)
+        zero, one = (moved, sides[1]) if side == 0 else (sides[0], moved)
+        joined = grower.joined(place.samples, node.feature, zero, one)
+        # The nodes above may want another feature now, where the change was nearly as good.
+        return self.improved(joined, place) if moved.value >= sides[side].value else joined
+
+    def _lost(self, node: Node, place: Place) -> float:
+        """Weight that a subtree gets wrong, and what its leaves cost."""
+        return float(self._grower.weights[place.samples].sum()) - node.value
+
+    def _changed(self, node: Node, place: Place) -> Node:
+        exact = self._exact(place)
+        return self._regrown(node, place) if exact is None else exact
+
+    def _regrown(self, node: Node, place: Place) -> Node:
+        grower, rng = self._grower, self._rng
+        criterion = _CRITERIA[rng.integers(len(_CRITERIA))]
+        scores = grower.scores(place.samples, criterion)
+        usable = np.flatnonzero(np.isfinite(scores))
+        if not usable.size:
+            return grower.leaf(place.samples)
+        # Ranks are drawn geometrically: good splits often, every split now and then.
+        ranked = usable[np.argsort(-scores[usable], kind="stable")]
+        share = rng.choice([0.5, 0.2, 0.05])
+        feature = int(ranked[min(int(rng.geometric(share)) - 1, ranked.size - 1)])
+        sides = node.sides
+        allowed = rng.random(grower.n_features) < rng.choice([0.3, 0.6, 1.0])
+        grown = []
+        for side, part in enumerate(grower.split(place, feature)):
+            if sides is not None and rng.random() < 0.5:
+                grown.append(self._pass(sides[side], part))
+            else:
+                grown.append(grower.grow(part, criterion, allowed))
+        return self.improved(grower.joined(place.samples, feature, grown[0], grown[1]), place)
+
+    def _exact(self, place: Place) -> Node | None:
+        """The best subtree of all, once for every place and where that is quick; None elsewhere."""
+        key = place.literals, place.room
+        if place.room <= EXACT_LEVELS or key in self._known:
+            return None
+        if self._exact_seconds(place.samples.size, place.room) > self.longest:
+            return None
+        grower, samples = self._grower, place.samples
+        found = best_tree(
+            grower.X[samples],
+            grower.y[samples],
+            grower.weights[samples],
+            grower.n_classes,
+            place.room,
+            grower.price,
+            should_stop=self._should_stop,
+        )
+        self.counts.exact += 1
+        node = grower.node(found.tree, samples)
+        if found.exact:
+            self._known[key] = node
+        return node
+
+    def _with_exact_tails(self, node: Node, place: Place) -> Node:
+        if self._should_stop():
+            raise OutOfTime
+        exact = self._exact(place)
+        if exact is not None:
+            return exact if exact.value > node.value else node
+        sides = node.sides
+        if sides is None or place.room <= EXACT_LEVELS:
+            return node
+        parts = self._grower.split(place, node.feature)
+        zero, one = (self._with_exact_tails(side, part) for side, part in zip(sides, parts, strict=True))
+        return self._grower.joined(place.samples, node.feature, zero, one)
+
+
+def run_for(search: LocalSearch, seconds: float, steps: int, should_stop: Callable[[], bool]) -> None:
+    """Steps until the time or their number is used up."""
+    began = time.monotonic()
+    try:
+        for _ in range(steps):
+            if should_stop() or time.monotonic() - began >= seconds:
+                break
+            search.step()
+    except OutOfTime:
+        pass
+    search.counts.seconds += time.monotonic() - began
