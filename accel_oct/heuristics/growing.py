@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -9,7 +10,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data import BinaryDataset
 from accel_oct.subtree import Subtree, SubtreeCache
 from accel_oct.subtree.reduction import weighted_sums
 from accel_oct.tree import DecisionTree
@@ -21,6 +21,13 @@ Criterion = Literal["gini", "entropy", "error"]
 
 EXACT_LEVELS = 2
 """Levels at the bottom of every tree that are made by D2S where that is affordable."""
+
+
+_FACTOR_ENTRIES = 2**25
+"""Entries of X up to which a copy in single precision is kept."""
+
+_COUNTS_BYTES = 2**26
+"""Memory for class counts of places that were looked at before."""
 
 
 class OutOfTime(Exception):
@@ -56,6 +63,15 @@ class Node:
         return DecisionTree.branch(feature, self.zero.tree(columns), self.one.tree(columns))
 
 
+class Samples(NamedTuple):
+    """What trees are grown on: features (n, F), class indices, weights, number of classes."""
+
+    X: NDArray[np.bool_]
+    y: Ints
+    weights: Floats
+    n_classes: int
+
+
 class Place(NamedTuple):
     """Where a subtree hangs: the samples that get there, the literals of the path, and the levels left below."""
 
@@ -69,7 +85,7 @@ class Grower:
 
     Parameters
     ----------
-    dataset : BinaryDataset
+    samples : Samples
     leaf_price : float
         In units of weight.
     cache : SubtreeCache
@@ -82,19 +98,21 @@ class Grower:
 
     def __init__(
         self,
-        dataset: BinaryDataset,
+        samples: Samples,
         leaf_price: float,
         cache: SubtreeCache,
         affordable: Callable[[int], bool],
         should_stop: Callable[[], bool],
     ) -> None:
-        self.X, self.y, self.weights = dataset.X, dataset.y, dataset.weights
-        self.n_classes = dataset.n_classes
-        self.n_features = dataset.n_features
+        self.X, self.y, self.weights, self.n_classes = samples
+        self.n_features = int(self.X.shape[1])
         self.price = leaf_price
         self._subtree_for = cache.at_price(leaf_price)
         self._affordable = affordable
         self._should_stop = should_stop
+        # Choices are made from single-precision sums, values never: they only say what is worth trying.
+        self._factor = self.X.astype(np.float32) if self.X.size <= _FACTOR_ENTRIES else None
+        self._counts: OrderedDict[Literals, Floats] = OrderedDict()
 
     def leaf(self, samples: Ints) -> Node:
         """The best leaf."""
@@ -127,7 +145,7 @@ class Grower:
             return self.leaf(place.samples)
         if self.is_tail(place):
             return self.tail(place)
-        scores = self.scores(place.samples, criterion if place.room > 1 else "error")
+        scores = self.scores(place, criterion if place.room > 1 else "error")
         feature = _best(scores, allowed)
         if feature < 0:
             return self.leaf(place.samples)
@@ -169,16 +187,33 @@ class Grower:
         one = self._node(found, 2 * at + 2, samples[ones])
         return Node(zero.value + one.value, zero.label, feature, zero, one)
 
-    def scores(self, samples: Ints, criterion: Criterion) -> Floats:
+    def scores(self, place: Place, criterion: Criterion) -> Floats:
         """How good a split on every feature is: larger is better, minus infinity where it separates nothing."""
-        y, weights = self.y[samples], self.weights[samples]
-        amounts = weights * (y == np.arange(self.n_classes)[:, None])
-        totals = amounts.sum(axis=1)
-        ones = weighted_sums(amounts, self.X, samples)
-        zeros = totals[:, None] - ones
+        counts = self._class_counts(place)
+        ones, zeros = counts[:, :-1], counts[:, -1:] - counts[:, :-1]
         first, second = ones.sum(axis=0), zeros.sum(axis=0)
         scores = _purity(ones, first, criterion) + _purity(zeros, second, criterion)
         return np.where((first > 0) & (second > 0), scores, -np.inf)
+
+    def _class_counts(self, place: Place) -> Floats:
+        """Weight of every class on the one-side of every feature, and in all, at a place: (classes, F + 1)."""
+        known = self._counts.get(place.literals)
+        if known is not None:
+            self._counts.move_to_end(place.literals)
+            return known
+        y, weights = self.y[place.samples], self.weights[place.samples]
+        amounts = weights * (y == np.arange(self.n_classes)[:, None])
+        counts = np.concatenate([self.sums(amounts, place.samples), amounts.sum(axis=1, keepdims=True)], axis=1)
+        self._counts[place.literals] = counts
+        if len(self._counts) * counts.nbytes > _COUNTS_BYTES:
+            self._counts.popitem(last=False)
+        return counts
+
+    def sums(self, amounts: Floats, samples: Ints) -> Floats:
+        """What the samples on the one-side of every feature amount to, nearly."""
+        if self._factor is None:
+            return weighted_sums(amounts, self.X, samples)
+        return np.asarray(amounts.astype(np.float32) @ self._factor[samples], dtype=np.float64)
 
     def predictions(self, node: Node, samples: Ints) -> Ints:
         """The class that a subtree gives each of the samples."""

@@ -15,15 +15,14 @@ that is refused (a constraint forbids it) is not gone on from. All values are ex
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
 from accel_oct.heuristics.growing import EXACT_LEVELS, Criterion, Grower, Ints, Literals, Node, OutOfTime, Place
 from accel_oct.subtree.price_tree import best_tree
-from accel_oct.subtree.reduction import weighted_sums
+from accel_oct.tree import DecisionTree
 
 _CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")
 _ROUNDS = 4
@@ -41,6 +40,11 @@ class LocalSearchCounts:
     better: int = 0
     exact: int = 0
     seconds: float = 0.0
+
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """In the order of the fields."""
+        return astuple(self)
 
 
 class LocalSearch:
@@ -90,6 +94,15 @@ class LocalSearch:
         self.counts.starts += 1
         self._take(node)
         self._take(self.improved(node, self._whole))
+
+    def start_from(self, tree: DecisionTree) -> None:
+        """Take a tree's branches, with the best labels, as it is and improved."""
+        self.start(self._grower.node(tree, self._whole.samples))
+
+    def take_counts(self) -> LocalSearchCounts:
+        """What was done since this was asked before."""
+        counts, self.counts = self.counts, LocalSearchCounts()
+        return counts
 
     def start_greedily(self, criterion: Criterion) -> None:
         """Take a greedy tree, as it is and improved."""
@@ -174,7 +187,7 @@ class LocalSearch:
         if not minded.size:
             return node.feature, 0
         gains = np.where(right[1][cares], grower.weights[minded], -grower.weights[minded])
-        ones = weighted_sums(gains, grower.X, minded)
+        ones = grower.sums(gains, minded)
         whole = float(gains.sum())
         # A feature and its complement: the weight that is right on the one-side beyond that of the zero-side.
         kept, turned = ones, whole - ones
@@ -218,7 +231,7 @@ class LocalSearch:
     def _regrown(self, node: Node, place: Place) -> Node:
         grower, rng = self._grower, self._rng
         criterion = _CRITERIA[rng.integers(len(_CRITERIA))]
-        scores = grower.scores(place.samples, criterion)
+        scores = grower.scores(place, criterion)
         usable = np.flatnonzero(np.isfinite(scores))
         if not usable.size:
             return grower.leaf(place.samples)
@@ -271,16 +284,3 @@ class LocalSearch:
         parts = self._grower.split(place, node.feature)
         zero, one = (self._with_exact_tails(side, part) for side, part in zip(sides, parts, strict=True))
         return self._grower.joined(place.samples, node.feature, zero, one)
-
-
-def run_for(search: LocalSearch, seconds: float, steps: int, should_stop: Callable[[], bool]) -> None:
-    """Steps until the time or their number is used up."""
-    began = time.monotonic()
-    try:
-        for _ in range(steps):
-            if should_stop() or time.monotonic() - began >= seconds:
-                break
-            search.step()
-    except OutOfTime:
-        pass
-    search.counts.seconds += time.monotonic() - began

@@ -34,12 +34,14 @@ class PriceSearch:
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> None:
         self.units = Units(signed)
+        self.leaf_price = leaf_price
         self.price = self.units.price(leaf_price)
         self.stopper = stopper or Stopper()
         self.threads = threads
         self.memory_limit = memory_limit
         self.counts = SearchCounts()
         self.report: Callable[[Outcome], None] | None = None
+        self.known_value: Callable[[], float] | None = None
 
     def search(self, data: Reduced, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
         """Best tree of depth at most `depth`.
@@ -125,7 +127,7 @@ class PriceSearch:
                 best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner.choice))
             best.upper = max(best.value, min(best.upper, inner.upper))
             self.publish(best, top)
-            if self.stopper() or not inner.step(max(best.value, target)):
+            if self.stopper() or not inner.step(max(best.value, self.goal(target, top))):
                 break
         self.counts.pairs += inner.n_pairs
         return best
@@ -166,6 +168,10 @@ class PriceSearch:
             if best.upper <= max(best.value, target) or self.stopper():
                 return best
         return PriceRoots(self, pairs, deep, depth).run(best, target, top)
+
+    def goal(self, target: float, top: bool) -> float:
+        """What a tree has to beat: the whole tree also the best one that others have found by now."""
+        return max(target, self.known_value()) if top and self.known_value is not None else target
 
     def publish(self, outcome: Outcome, top: bool) -> None:
         """Tell whoever listens, if this is about the whole tree."""
