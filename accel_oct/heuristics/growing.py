@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import Subtree, SubtreeCache
-from accel_oct.subtree.reduction import weighted_sums
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
@@ -23,8 +22,8 @@ EXACT_LEVELS = 2
 """Levels at the bottom of every tree that are made by D2S where that is affordable."""
 
 
-_FACTOR_ENTRIES = 2**25
-"""Entries of X up to which a copy in single precision is kept."""
+_BLOCK_ENTRIES = 2**20
+"""Entries of X that are turned into floating-point numbers at a time."""
 
 _COUNTS_BYTES = 2**26
 """Memory for class counts of places that were looked at before."""
@@ -110,8 +109,6 @@ class Grower:
         self._subtree_for = cache.at_price(leaf_price)
         self._affordable = affordable
         self._should_stop = should_stop
-        # Choices are made from single-precision sums, values never: they only say what is worth trying.
-        self._factor = self.X.astype(np.float32) if self.X.size <= _FACTOR_ENTRIES else None
         self._counts: OrderedDict[Literals, Floats] = OrderedDict()
 
     def leaf(self, samples: Ints) -> Node:
@@ -211,9 +208,14 @@ class Grower:
 
     def sums(self, amounts: Floats, samples: Ints) -> Floats:
         """What the samples on the one-side of every feature amount to, nearly."""
-        if self._factor is None:
-            return weighted_sums(amounts, self.X, samples)
-        return np.asarray(amounts.astype(np.float32) @ self._factor[samples], dtype=np.float64)
+        # Choices are made from single-precision sums, values never: they only say what is worth trying.
+        light = amounts.astype(np.float32)
+        step = max(1, _BLOCK_ENTRIES // max(1, self.n_features))
+        total = np.zeros((*amounts.shape[:-1], self.n_features))
+        for first in range(0, samples.size, step):
+            rows = self.X[samples[first : first + step]].astype(np.float32)
+            total += light[..., first : first + step] @ rows
+        return total
 
     def predictions(self, node: Node, samples: Ints) -> Ints:
         """The class that a subtree gives each of the samples."""

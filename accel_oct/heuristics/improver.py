@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
@@ -38,7 +39,7 @@ def table_seconds(n_samples: int, n_features: int, n_classes: int, levels: int) 
     channels = 1 if n_classes == 2 else n_classes
     above = max(0, levels - 2)
     pairs = float(n_features) ** 2 if levels > 1 else float(n_features)
-    sets = math.prod(n_features / k for k in range(1, above + 1))
+    sets: float = math.prod(n_features / k for k in range(1, above + 1))
     return sets * pairs * (2e-10 * channels + 3e-12 * n_samples / 2**above) + 2e-9 * n_samples * n_features
 
 
@@ -72,6 +73,7 @@ class Improver:
         self._offer = offer
         self.stopper = stopper
         self._seed = seed
+        self.counts = LocalSearchCounts()
         reduced = reduce_data(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
         self._columns = np.sort(reduced.without_light_columns(leaf_price).feature)
         X = np.ascontiguousarray(dataset.X[:, self._columns])
@@ -82,8 +84,6 @@ class Improver:
             self._drawn = self._drawn_search(samples)
         self._pending: list[Node] = []
         self._busy = threading.Lock()
-        self._began = time.monotonic()
-        self.counts = LocalSearchCounts()
 
     @property
     def n_features(self) -> int:
@@ -108,27 +108,20 @@ class Improver:
 
     def _timed(self, work: Callable[[], None]) -> None:
         began = time.monotonic()
-        try:
+        with contextlib.suppress(OutOfTime):
             work()
-        except OutOfTime:
-            pass
-        for search in (self._whole, self._drawn):
-            if search is not None:
-                self.counts = LocalSearchCounts(
-                    *(a + b for a, b in zip(self.counts.figures, search.take_counts().figures, strict=True))
-                )
         self.counts.seconds += time.monotonic() - began
 
     def _starts(self, known: DecisionTree | None) -> None:
         first = self._drawn or self._whole
-        tree = None if known is None else self._translated(known)
-        if tree is not None:
-            self._whole.start_from(tree)
         for criterion in ("gini", "entropy", "error"):
             first.start_greedily(criterion)
             self._carry_over()
         first.make_tails_exact()
         self._carry_over()
+        tree = None if known is None else self._translated(known)
+        if tree is not None:
+            self._whole.start_from(tree)
 
     def _steps(self, seconds: float, steps: int | None) -> None:
         began = time.monotonic()
@@ -145,7 +138,7 @@ class Improver:
         if self._pending:
             node = self._pending.pop()
             self._pending.clear()
-            self._whole.start_from(node.tree())
+            self._whole.start_from(node.tree(), only_tails=True)
 
     def _search(self, samples: Samples, price: float, offer: Callable[[Node], bool]) -> LocalSearch:
         solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes)
@@ -165,7 +158,9 @@ class Improver:
             return table_seconds(n_samples, n_features, n_classes, levels)
 
         grower = Grower(samples, price, SubtreeCache(solver, _CACHE_BYTES), affordable, should_stop)
-        return LocalSearch(grower, self._max_depth, offer, should_stop, exact_seconds, seed=self._seed)
+        return LocalSearch(
+            grower, self._max_depth, offer, should_stop, exact_seconds, seed=self._seed, counts=self.counts
+        )
 
     def _drawn_search(self, samples: Samples) -> LocalSearch:
         rng = np.random.default_rng(self._seed)

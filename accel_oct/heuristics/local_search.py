@@ -16,7 +16,7 @@ that is refused (a constraint forbids it) is not gone on from. All values are ex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,11 +41,6 @@ class LocalSearchCounts:
     exact: int = 0
     seconds: float = 0.0
 
-    @property
-    def figures(self) -> tuple[float, ...]:
-        """In the order of the fields."""
-        return astuple(self)
-
 
 class LocalSearch:
     """Improves trees step by step.
@@ -62,6 +57,8 @@ class LocalSearch:
     longest : float
         Seconds that an exact subtree may take.
     seed : int
+    counts : LocalSearchCounts, optional
+        To be shared with other searches.
     """
 
     def __init__(
@@ -73,6 +70,7 @@ class LocalSearch:
         exact_seconds: Callable[[int, int], float],
         longest: float = 1.0,
         seed: int = 0,
+        counts: LocalSearchCounts | None = None,
     ) -> None:
         self._grower = grower
         self._offer = offer
@@ -85,7 +83,7 @@ class LocalSearch:
         self.best: Node | None = None
         self._current: Node | None = None
         self._waited = 0
-        self.counts = LocalSearchCounts()
+        self.counts = counts or LocalSearchCounts()
 
     # ---------------------------------------------------------------- what callers ask for
 
@@ -95,14 +93,14 @@ class LocalSearch:
         self._take(node)
         self._take(self.improved(node, self._whole))
 
-    def start_from(self, tree: DecisionTree) -> None:
-        """Take a tree's branches, with the best labels, as it is and improved."""
-        self.start(self._grower.node(tree, self._whole.samples))
-
-    def take_counts(self) -> LocalSearchCounts:
-        """What was done since this was asked before."""
-        counts, self.counts = self.counts, LocalSearchCounts()
-        return counts
+    def start_from(self, tree: DecisionTree, only_tails: bool = False) -> None:
+        """Take a tree's branches, with the best labels, as it is and improved, or with exact tails at least."""
+        node = self._grower.node(tree, self._whole.samples)
+        if only_tails:
+            self.counts.starts += 1
+            self._take(self._pass(node, self._whole, alternate=False))
+        else:
+            self.start(node)
 
     def start_greedily(self, criterion: Criterion) -> None:
         """Take a greedy tree, as it is and improved."""
@@ -153,7 +151,7 @@ class LocalSearch:
             best = better
         return best
 
-    def _pass(self, node: Node, place: Place) -> Node:
+    def _pass(self, node: Node, place: Place, alternate: bool = True) -> Node:
         """Best feature for every node of the top, given what hangs below it; then exact tails."""
         if self._should_stop():
             raise OutOfTime
@@ -168,13 +166,12 @@ class LocalSearch:
         sides = node.sides
         if sides is None:
             return grower.grow(place, "entropy")
-        feature, swapped = self._best_feature(node, place.samples)
+        feature, swapped = self._best_feature(node, place.samples) if alternate else (node.feature, 0)
         zero, one = grower.split(place, feature)
         if not zero.samples.size or not one.samples.size:
-            return self._pass(sides[swapped ^ (zero.samples.size == 0)], place)
-        return grower.joined(
-            place.samples, feature, self._pass(sides[swapped], zero), self._pass(sides[1 - swapped], one)
-        )
+            return self._pass(sides[swapped ^ (zero.samples.size == 0)], place, alternate)
+        below = self._pass(sides[swapped], zero, alternate), self._pass(sides[1 - swapped], one, alternate)
+        return grower.joined(place.samples, feature, *below)
 
     def _best_feature(self, node: Node, samples: Ints) -> tuple[int, int]:
         """The feature that sends samples to the sides that know them best, and whether the sides change places."""

@@ -1,8 +1,8 @@
 """When a solve looks for better trees by local search, and for how long.
 
-Where the tables are through in a moment, nothing is spent: they find the best tree themselves. Elsewhere the search gets
-a small part of the time before the tables begin, and under a time limit it goes on between their steps. Without a time
-limit the number of steps follows from the size of the data alone, so that a result can be had again.
+Where the tables are through in a moment, nothing is spent: they find the best tree themselves. Elsewhere the search
+gets a small part of the time before the tables begin, and under a time limit it goes on between their steps. Without a
+time limit the number of steps follows from the size of the data alone, so that a result can be had again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ _SOON = 0.5
 _FIRST_SHARE, _FIRST_LIMIT, _FIRST_SECONDS = 0.1, 0.25, 2.0
 """Of the tables' estimate, of the time limit, and at most: what the search gets before the tables begin."""
 
-_FRESH_SHARE, _STALE_SHARE = 0.5, 0.2
-"""Of the time beside the tables: while better trees are found, and when there was none for a while."""
+_SHARES, _HOPELESS_SHARES = (0.5, 0.2), (0.7, 0.5)
+"""Of the time beside the tables: while better trees are found, and when there was none for a while.
+
+More where the tables would take many times the limit.
+"""
+
+_MANY_TIMES = 5
 
 _MOST_STEPS = 100
 """Without a time limit."""
@@ -42,6 +47,8 @@ class LocalImproving:
         self._search = search
         self._improver = improver
         self._estimate = estimate
+        limit = search.clock.limit
+        self._shares = _HOPELESS_SHARES if limit is not None and estimate > _MANY_TIMES * limit else _SHARES
         self._beside_since = 0.0
         self._beside = 0.0
         self._improved_at = 0.0
@@ -90,7 +97,7 @@ class LocalImproving:
                 value[0], self._improved_at = self._search.incumbent.value, now
             passed = now - self._beside_since
             fresh = now - self._improved_at <= 1.0 + 0.3 * passed
-            allowed = passed * (_FRESH_SHARE if fresh else _STALE_SHARE)
+            allowed = passed * self._shares[0 if fresh else 1]
             if self._beside < allowed:
                 self._improver.work(allowed - self._beside)
                 self._beside += time.monotonic() - now
