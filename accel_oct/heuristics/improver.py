@@ -14,6 +14,7 @@ from accel_oct.data import BinaryDataset
 from accel_oct.heuristics.growing import Grower, Node, OutOfTime, Samples
 from accel_oct.heuristics.local_search import LocalSearch, LocalSearchCounts
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
+from accel_oct.subtree.engine import subtree_engine
 from accel_oct.subtree.reduction import reduce_data
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
@@ -40,7 +41,7 @@ def table_seconds(n_samples: int, n_features: int, n_classes: int, levels: int) 
     above = max(0, levels - 2)
     pairs = float(n_features) ** 2 if levels > 1 else float(n_features)
     sets: float = math.prod(n_features / k for k in range(1, above + 1))
-    return sets * pairs * (2e-10 * channels + 3e-12 * n_samples / 2**above) + 2e-9 * n_samples * n_features
+    return sets * pairs * (2e-10 * channels + 3e-12 * n_samples / 2.0**above) + 2e-9 * n_samples * n_features
 
 
 class Improver:
@@ -141,7 +142,8 @@ class Improver:
             self._whole.start_from(node.tree(), only_tails=True)
 
     def _search(self, samples: Samples, price: float, offer: Callable[[Node], bool]) -> LocalSearch:
-        solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes)
+        code = subtree_engine(samples.weights, self.stopper.remaining)
+        solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes, code)
         n_features, n_classes = samples.X.shape[1], samples.n_classes
 
         def should_stop() -> bool:

@@ -14,8 +14,11 @@ from accel_oct.heuristics.improver import Improver, table_seconds
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
 
-_SOON = 0.5
-"""Seconds of tables below which they are waited for."""
+_SOON, _SOON_WITHOUT_LIMIT = 0.5, 10.0
+"""Seconds of tables below which they are waited for, with a time limit and without one.
+
+Bounds save more than half of the estimate as a rule, and better trees at the start save little of what is left.
+"""
 
 _FIRST_SHARE, _FIRST_LIMIT, _FIRST_SECONDS = 0.1, 0.25, 2.0
 """Of the tables' estimate, of the time limit, and at most: what the search gets before the tables begin."""
@@ -60,14 +63,15 @@ class LocalImproving:
         if not search.config.local_search or problem.max_depth < 2 or data.n_classes < 2:
             return None
         estimate = table_seconds(data.n_samples, data.n_features, data.n_classes, problem.max_depth)
-        if estimate < _SOON or stopper():
+        soon = _SOON_WITHOUT_LIMIT if search.clock.limit is None else _SOON
+        if estimate < soon or stopper():
             return None
         improver = Improver(
             data, problem.max_depth, problem.leaf_price, search.offer_and_record, stopper, search.options.seed
         )
         columns = improver.n_features
         estimate = table_seconds(data.n_samples, columns, data.n_classes, problem.max_depth)
-        return None if estimate < _SOON else cls(search, improver, estimate)
+        return None if estimate < soon else cls(search, improver, estimate)
 
     def run_first(self) -> None:
         """Starts, and some steps before the tables."""

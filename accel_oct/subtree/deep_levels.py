@@ -67,7 +67,7 @@ class DeepLevels:
     @staticmethod
     def possible(pairs: PairLevel, memory_limit: int, threads: int) -> bool:
         """Whether level three can be computed: compiled, and with the table of pairs at hand."""
-        if not engine.numba_available():
+        if pairs.compiled is None:
             return False
         if not pairs.kept:
             _log_tables(pairs, (1 + 2 * max(1, threads)) * pairs.table_bytes, memory_limit)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from accel_oct.subtree.code_choice import Code
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.price_pairs import PricePairs
@@ -42,6 +43,7 @@ class PriceSearch:
         self.counts = SearchCounts()
         self.report: Callable[[Outcome], None] | None = None
         self.known_value: Callable[[], float] | None = None
+        self._code: Code | None = None
 
     def search(self, data: Reduced, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
         """Best tree of depth at most `depth`.
@@ -52,7 +54,10 @@ class PriceSearch:
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
         table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
-        pairs = PairLevel(data, self.stopper, table_limit)
+        code = self._code or Code(data, depth, self.stopper)
+        self._code = code
+        pairs = PairLevel(data, self.stopper, table_limit, code.allows(data, 2))
+        code.used(pairs, 2)
         self.counts.pair_levels += 1
         best = self._from_profile(pairs, 2 ** min(depth, 2))
         if depth <= 2:
@@ -64,13 +69,14 @@ class PriceSearch:
         self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
-        if not DeepLevels.possible(pairs, self.memory_limit, self.threads):
+        if not code.allows(data, 3) or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
             return self._deepen(pairs, None, depth, best, target, top)
-        fits = depth == 4 and DeepLevels.fits(pairs, self.memory_limit)
+        fits = depth == 4 and code.allows(data, 4) and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)
         self.counts.level_three += 1
         if not deep.level_three(self.stopper):
             return best
+        code.used(pairs, 3)
         best = self._three(pairs, deep, best)
         if depth == 3:
             best.upper = best.value
@@ -80,7 +86,7 @@ class PriceSearch:
         if best.upper <= max(best.value, target) or self.stopper():
             return best
         if fits:
-            return self._four(pairs, deep, best, target, top)
+            return self._four(pairs, deep, best, target, top, code)
         return self._deepen(pairs, deep, depth, best, target, top)
 
     def _leaf(self, data: Reduced) -> Outcome:
@@ -99,7 +105,10 @@ class PriceSearch:
 
     def _tree_of_two(self, data: Reduced) -> DecisionTree:
         """Best tree of depth two, for rebuilding what is known already: not stopped by anything."""
-        return self._leaf(data).tree() if data.n_features == 0 else self._from_profile(PairLevel(data), 4).tree()
+        if data.n_features == 0:
+            return self._leaf(data).tree()
+        pairs = PairLevel(data, compiled=self._code is None or self._code.allows(data, 2))
+        return self._from_profile(pairs, 4).tree()
 
     def _side(self, data: Reduced, column: int, side: int) -> Reduced:
         return data.restricted(data.X[:, column] == side, column)
@@ -119,7 +128,7 @@ class PriceSearch:
 
         return Outcome(float(sums[column]), float(sums[column]), tree)
 
-    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool) -> Outcome:
+    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool, code: Code) -> Outcome:
         self.counts.level_four += 1
         inner = PricePairs(deep, self.price, self.stopper)
         while True:
@@ -129,6 +138,7 @@ class PriceSearch:
             self.publish(best, top)
             if self.stopper() or not inner.step(max(best.value, self.goal(target, top))):
                 break
+            code.used(pairs, 4)
         self.counts.pairs += inner.n_pairs
         return best
 

@@ -169,6 +169,11 @@ class _StoredCode:
 _stored = _StoredCode()
 
 
+def code_folder() -> Path | None:
+    """Where compiled code is kept; None when it is not."""
+    return _stored.folder
+
+
 @lru_cache(maxsize=1)
 def _writable_folder() -> Path | None:
     """The first place that can be written to: the one numba is told to use, beside the sources, the user's caches."""
