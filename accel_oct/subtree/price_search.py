@@ -169,12 +169,16 @@ class PriceSearch:
         self, pairs: PairLevel, deep: DeepLevels | None, depth: int, best: Outcome, target: float, top: bool
     ) -> Outcome:
         """Root features one by one, best bound first; sides are searched one level lower."""
-        if depth > 4:
+        ceiling = float(self.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
+        deeper = ceiling - (depth + 1) * self.price  # no tree of just this depth is worth more
+        goal = self.goal(target, top)
+        # One level less gives a good tree to begin with, and it may be all that there is to do. At the top others may
+        # know a better tree already, and when this depth stays open anyway there is nothing to be gained.
+        if depth > 4 and not (top and goal > best.value and deeper > goal):
             # Not published: what bounds the shallower trees does not bound these.
             shallow = self.search(pairs.data, depth - 1, target)
-            ceiling = float(self.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
             below = max(shallow.value, shallow.upper)
-            best = Outcome(shallow.value, max(below, ceiling - (depth + 1) * self.price), shallow.tree)
+            best = Outcome(shallow.value, max(below, deeper), shallow.tree)
             if best.upper <= max(best.value, target) or self.stopper():
                 return best
         return PriceRoots(self, pairs, deep, depth).run(best, target, top)
