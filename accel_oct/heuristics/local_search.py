@@ -15,6 +15,8 @@ that is refused (a constraint forbids it) is not gone on from. All values are ex
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -54,6 +56,8 @@ class LocalSearch:
     should_stop : callable
     exact_seconds : callable (n_samples, levels)
         What the exact subtree of so many levels takes, roughly; infinite where it is out of the question.
+    remaining : callable
+        Seconds left.
     longest : float
         Seconds that an exact subtree may take.
     seed : int
@@ -68,6 +72,7 @@ class LocalSearch:
         offer: Callable[[Node], bool],
         should_stop: Callable[[], bool],
         exact_seconds: Callable[[int, int], float],
+        remaining: Callable[[], float] = lambda: math.inf,
         longest: float = 1.0,
         seed: int = 0,
         counts: LocalSearchCounts | None = None,
@@ -76,6 +81,7 @@ class LocalSearch:
         self._offer = offer
         self._should_stop = should_stop
         self._exact_seconds = exact_seconds
+        self._remaining = remaining
         self.longest = longest
         self._rng = np.random.default_rng(seed)
         self._whole = Place(np.arange(len(grower.y)), frozenset(), max_depth)
@@ -261,6 +267,7 @@ class LocalSearch:
             grower.n_classes,
             place.room,
             grower.price,
+            deadline=None if (left := self._remaining()) == math.inf else time.monotonic() + left,
             should_stop=self._should_stop,
         )
         self.counts.exact += 1

@@ -31,6 +31,9 @@ More where the tables would take many times the limit.
 
 _MANY_TIMES = 5
 
+_MOST_CELLS = 2**27
+"""Rows times columns above which the time is better spent on the tables, and a copy would take too much memory."""
+
 _MOST_STEPS = 100
 """Without a time limit."""
 
@@ -61,6 +64,8 @@ class LocalImproving:
         """None where it is switched off or would not pay."""
         problem, data = search.problem, search.problem.dataset
         if not search.config.local_search or problem.max_depth < 2 or data.n_classes < 2:
+            return None
+        if data.X.size > _MOST_CELLS:
             return None
         estimate = table_seconds(data.n_samples, data.n_features, data.n_classes, problem.max_depth)
         soon = _SOON_WITHOUT_LIMIT if search.clock.limit is None else _SOON

@@ -142,7 +142,8 @@ class PriceRoots:
             child = data.restricted(data.X[:, f] == side, f).without_light_columns(search.leaf_price)
             outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
             self._upper[f, side] = min(self._upper[f, side], outcome.upper)
-            self._tighten(f, side)
+            if not search.stopper():  # on very large data this takes seconds, and nobody would use it
+                self._tighten(f, side)
             sides[side] = outcome
             if self._upper[f].sum() <= threshold:
                 return None

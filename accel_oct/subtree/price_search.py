@@ -22,6 +22,9 @@ from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
+_PATIENCE = 4.0
+"""Level three is not begun when its estimate is so many times the time left: roots one by one find more."""
+
 
 class PriceSearch:
     """Best trees of reduced data for one leaf price (in the units of the weights)."""
@@ -53,7 +56,9 @@ class PriceSearch:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
-        table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
+        table_limit = 0
+        if depth > 2 and DeepLevels.seconds(data) <= _PATIENCE * self.stopper.remaining:
+            table_limit = DeepLevels.table_limit(self.memory_limit, self.threads)
         code = self._code or Code(data, depth, self.stopper)
         self._code = code
         pairs = PairLevel(data, self.stopper, table_limit, code.allows(data, 2))

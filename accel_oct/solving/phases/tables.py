@@ -85,6 +85,7 @@ def _best_of_all(search: Search) -> Status | None:
             problem.leaf_price,
             rules=problem.table_rules,
             incumbent=incumbent.tree,
+            deadline=search.clock.deadline,
             should_stop=stopper if improving is None else improving.beside(stopper),
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
