@@ -149,6 +149,9 @@ class Improver:
         def should_stop() -> bool:
             return self.stopper()
 
+        def remaining() -> float:
+            return self.stopper.remaining
+
         def affordable(n_samples: int) -> bool:
             if solver.table_bytes > _LARGEST_TABLES:
                 return False
@@ -161,7 +164,7 @@ class Improver:
 
         grower = Grower(samples, price, SubtreeCache(solver, _CACHE_BYTES), affordable, should_stop)
         return LocalSearch(
-            grower, self._max_depth, offer, should_stop, exact_seconds, seed=self._seed, counts=self.counts
+            grower, self._max_depth, offer, should_stop, exact_seconds, remaining, seed=self._seed, counts=self.counts
         )
 
     def _drawn_search(self, samples: Samples) -> LocalSearch:

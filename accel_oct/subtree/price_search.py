@@ -74,7 +74,9 @@ class PriceSearch:
         self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
-        if not code.allows(data, 3) or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
+        if not (table_limit and code.allows(data, 3)) or not DeepLevels.possible(
+            pairs, self.memory_limit, self.threads
+        ):
             return self._deepen(pairs, None, depth, best, target, top)
         fits = depth == 4 and code.allows(data, 4) and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)
