@@ -56,9 +56,8 @@ class PriceSearch:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
-        table_limit = 0
-        if depth > 2 and DeepLevels.seconds(data) <= _PATIENCE * self.stopper.remaining:
-            table_limit = DeepLevels.table_limit(self.memory_limit, self.threads)
+        in_time = depth > 2 and DeepLevels.seconds(data) <= _PATIENCE * self.stopper.remaining
+        table_limit = DeepLevels.table_limit(self.memory_limit, self.threads) if in_time else 0
         code = self._code or Code(data, depth, self.stopper)
         self._code = code
         pairs = PairLevel(data, self.stopper, table_limit, code.allows(data, 2))
@@ -74,9 +73,7 @@ class PriceSearch:
         self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
-        if not (table_limit and code.allows(data, 3)) or not DeepLevels.possible(
-            pairs, self.memory_limit, self.threads
-        ):
+        if not (in_time and code.allows(data, 3)) or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
             return self._deepen(pairs, None, depth, best, target, top)
         fits = depth == 4 and code.allows(data, 4) and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)

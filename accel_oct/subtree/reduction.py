@@ -261,12 +261,14 @@ def weighted_sums(amounts: Floats, X: NDArray[Any], rows: NDArray[Any] | None = 
     """``amounts @ X`` (for the selected rows of X), which NumPy would do on a copy eight times the size of X."""
     if X.dtype == np.float64 and rows is None:
         return np.asarray(amounts @ X)
-    n_samples, n_features = X.shape
-    step = max(1, _CONVERTED // max(1, n_samples))
+    # Sums are exact, so it does not matter in which order parts are added; whole rows lie together in the memory.
+    chosen = np.flatnonzero(rows) if rows is not None and rows.dtype == bool else rows
+    n_features, n_rows = X.shape[1], len(X) if chosen is None else len(chosen)
+    step = max(1, _CONVERTED // max(1, n_features))
     result = np.zeros((*amounts.shape[:-1], n_features))
-    for first in range(0, n_features, step):
-        part = X[:, first : first + step]
-        result[..., first : first + step] = amounts @ (part if rows is None else part[rows]).astype(np.float64)
+    for first in range(0, n_rows, step):
+        part = X[first : first + step] if chosen is None else X[chosen[first : first + step]]
+        result += amounts[..., first : first + step] @ part.astype(np.float64)
     return result
 
 
