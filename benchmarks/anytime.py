@@ -3,12 +3,12 @@
     python benchmarks/anytime.py --data-dir FOLDER [--limits 1 3 10 30] [--only NAME ...] [--penalty 0.0001] [--rivals]
 
 FOLDER holds the encoded data sets. Every limit is a run of its own, one thread, after all code was compiled and loaded.
-The column "gap over time" is the mean over the run of (best objective known - objective at the moment) / best known: the
+The column "gap over time" is the mean over the run of (best objective known - objective now) / best known: the
 primal integral over the limit. CART is scikit-learn's, on the same binary columns and of the same depth, with gini,
 entropy and log_loss, pruned to the best value of our objective; the best of the three counts. `--rivals` adds the tree
 that STreeD has after the same time (`pip install pystreed`, best in an environment of its own).
 
-Instances besides the data sets of the folder: *digits*, scikit-learn's 8 x 8 pictures, a column for every distinct decile
+Instances besides data sets of the folder: *digits*, scikit-learn's 8 x 8 pictures, a column for every distinct decile
 of every pixel; *numeric 200k*, 200,000 samples of 30 independent normal columns in deciles, whose class is
 ``(a > 0.3) xor (b + c > 0.2), or d > 1``, a tenth of it turned around (seed 0).
 """

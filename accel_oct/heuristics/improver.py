@@ -54,7 +54,7 @@ class Improver:
     leaf_price : float
         In units of weight.
     offer : callable (DecisionTree)
-        Told every tree that is better than those before; whether it was taken.
+        Told every tree that is better than those before; whether it is allowed.
     stopper : Stopper
         Asked at every node; may be exchanged for another one between slices of work.
     seed : int

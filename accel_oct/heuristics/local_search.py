@@ -31,6 +31,8 @@ _ROUNDS = 4
 """Passes of `alternate` over a subtree before it is left as it is."""
 _PATIENCE = 60
 """Moves without a better tree after which the search goes back to the best one."""
+_LONGEST_EXACT = 16.0
+"""Seconds up to which estimates of exact subtrees may grow."""
 
 
 @dataclass
@@ -52,7 +54,7 @@ class LocalSearch:
     grower : Grower
     max_depth : int
     offer : callable (Node)
-        Told every tree that is better than all before; whether it was taken.
+        Told every tree that is better than all before; whether it is allowed. What is not allowed is forgotten.
     should_stop : callable
     exact_seconds : callable (n_samples, levels)
         What the exact subtree of so many levels takes, roughly; infinite where it is out of the question.
@@ -125,7 +127,9 @@ class LocalSearch:
         self.counts.moves += 1
         self._waited += 1
         if self._waited > _PATIENCE and self.best is not None:
+            # Larger exact subtrees may find what moves do not.
             self._current, self._waited = self.best, 0
+            self.longest = max(self.longest, min(2 * self.longest, _LONGEST_EXACT, 0.2 * self._remaining()))
         moved = self._moved(self._current, self._whole)
         return moved is not None and self._take(moved)
 

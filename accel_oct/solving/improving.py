@@ -7,6 +7,7 @@ time limit the number of steps follows from the size of the data alone, so that 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -23,13 +24,11 @@ Bounds save more than half of the estimate as a rule, and better trees at the st
 _FIRST_SHARE, _FIRST_LIMIT, _FIRST_SECONDS = 0.1, 0.25, 2.0
 """Of the tables' estimate, of the time limit, and at most: what the search gets before the tables begin."""
 
-_SHARES, _HOPELESS_SHARES = (0.5, 0.2), (0.7, 0.5)
+_SHARES = ((1.0, 0.15, 0.1), (5.0, 0.4, 0.2), (math.inf, 0.7, 0.5))
 """Of the time beside the tables: while better trees are found, and when there was none for a while.
 
-More where the tables would take many times the limit.
+By how many times the limit the tables would take, at most.
 """
-
-_MANY_TIMES = 5
 
 _MOST_CELLS = 2**27
 """Rows times columns above which the time is better spent on the tables, and a copy would take too much memory."""
@@ -54,7 +53,8 @@ class LocalImproving:
         self._improver = improver
         self._estimate = estimate
         limit = search.clock.limit
-        self._shares = _HOPELESS_SHARES if limit is not None and estimate > _MANY_TIMES * limit else _SHARES
+        times = 0.0 if not limit else estimate / limit
+        self._shares = next((fresh, stale) for most, fresh, stale in _SHARES if times <= most)
         self._beside_since = 0.0
         self._beside = 0.0
         self._improved_at = 0.0

@@ -153,12 +153,12 @@ class Search:
         self.notes.setdefault("infeasible", f"no tree keeps {names}{' together' if len(constraints) > 1 else ''}")
 
     def offer_and_record(self, tree: DecisionTree) -> bool:
-        """Offer a tree; a better one shows in the history at once."""
+        """Offer a tree; a better one shows in the history at once. False only where a rule forbids a better one."""
         with self._recording:
-            taken = self.incumbent.offer(tree)
-            if taken:  # the tables may have told of a better tree that they have not built yet
+            refused = self.incumbent.refused
+            if self.incumbent.offer(tree):  # the tables may have told of a better tree that they have not built yet
                 self.record(self.history[-1].objective)
-        return taken
+            return self.incumbent.refused == refused
 
     def record(self, known: float = -math.inf) -> None:
         """Add a row to the history if something changed; `known` is the objective of a tree not yet built."""
