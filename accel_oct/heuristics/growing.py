@@ -70,6 +70,15 @@ class Samples(NamedTuple):
     weights: Floats
     n_classes: int
 
+    def of_rows(self, rows: Ints) -> Samples:
+        """Some of the samples."""
+        return Samples(self.X[rows], self.y[rows], self.weights[rows], self.n_classes)
+
+    def of_columns(self, columns: Ints) -> Samples:
+        """Some of the features, increasing; the same arrays where that is all of them."""
+        whole = columns.size == self.X.shape[1]
+        return self if whole else self._replace(X=np.ascontiguousarray(self.X[:, columns]))
+
 
 class Place(NamedTuple):
     """Where a subtree hangs: the samples that get there, the literals of the path, and the levels left below."""

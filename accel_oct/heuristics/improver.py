@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from accel_oct.data import BinaryDataset
-from accel_oct.heuristics.growing import Grower, Node, OutOfTime, Samples
+from accel_oct.heuristics.growing import Grower, Ints, Node, OutOfTime, Samples
 from accel_oct.heuristics.local_search import LocalSearch, LocalSearchCounts
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.subtree.engine import subtree_engine
@@ -70,19 +70,24 @@ class Improver:
         seed: int = 0,
     ) -> None:
         self._max_depth = max_depth
-        self._price = leaf_price
         self._offer = offer
         self.stopper = stopper
         self._seed = seed
         self.counts = LocalSearchCounts()
-        reduced = reduce_data(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
-        self._columns = np.sort(reduced.without_light_columns(leaf_price).feature)
-        X = np.ascontiguousarray(dataset.X[:, self._columns])
-        samples = Samples(X, dataset.y, dataset.weights, dataset.n_classes)
-        self._whole = self._search(samples, leaf_price, self._offer_node)
-        self._drawn: LocalSearch | None = None
+        samples = Samples(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
+        rows: Ints | None = None
         if len(samples.y) > 2 * _DRAWN_ROWS:
-            self._drawn = self._drawn_search(samples)
+            rows = np.sort(np.random.default_rng(seed).choice(len(samples.y), _DRAWN_ROWS, replace=False))
+        part, price = samples, leaf_price
+        if rows is not None:
+            part = samples.of_rows(rows)
+            price *= float(part.weights.sum() / samples.weights.sum())
+        # Columns that look alike on the drawn rows count as one: a better tree may be missed by that, and no more.
+        self._columns = np.sort(reduce_data(*part).without_light_columns(price).feature)
+        self._whole = self._search(samples.of_columns(self._columns), leaf_price, self._offer_node)
+        self._drawn: LocalSearch | None = None
+        if rows is not None:
+            self._drawn = self._search(part.of_columns(self._columns), price, self._keep_for_later)
         self._pending: list[Node] = []
         self._busy = threading.Lock()
 
@@ -155,7 +160,8 @@ class Improver:
         def affordable(n_samples: int) -> bool:
             if solver.table_bytes > _LARGEST_TABLES:
                 return False
-            return solver.seconds(n_samples) <= min(_LONGEST_STEP, self.stopper.remaining)
+            longest = _LONGEST_STEP if solver.engine == "numba" else _LONGEST_STEP / 10
+            return solver.seconds(n_samples) <= min(longest, self.stopper.remaining)
 
         def exact_seconds(n_samples: int, levels: int) -> float:
             if solver.engine != "numba" or solver.table_bytes > _LARGEST_TABLES:
@@ -166,13 +172,6 @@ class Improver:
         return LocalSearch(
             grower, self._max_depth, offer, should_stop, exact_seconds, remaining, seed=self._seed, counts=self.counts
         )
-
-    def _drawn_search(self, samples: Samples) -> LocalSearch:
-        rng = np.random.default_rng(self._seed)
-        rows = np.sort(rng.choice(len(samples.y), _DRAWN_ROWS, replace=False))
-        part = Samples(samples.X[rows], samples.y[rows], samples.weights[rows], samples.n_classes)
-        share = float(part.weights.sum() / samples.weights.sum())
-        return self._search(part, self._price * share, self._keep_for_later)
 
     def _keep_for_later(self, node: Node) -> bool:
         self._pending.append(node)

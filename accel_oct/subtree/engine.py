@@ -25,7 +25,7 @@ _WORTH_COMPILING = 200_000
 _WORTH_WAITING = 1.0
 """Seconds of NumPy below which nothing is compiled."""
 
-_SHORT_LIMIT = 10.0
+_SHORT_LIMIT = 8.0
 """Seconds left below which nothing is compiled."""
 
 _used: set[str] = set()

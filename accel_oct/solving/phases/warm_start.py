@@ -17,6 +17,9 @@ from accel_oct.tree import DecisionTree
 _LONGEST_STEP = 2.0
 """Seconds that a step may take which cannot be interrupted."""
 
+_SECOND_CART = 0.5
+"""Seconds up to which CART is run by a second criterion; on larger data the local search has its own greedy trees."""
+
 _SMALL_TABLES, _LARGEST_TABLES = 2**25, 2**27
 """Bytes that the tables of such a step may take whatever the memory limit is, and however large it is."""
 
@@ -61,7 +64,7 @@ def _improve(search: Search, stopper: Stopper) -> None:
         return
     search.record()
     search.improving = improving
-    if config.warm_start == "cart" and cart_seconds(data, problem.max_depth) < stopper.remaining:
+    if config.warm_start == "cart" and cart_seconds(data, problem.max_depth) < min(_SECOND_CART, stopper.remaining):
         search.offer_and_record(cart(data, problem.max_depth, price, search.options.seed, "entropy"))
     improving.run_first()
 
