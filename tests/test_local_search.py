@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from oracles.dynamic_programme import optimal_value
 from oracles.instances import random_instance
+from test_constraints import FewFeatures
+from test_phases import search_for
 
 import accel_oct.solving.improving as improving_module
 from accel_oct import solve
@@ -22,6 +24,7 @@ from accel_oct.heuristics.growing import Grower, Node, OutOfTime, Place, Samples
 from accel_oct.heuristics.improver import Improver, table_seconds
 from accel_oct.heuristics.local_search import LocalSearch
 from accel_oct.solving.config import PRESETS, Config
+from accel_oct.solving.phases import SubtreeTables
 from accel_oct.solving.phases import base as phases_base
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.subtree.stopping import Stopper
@@ -165,6 +168,18 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(improving_module, "_SOON", 0.0)
     monkeypatch.setattr(improving_module, "_SOON_WITHOUT_LIMIT", 0.0)
     monkeypatch.setattr(improving_module, "_FIRST_SECONDS", 0.05)
+
+
+def test_only_forbidden_trees_are_refused() -> None:
+    """A tree that is no better may be gone on from; one that is better and breaks a constraint may not."""
+    search = search_for(FewFeatures(1), max_depth=2)
+    free = search_for(max_depth=2)
+    SubtreeTables().run(free)
+    best = free.incumbent.tree
+    assert best is not None and len(best.features_used) > 1
+    assert not search.offer_and_record(best)
+    assert search.offer_and_record(DecisionTree.leaf(0, 2))
+    assert free.offer_and_record(best)
 
 
 def test_published_presets_have_no_local_search() -> None:

@@ -31,6 +31,8 @@ _ROUNDS = 4
 """Passes of `alternate` over a subtree before it is left as it is."""
 _PATIENCE = 60
 """Moves without a better tree after which the search goes back to the best one."""
+_NEARLY = 1.2
+"""Times what the present subtree loses, up to which another one is worth exact tails."""
 _LONGEST_EXACT = 16.0
 """Seconds up to which estimates of exact subtrees may grow."""
 
@@ -233,7 +235,13 @@ class LocalSearch:
 
     def _changed(self, node: Node, place: Place) -> Node:
         exact = self._exact(place)
-        return self._regrown(node, place) if exact is None else exact
+        if exact is not None:
+            return exact
+        regrown = self._regrown(node, place)
+        if regrown.value < node.value and self._lost(regrown, place) <= _NEARLY * self._lost(node, place):
+            # The present subtree may have exact tails of more levels: the comparison is fair with the same.
+            regrown = self._with_exact_tails(regrown, place)
+        return regrown
 
     def _regrown(self, node: Node, place: Place) -> Node:
         grower, rng = self._grower, self._rng

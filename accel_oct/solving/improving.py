@@ -24,7 +24,7 @@ Bounds save more than half of the estimate as a rule, and better trees at the st
 _FIRST_SHARE, _FIRST_LIMIT, _FIRST_SECONDS = 0.1, 0.25, 2.0
 """Of the tables' estimate, of the time limit, and at most: what the search gets before the tables begin."""
 
-_SHARES = ((1.0, 0.15, 0.1), (5.0, 0.4, 0.2), (math.inf, 0.7, 0.5))
+_SHARES = ((0.2, 0.15, 0.1), (2.0, 0.4, 0.25), (math.inf, 0.7, 0.5))
 """Of the time beside the tables: while better trees are found, and when there was none for a while.
 
 By how many times the limit the tables would take, at most.
