@@ -198,13 +198,11 @@ class LocalSearch:
         gains = np.where(right[1][cares], grower.weights[minded], -grower.weights[minded])
         ones = grower.sums(gains, minded)
         whole = float(gains.sum())
-        # A feature and its complement: the weight that is right on the one-side beyond that of the zero-side.
-        kept, turned = ones, whole - ones
-        present = kept[node.feature]
-        best, worst = int(np.argmax(kept)), int(np.argmax(turned))
-        if max(kept[best], turned[worst]) <= present:
+        turned = whole - ones  # the sides change places
+        best, other = int(np.argmax(ones)), int(np.argmax(turned))
+        if max(ones[best], turned[other]) <= ones[node.feature]:
             return node.feature, 0
-        return (best, 0) if kept[best] >= turned[worst] else (worst, 1)
+        return (best, 0) if ones[best] >= turned[other] else (other, 1)
 
     # ---------------------------------------------------------------- regrow, exact
 
