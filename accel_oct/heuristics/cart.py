@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,14 @@ _SECONDS_PER_CELL = 5e-8
 """Twice of what was measured, for slower machines."""
 
 
-def cart(dataset: BinaryDataset, max_depth: int, leaf_price: float, seed: int = 0) -> DecisionTree:
-    """Grow a tree greedily on Gini impurity and prune it to its best value.
+def cart(
+    dataset: BinaryDataset,
+    max_depth: int,
+    leaf_price: float,
+    seed: int = 0,
+    criterion: Literal["gini", "entropy"] = "gini",
+) -> DecisionTree:
+    """Grow a tree greedily on Gini impurity, or entropy, and prune it to its best value.
 
     The paper's warm start (section 6.2): splits minimise the weighted Gini impurity, then cost-complexity
     pruning on accuracy keeps the subtree with the largest value. The pruning is exact
@@ -36,6 +42,8 @@ def cart(dataset: BinaryDataset, max_depth: int, leaf_price: float, seed: int = 
         Price per leaf in units of weight, from ``dataset.leaf_price``.
     seed : int
         Decides between features of equal impurity, and which rows are drawn.
+    criterion : {"gini", "entropy"}
+        The impurity; scikit-learn's "log_loss" is another name for the latter.
 
     Returns
     -------
@@ -48,7 +56,7 @@ def cart(dataset: BinaryDataset, max_depth: int, leaf_price: float, seed: int = 
 
         # scikit-learn's impurity thresholds are absolute, so the mean weight is brought to one.
         weights = dataset.weights / dataset.total_weight * dataset.n_samples
-        classifier = DecisionTreeClassifier(criterion="gini", max_depth=max_depth, random_state=seed)
+        classifier = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
         rows = _drawn_rows(dataset, max_depth, seed)
         classifier.fit(dataset.X[rows].astype(np.float32), dataset.y[rows], sample_weight=weights[rows])
         grown = _converted(classifier.tree_, max_depth)

@@ -54,6 +54,8 @@ class Config:
         Where the search begins.
     polish_warm_start : bool
         Polish the warm start (Algorithm 1).
+    local_search : bool
+        Improve the warm start by local search where a proof would take long, and go on with it beside the proof.
     polishing : bool
         Polish the tree of every candidate.
     branch_priorities : bool
@@ -71,6 +73,7 @@ class Config:
     merge_duplicates: bool = True
     warm_start: Literal["cart", "leaf"] = "cart"
     polish_warm_start: bool = True
+    local_search: bool = False
     polishing: bool = False
     branch_priorities: bool = True
     benders: BendersConfig = field(default_factory=BendersConfig)
@@ -216,6 +219,7 @@ _ALL = {"ec": True, "sp": True, "eqp": True, "pbcp": True}
 PRESETS: dict[str, Config] = {
     "default": replace(
         _BASELINE,
+        local_search=True,
         polishing=True,
         benders=BendersConfig(fractional=True),
         subtree_bounds=SubtreeBoundConfig(enabled=True),

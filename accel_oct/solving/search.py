@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.data import BinaryDataset
@@ -19,7 +20,8 @@ from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
-from accel_oct.subtree.engine import Engine, numba_available
+from accel_oct.subtree.engine import Engine, numba_available, subtree_engine
+from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 
@@ -43,6 +45,13 @@ class Clock:
         """The end as a reading of `time.monotonic`."""
         left = self.left
         return None if left is None else time.monotonic() + left
+
+
+class Improving(Protocol):
+    """A search for better trees that works while others ask whether they should stop."""
+
+    def beside(self, stopper: Stopper) -> Callable[[], bool]:
+        """What to ask in the place of the stopper."""
 
 
 @dataclass
@@ -70,6 +79,8 @@ class Search:
         Of the constraints, per unit of their limits and in the normalised objective, where they were priced.
     priced : PricedKnowledge or None
         What prices say of trees by their root, where they proved nothing.
+    improving : Improving or None
+        The local search that goes on beside the tables.
     """
 
     problem: Problem
@@ -84,8 +95,10 @@ class Search:
     history: list[HistoryRow] = field(default_factory=list)
     multipliers: tuple[float | None, ...] = ()
     priced: PricedKnowledge | None = None
+    improving: Improving | None = None
 
     def __post_init__(self) -> None:
+        self._recording = threading.RLock()  # tables on several threads ask for better trees on any of them
         problem = self.problem
         self.slack = PROOF_TOLERANCE * problem.total_weight
         self.incumbent = Incumbent(problem.dataset, problem.leaf_price, problem.constraints)
@@ -104,6 +117,9 @@ class Search:
         data = self.problem.dataset
         # Path-bound cuts solve many subtrees, so the compiled engine is loaded now and not in the middle of the solve.
         engine: Engine = "numba" if self.config.path_bound.enabled and numba_available() else "auto"
+        left = self.clock.left
+        if engine == "auto" and left is not None:
+            engine = subtree_engine(data.weights, left)
         solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes, engine)
         return SubtreeCache(solver, self.config.cache_memory_limit)
 
@@ -145,16 +161,25 @@ class Search:
         names = " and ".join(f"`{constraint.name}`" for constraint in constraints)
         self.notes.setdefault("infeasible", f"no tree keeps {names}{' together' if len(constraints) > 1 else ''}")
 
+    def offer_and_record(self, tree: DecisionTree) -> bool:
+        """Offer a tree; a better one shows in the history at once. False only where a rule forbids a better one."""
+        with self._recording:
+            refused = self.incumbent.refused
+            if self.incumbent.offer(tree):  # the tables may have told of a better tree that they have not built yet
+                self.record(self.history[-1].objective)
+            return self.incumbent.refused == refused
+
     def record(self, known: float = -math.inf) -> None:
         """Add a row to the history if something changed; `known` is the objective of a tree not yet built."""
-        objective = max(self.objective, known)
-        bound = max(self.problem.reported(self.bound), objective)
-        if self.history and self.history[-1][1:] == (objective, bound):
-            return
-        row = HistoryRow(self.clock.seconds, objective, bound)
-        self.history.append(row)
-        if self.progress is not None:
-            self.progress(row)
+        with self._recording:
+            objective = max(self.objective, known)
+            bound = max(self.problem.reported(self.bound), objective)
+            if self.history and self.history[-1][1:] == (objective, bound):
+                return
+            row = HistoryRow(self.clock.seconds, objective, bound)
+            self.history.append(row)
+            if self.progress is not None:
+                self.progress(row)
 
     # ---------------------------------------------------------------- the end
 

@@ -14,6 +14,7 @@ from accel_oct.subtree import engine
 from accel_oct.subtree.compiled_counts import CompiledCounts
 from accel_oct.subtree.kernels.arguments import SHARED_SWEEP, Work
 from accel_oct.subtree.pair_level import PairLevel
+from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.stopping import Stopper
 
 Array = NDArray[Any]
@@ -65,9 +66,14 @@ class DeepLevels:
         return memory_limit // (1 + 2 * max(1, threads))
 
     @staticmethod
+    def seconds(data: Reduced) -> float:
+        """What level three takes at least, roughly: a pass over a table of pairs for every feature."""
+        return 1e-10 * (1 if data.signed else data.n_classes) * float(data.n_features) ** 3
+
+    @staticmethod
     def possible(pairs: PairLevel, memory_limit: int, threads: int) -> bool:
         """Whether level three can be computed: compiled, and with the table of pairs at hand."""
-        if not engine.numba_available():
+        if pairs.compiled is None:
             return False
         if not pairs.kept:
             _log_tables(pairs, (1 + 2 * max(1, threads)) * pairs.table_bytes, memory_limit)

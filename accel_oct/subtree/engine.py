@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.subtree.layout import counter_type
 
 Engine = Literal["auto", "numpy", "numba"]
 
@@ -14,6 +21,14 @@ logger = logging.getLogger(__name__)
 
 _WORTH_COMPILING = 200_000
 """Multiply-adds of one depth-two solve below which loading compiled code does not pay."""
+
+_WORTH_WAITING = 1.0
+"""Seconds of NumPy below which nothing is compiled."""
+
+_SHORT_LIMIT = 8.0
+"""Seconds left below which nothing is compiled."""
+
+_used: set[str] = set()
 
 
 def kernels() -> ModuleType:
@@ -47,6 +62,50 @@ def numba_available() -> bool:
         )
         return False
     return True
+
+
+def at_hand(code: str) -> bool:
+    """Whether some compiled code was used before, in this process or by one that kept it on disk."""
+    if code in _used:
+        return True
+    if not numba_available():
+        return False
+    folder = _code_folder()
+    return folder is not None and (folder / f"{code}.made").exists()
+
+
+def was_used(code: str) -> None:
+    """Remember, for this and for other processes, that some code is there."""
+    if code in _used:
+        return
+    _used.add(code)
+    folder = _code_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            (folder / f"{code}.made").touch()
+
+
+def worth_compiling(seconds_without: float, seconds_left: float) -> bool:
+    """Whether to wait for the compiler, given what NumPy takes and the time that is left.
+
+    Compiling takes some seconds, once per machine and type of data. What NumPy does in a second is not worth that, and
+    a short limit would be gone before anything is found. Code that is there already is always used.
+    """
+    return seconds_without > _WORTH_WAITING and seconds_left >= _SHORT_LIMIT
+
+
+def subtree_engine(weights: NDArray[np.float64], seconds_left: float) -> Engine:
+    """For D2S on data with these weights: by itself, or NumPy where compiling would take all of a short limit."""
+    if seconds_left >= _SHORT_LIMIT or at_hand(f"d2s-{np.dtype(counter_type(weights)).name}"):
+        return "auto"
+    return "numpy"
+
+
+def _code_folder() -> Path | None:
+    # Loads numba, see `kernels`.
+    from accel_oct.subtree.kernels import jit
+
+    return jit.code_folder()
 
 
 def resolve_engine(engine: Engine, n_samples: int, n_features: int) -> Literal["numpy", "numba"]:

@@ -105,7 +105,9 @@ class CompiledFirstTrees:
     """The same for plain accuracy, from compiled kernels and arrays that are made once."""
 
     def __init__(self, X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int) -> None:
-        self._setup = DepthTwo.of(layout(X, y, weights, n_classes), n_classes == 2)
+        spread = layout(X, y, weights, n_classes)
+        self._counters = spread.dtype.name
+        self._setup = DepthTwo.of(spread, n_classes == 2)
         self._no_nodes = np.full((2, 7), -1, dtype=np.int64)
         self._code: Callable[..., tuple[float, ...]] | None = None
 
@@ -117,5 +119,6 @@ class CompiledFirstTrees:
         arguments = (samples, self._setup, leaf_price, max_depth, feature, label)
         if self._code is None:
             self._code = engine.kernels().first_tree.ready(*arguments)
+            engine.was_used(f"d2s-{self._counters}")
         value, score, cs1, cs2, cs3, cs4 = self._code(*arguments)
         return Choice(value, score, (cs1, cs2, cs3, cs4), feature, label)

@@ -67,13 +67,8 @@ def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Fl
     With `masses` (J, n) of local rules, sums of two numbers that stand for "not allowed" fit into the counters too.
     """
     n_rows, n_features = X.shape
-    amounts = weights[None] if masses is None else np.concatenate([weights[None], masses])
-    total = float(amounts.sum(axis=1).max())
-    integral = bool(np.all(amounts == np.floor(amounts)))
-    heaviest = int(amounts.max()) if integral and amounts.size else 0
-    spare = 0 if masses is None else 1
-    bits = integral and total < 2 ** (31 - spare) and heaviest < 2**_MAX_PLANES
-    dtype: Any = (np.int16 if total < 2 ** (15 - spare) else np.int32) if bits else np.float64
+    dtype = counter_type(weights, masses)
+    bits = dtype is not np.float64
     lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
     width = max(1, -(-n_features // lanes)) * lanes
     signed = n_classes == 2
@@ -105,6 +100,18 @@ def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Fl
         width=width,
         dtype=np.dtype(dtype),
     )
+
+
+def counter_type(weights: Floats, masses: Floats | None = None) -> Any:
+    """The narrowest type whose sums are exact; real weights are added as they are."""
+    amounts = weights[None] if masses is None else np.concatenate([weights[None], masses])
+    total = float(amounts.sum(axis=1).max())
+    integral = bool(np.all(amounts == np.floor(amounts)))
+    heaviest = int(amounts.max()) if integral and amounts.size else 0
+    spare = 0 if masses is None else 1
+    if not integral or total >= 2 ** (31 - spare) or heaviest >= 2**_MAX_PLANES:
+        return np.float64
+    return np.int16 if total < 2 ** (15 - spare) else np.int32
 
 
 def _spread(amounts: Floats, bits: bool) -> tuple[Ints, Ints, Floats]:

@@ -31,6 +31,8 @@ class PairLevel:
         Asked between some features and the next; then what is not known yet has bounds.
     table_limit : int
         Bytes that the table of pairs may take to be kept; small ones always are. The deeper levels need it.
+    compiled : bool
+        False: by matrix products even where code could be compiled.
 
     Attributes
     ----------
@@ -45,7 +47,9 @@ class PairLevel:
         Whether they hold the table of pairs.
     """
 
-    def __init__(self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0) -> None:
+    def __init__(
+        self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0, compiled: bool = True
+    ) -> None:
         self.data = data
         self.units = Units(data.signed)
         self.n_features = data.n_features
@@ -53,7 +57,7 @@ class PairLevel:
         self.compiled: CompiledCounts | None = None
         # The kernels know one mass; several are counted by matrix products, and root features searched one by one.
         rules = data.rules
-        if engine.numba_available() and (rules is None or len(rules.least) == 1):
+        if compiled and engine.numba_available() and (rules is None or len(rules.least) == 1):
             self.compiled = CompiledCounts(data, stopper, table_limit)
         least, apart = ((), None) if rules is None else (rules.least, rules.apart)
         self._counts: PairCounts = self.compiled or NumpyCounts(

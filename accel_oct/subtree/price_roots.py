@@ -17,6 +17,9 @@ from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
 
+_SECONDS_PER_CELL = 1.5e-8
+"""Of taking one side of the data, with its columns compared: it cannot be interrupted, so it is not begun too late."""
+
 
 @dataclass
 class Outcome:
@@ -41,12 +44,17 @@ class SearchCounts:
 class SideSearch(Protocol):
     """Who searches the sides, for which price, within which limits; `PriceSearch` in practice."""
 
+    leaf_price: float
     price: float
     stopper: Stopper
     counts: SearchCounts
 
     def search(self, data: Reduced, depth: int, target: float) -> Outcome:
         """Best tree of depth at most `depth`, or a proof that none beats `target`."""
+        ...
+
+    def goal(self, target: float, top: bool) -> float:
+        """What a tree has to beat, given what others have found by now."""
         ...
 
     def publish(self, outcome: Outcome, top: bool) -> None:
@@ -78,6 +86,8 @@ class PriceRoots:
         else:
             shallow = deep.side_profiles - price * np.arange(1, 5)
             self._upper = np.maximum(shallow.max(axis=-1), numbers - 4 * price)
+        self._promise = shallow.max(axis=-1).sum(axis=1)  # the best tree that is known below each root
+        self._turns = 0
 
     def run(self, best: Outcome, target: float, top: bool) -> Outcome:
         """Open roots until the best bound left does not beat the incumbent or the target."""
@@ -86,12 +96,15 @@ class PriceRoots:
         before = best.upper
         while True:
             best.upper = self._bound(best, before)
-            f = int(np.argmax(np.where(closed, -np.inf, self._upper.sum(axis=1))))
             search.publish(best, top)
-            if best.upper <= max(best.value, target) or search.stopper():
+            if search.stopper() or self._X.size * _SECONDS_PER_CELL > search.stopper.remaining:
                 return best
+            goal = max(best.value, search.goal(target, top))
+            if best.upper <= goal:
+                return best
+            f = self._next(closed, goal)
             search.counts.roots += 1
-            found = self._open(f, max(best.value, target))
+            found = self._open(f, goal)
             if found is not None and found.value > best.value:
                 found.upper = best.upper
                 best = found
@@ -99,6 +112,20 @@ class PriceRoots:
                 best.upper = self._bound(best, before)
                 return best
             closed[f] = True
+
+    def _next(self, closed: NDArray[np.bool_], goal: float) -> int:
+        """By turns the root with the largest bound, which holds the bound of all up, and the one of most promise.
+
+        Every root whose bound beats the final value has to be opened whatever the order is, so those that are likely to
+        have good trees cost little, and what they find closes others.
+        """
+        bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
+        first = int(np.argmax(bounds))
+        self._turns += 1
+        if self._turns % 2:
+            return first
+        open_roots = bounds > goal
+        return int(np.argmax(np.where(open_roots, self._promise, -np.inf))) if open_roots.any() else first
 
     def _bound(self, best: Outcome, before: float) -> float:
         """A bound on every tree, whatever its root.
@@ -115,10 +142,11 @@ class PriceRoots:
         # The lighter side first: it is cheaper, and its result may already close the root.
         order = np.argsort(self._weights[f])
         for side in (int(order[0]), int(order[1])):
-            child = data.restricted(data.X[:, f] == side, f)
+            child = data.restricted(data.X[:, f] == side, f).without_light_columns(search.leaf_price)
             outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
             self._upper[f, side] = min(self._upper[f, side], outcome.upper)
-            self._tighten(f, side)
+            if not search.stopper():  # on very large data this takes seconds, and nobody would use it
+                self._tighten(f, side)
             sides[side] = outcome
             if self._upper[f].sum() <= threshold:
                 return None

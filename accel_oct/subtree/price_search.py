@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from accel_oct.subtree.code_choice import Code
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.price_pairs import PricePairs
@@ -20,6 +21,9 @@ from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
+
+_PATIENCE = 4.0
+"""Level three is not begun when its estimate is so many times the time left: roots one by one find more."""
 
 
 class PriceSearch:
@@ -34,12 +38,15 @@ class PriceSearch:
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> None:
         self.units = Units(signed)
+        self.leaf_price = leaf_price
         self.price = self.units.price(leaf_price)
         self.stopper = stopper or Stopper()
         self.threads = threads
         self.memory_limit = memory_limit
         self.counts = SearchCounts()
         self.report: Callable[[Outcome], None] | None = None
+        self.known_value: Callable[[], float] | None = None
+        self._code: Code | None = None
 
     def search(self, data: Reduced, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
         """Best tree of depth at most `depth`.
@@ -49,8 +56,12 @@ class PriceSearch:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
-        table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
-        pairs = PairLevel(data, self.stopper, table_limit)
+        in_time = depth > 2 and DeepLevels.seconds(data) <= _PATIENCE * self.stopper.remaining
+        table_limit = DeepLevels.table_limit(self.memory_limit, self.threads) if in_time else 0
+        code = self._code or Code(data, depth, self.stopper)
+        self._code = code
+        pairs = PairLevel(data, self.stopper, table_limit, code.allows(data, 2))
+        code.used(pairs, 2)
         self.counts.pair_levels += 1
         best = self._from_profile(pairs, 2 ** min(depth, 2))
         if depth <= 2:
@@ -62,13 +73,14 @@ class PriceSearch:
         self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
-        if not DeepLevels.possible(pairs, self.memory_limit, self.threads):
+        if not (in_time and code.allows(data, 3)) or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
             return self._deepen(pairs, None, depth, best, target, top)
-        fits = depth == 4 and DeepLevels.fits(pairs, self.memory_limit)
+        fits = depth == 4 and code.allows(data, 4) and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads)
         self.counts.level_three += 1
         if not deep.level_three(self.stopper):
             return best
+        code.used(pairs, 3)
         best = self._three(pairs, deep, best)
         if depth == 3:
             best.upper = best.value
@@ -78,7 +90,7 @@ class PriceSearch:
         if best.upper <= max(best.value, target) or self.stopper():
             return best
         if fits:
-            return self._four(pairs, deep, best, target, top)
+            return self._four(pairs, deep, best, target, top, code)
         return self._deepen(pairs, deep, depth, best, target, top)
 
     def _leaf(self, data: Reduced) -> Outcome:
@@ -97,7 +109,10 @@ class PriceSearch:
 
     def _tree_of_two(self, data: Reduced) -> DecisionTree:
         """Best tree of depth two, for rebuilding what is known already: not stopped by anything."""
-        return self._leaf(data).tree() if data.n_features == 0 else self._from_profile(PairLevel(data), 4).tree()
+        if data.n_features == 0:
+            return self._leaf(data).tree()
+        pairs = PairLevel(data, compiled=self._code is None or self._code.allows(data, 2))
+        return self._from_profile(pairs, 4).tree()
 
     def _side(self, data: Reduced, column: int, side: int) -> Reduced:
         return data.restricted(data.X[:, column] == side, column)
@@ -117,7 +132,7 @@ class PriceSearch:
 
         return Outcome(float(sums[column]), float(sums[column]), tree)
 
-    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool) -> Outcome:
+    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool, code: Code) -> Outcome:
         self.counts.level_four += 1
         inner = PricePairs(deep, self.price, self.stopper)
         while True:
@@ -125,8 +140,9 @@ class PriceSearch:
                 best = Outcome(inner.value, best.upper, self._pair_tree(pairs, inner.choice))
             best.upper = max(best.value, min(best.upper, inner.upper))
             self.publish(best, top)
-            if self.stopper() or not inner.step(max(best.value, target)):
+            if self.stopper() or not inner.step(max(best.value, self.goal(target, top))):
                 break
+            code.used(pairs, 4)
         self.counts.pairs += inner.n_pairs
         return best
 
@@ -157,15 +173,23 @@ class PriceSearch:
         self, pairs: PairLevel, deep: DeepLevels | None, depth: int, best: Outcome, target: float, top: bool
     ) -> Outcome:
         """Root features one by one, best bound first; sides are searched one level lower."""
-        if depth > 4:
+        ceiling = float(self.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
+        deeper = ceiling - (depth + 1) * self.price  # no tree of just this depth is worth more
+        goal = self.goal(target, top)
+        # One level less gives a good tree to begin with, and it may be all that there is to do. At the top others may
+        # know a better tree already, and when this depth stays open anyway there is nothing to be gained.
+        if depth > 4 and not (top and goal > best.value and deeper > goal):
             # Not published: what bounds the shallower trees does not bound these.
             shallow = self.search(pairs.data, depth - 1, target)
-            ceiling = float(self.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
             below = max(shallow.value, shallow.upper)
-            best = Outcome(shallow.value, max(below, ceiling - (depth + 1) * self.price), shallow.tree)
+            best = Outcome(shallow.value, max(below, deeper), shallow.tree)
             if best.upper <= max(best.value, target) or self.stopper():
                 return best
         return PriceRoots(self, pairs, deep, depth).run(best, target, top)
+
+    def goal(self, target: float, top: bool) -> float:
+        """What a tree has to beat: the whole tree also the best one that others have found by now."""
+        return max(target, self.known_value()) if top and self.known_value is not None else target
 
     def publish(self, outcome: Outcome, top: bool) -> None:
         """Tell whoever listens, if this is about the whole tree."""

@@ -75,6 +75,7 @@ def best_tree(
     threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     on_improvement: Callable[[float, float, float], None] | None = None,
+    known_value: Callable[[], float] | None = None,
 ) -> BestTree:
     """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
 
@@ -92,6 +93,9 @@ def best_tree(
         When to stop early: a reading of `time.monotonic`, a function asked now and then.
     on_improvement : callable, optional
         Called with (seconds, value, bound) whenever either improves.
+    known_value : callable, optional
+        The value of the best tree that the caller knows by now, asked now and then. Trees that are not better are not
+        looked for, so the result may be worse than that and its bound may be equal to it.
     """
     start = time.monotonic()
     features = np.asarray(X, dtype=bool)
@@ -101,9 +105,11 @@ def best_tree(
         score = float(sample_weights[tree.predictions(features) == classes].sum())
         return score - leaf_price * tree.n_leaves
 
-    data = reduce_data(features, classes, sample_weights, int(n_classes), rules)
+    data = reduce_data(features, classes, sample_weights, int(n_classes), rules).without_light_columns(leaf_price)
     search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
     units, weight = search.units, data.total_weight
+    if known_value is not None:
+        search.known_value = lambda: float(units.from_score(known_value(), weight))
     known = -np.inf if incumbent is None else value_of(incumbent)
     if on_improvement is not None:
         search.report = _reporter(on_improvement, start, lambda number: units.to_score(number, weight), known)

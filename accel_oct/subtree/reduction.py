@@ -11,7 +11,7 @@ too light goes, and columns are interchangeable only if the same columns must st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -106,6 +106,41 @@ class Reduced:
             self.flipped,
             None if self.rules is None else self.rules.of_rows(rows),
             path,
+        )
+
+    def without_light_columns(self, leaf_price: float) -> Reduced:
+        """The same without columns that some best tree for this leaf price (in units of weight) does not use.
+
+        *Rule.* Let E(S) be the equivalent-point bound of a set: no tree scores more on it. A column goes if E of one of
+        its sides is at most the leaf price.
+
+        *Proof.* Let T be any tree with a node that branches on such a column c, S the samples that get to the node, A
+        the subtree on the light side of c and B the other one. Put B in the place of the node. Samples of the other
+        side are classified as before. Those of the light side, S' within S, scored at most E(S') <= E(light side) <=
+        price with A, and score something that is not negative with B, so at most the price is lost. The tree has as
+        many leaves less as A has, one at least, so at least the price is saved. The value does not fall, the depth does
+        not grow, and there is one branch on c less. Repeated, no branch on any such column is left: among the best
+        trees there is one without them, also where the price is just met. Taking a column away changes no E, so all
+        such columns may go together.
+
+        *Rules.* Local rules allow the new tree if they allow T: leaves of B gain samples, so no leaf loses mass, and
+        paths have columns less, never more. So the proof holds under them, too.
+
+        It does not hold for a number of leaves in the place of a price.
+        """
+        lightest = self.row_ceiling[self.row_ceiling > 0].min(initial=np.inf)
+        if leaf_price <= 0 or not self.n_features or leaf_price < lightest < np.inf:
+            return self
+        heavy = (both_sides(self.row_ceiling, self.X) > leaf_price).all(axis=1)
+        if heavy.all():
+            return self
+        kept = np.flatnonzero(heavy)
+        return replace(
+            self,
+            X=np.take(self.X, kept, axis=1),
+            feature=self.feature[kept],
+            flipped=self.flipped[kept],
+            rules=None if self.rules is None else self.rules.of_columns(kept),
         )
 
     def branch(self, column: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
@@ -226,12 +261,14 @@ def weighted_sums(amounts: Floats, X: NDArray[Any], rows: NDArray[Any] | None = 
     """``amounts @ X`` (for the selected rows of X), which NumPy would do on a copy eight times the size of X."""
     if X.dtype == np.float64 and rows is None:
         return np.asarray(amounts @ X)
-    n_samples, n_features = X.shape
-    step = max(1, _CONVERTED // max(1, n_samples))
+    # Sums are exact, so it does not matter in which order parts are added; whole rows lie together in the memory.
+    chosen = np.flatnonzero(rows) if rows is not None and rows.dtype == bool else rows
+    n_features, n_rows = X.shape[1], len(X) if chosen is None else len(chosen)
+    step = max(1, _CONVERTED // max(1, n_features))
     result = np.zeros((*amounts.shape[:-1], n_features))
-    for first in range(0, n_features, step):
-        part = X[:, first : first + step]
-        result[..., first : first + step] = amounts @ (part if rows is None else part[rows]).astype(np.float64)
+    for first in range(0, n_rows, step):
+        part = X[first : first + step] if chosen is None else X[chosen[first : first + step]]
+        result += amounts[..., first : first + step] @ part.astype(np.float64)
     return result
 
 

@@ -75,6 +75,7 @@ def _best_of_all(search: Search) -> Status | None:
             search.record()
 
     def work(stopper: Stopper) -> None:
+        improving = search.improving
         outcome = best_tree(
             data.X,
             data.y,
@@ -84,10 +85,12 @@ def _best_of_all(search: Search) -> Status | None:
             problem.leaf_price,
             rules=problem.table_rules,
             incumbent=incumbent.tree,
-            should_stop=stopper,
+            deadline=search.clock.deadline,
+            should_stop=stopper if improving is None else improving.beside(stopper),
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             on_improvement=on_improvement,
+            known_value=(lambda: incumbent.value) if independent and improving is not None else None,
         )
         if outcome.found is not None:
             incumbent.offer(outcome.found)

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.polish import polish
+from accel_oct.solving.improving import LocalImproving
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
+from accel_oct.tree import DecisionTree
 
 _LONGEST_STEP = 2.0
 """Seconds that a step may take which cannot be interrupted."""
+
+_SECOND_CART = 0.5
+"""Seconds up to which CART is run by a second criterion; on larger data the local search has its own greedy trees."""
 
 _SMALL_TABLES, _LARGEST_TABLES = 2**25, 2**27
 """Bytes that the tables of such a step may take whatever the memory limit is, and however large it is."""
@@ -52,8 +57,21 @@ def _improve(search: Search, stopper: Stopper) -> None:
         grown = cart(data, problem.max_depth, price, search.options.seed)
         if incumbent.offer(grown) or start is None:
             start = grown
-    if not config.polish_warm_start or start is None or stopper():
+    if config.polish_warm_start and start is not None and not stopper():
+        _polish(search, start, stopper)
+    improving = None if stopper() else LocalImproving.of(search, stopper)
+    if improving is None:
         return
+    search.record()
+    search.improving = improving
+    if config.warm_start == "cart" and cart_seconds(data, problem.max_depth) < min(_SECOND_CART, stopper.remaining):
+        search.offer_and_record(cart(data, problem.max_depth, price, search.options.seed, "entropy"))
+    improving.run_first()
+
+
+def _polish(search: Search, start: DecisionTree, stopper: Stopper) -> None:
+    problem, config, incumbent = search.problem, search.config, search.incumbent
+    data, price = problem.dataset, problem.leaf_price
     solver = search.subtrees.solver
 
     def worthwhile(n_samples: int) -> bool:

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache, update_wrapper
 from pathlib import Path
@@ -84,6 +85,7 @@ class EntryPoint:
         signature = tuple(numba.typeof(argument) for argument in arguments)
         if self._compiled is None:
             self._compiled = _stored.dispatcher(self._function)
+        began, stored = time.perf_counter(), _loads(self._compiled)
         try:
             self._compiled.compile(signature)
             if signature not in self._compiled.signatures:
@@ -92,6 +94,14 @@ class EntryPoint:
             _stored.give_up(error)
             self._compiled = njit(**_OPTIONS)(self._function)
             self._compiled.compile(signature)
+        if _loads(self._compiled) == stored:
+            seconds = time.perf_counter() - began
+            logger.info("compiled %s in %.1f s, once for this type of data", self._function.__name__, seconds)
+
+
+def _loads(compiled: Any) -> int:
+    """How often machine code came from disk."""
+    return sum(compiled.stats.cache_hits.values())
 
 
 def _type_key(argument: Any) -> Any:
@@ -157,6 +167,11 @@ class _StoredCode:
 
 
 _stored = _StoredCode()
+
+
+def code_folder() -> Path | None:
+    """Where compiled code is kept; None when it is not."""
+    return _stored.folder
 
 
 @lru_cache(maxsize=1)
