@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 import accel_oct
 from accel_oct import OptimalTreeClassifier, frontier, solve
 from accel_oct.data import BinaryDataset
+from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.heuristics import cart, polish
 from accel_oct.mip import SolveOptions
@@ -122,10 +123,12 @@ def test_many_categories_take_no_table_of_all_pairs(monkeypatch: pytest.MonkeyPa
         raise AssertionError("D2S on so many columns")
 
     monkeypatch.setattr(DepthTwoSolver, "solve", refuse)
-    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.001, time_limit=1.0)
+    every = TableEncoder(categorical=OneHotCategoryEncoder(None))
+    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.001, time_limit=1.0, encoder=every)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(table, y)
+    assert len(model.encoder_.conditions_) == 10000
     assert model.result_.status in ("optimal", "time_limit")
     assert model.result_.objective <= model.result_.bound
     assert model.result_.seconds < 30
