@@ -100,7 +100,7 @@ class PriceRoots:
             if search.stopper() or self._X.size * _SECONDS_PER_CELL > search.stopper.remaining:
                 return best
             goal = max(best.value, search.goal(target, top))
-            if best.upper <= goal:
+            if best.upper <= goal or closed.all():
                 return best
             f = self._next(closed, goal)
             search.counts.roots += 1
