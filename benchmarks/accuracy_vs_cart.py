@@ -5,7 +5,7 @@ choose the penalty, simplest tree first among ties; CART has one candidate more 
 of a difference is that over all outer folds; training sets overlap, so it is rather too small. Two tables:
 
 - the same binary columns for both (the paper's encodings), so that only the search for the tree differs;
-- raw columns, encoded by ``TableEncoder`` for us, taken as they are by CART, which may cut anywhere.
+- raw columns, encoded by the default encoder for us, taken as they are by CART, which may cut anywhere.
 
     ACCEL_OCT_DATA=... python benchmarks/accuracy_vs_cart.py --output table.md
 """
