@@ -87,6 +87,16 @@ def test_what_is_chosen_is_said() -> None:
     assert OptimalTreeClassifier(1, 0.01, encoder=None).fit(X.mean(axis=0) < X, y).exact_
 
 
+def test_ordered_categories_that_are_cut_at_quantiles_are_not_exact() -> None:
+    """Eighty of them: some cannot be told apart. Twenty can."""
+    codes = np.random.default_rng(0).integers(0, 80, 300)
+    names = [f"c{i:02d}" for i in range(80)]
+    for many, size in ((True, 80), (False, 20)):
+        column = pd.Categorical([names[c % size] for c in codes], categories=names[:size], ordered=True)
+        encoder = AutoEncoder(1).fit(pd.DataFrame({"o": column}), codes > 40)
+        assert encoder.exact_ is not many
+
+
 def test_more_to_spend_never_hurts() -> None:
     """Fewer thresholds are among more of them, but for quantiles that move; the budget is kept."""
     X, y = load_wine(return_X_y=True)

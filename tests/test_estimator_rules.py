@@ -31,6 +31,7 @@ from accel_oct.constraints import (
 )
 from accel_oct.encoding import TableEncoder
 from accel_oct.errors import InvalidInputError, NoTreeError
+from accel_oct.estimators.training import attached
 from accel_oct.objectives import Accuracy, CostMatrix, FBeta, InstanceCosts
 
 
@@ -397,6 +398,14 @@ def test_what_comes_with_the_rows_must_fit_them() -> None:
         fair.fit(X, Y, sensitive_features={})
     with pytest.raises(InvalidInputError, match="costs must have one row per sample"):
         model(objective=InstanceCosts()).fit(X, Y, costs=np.zeros((2, 2)))
+
+
+def test_what_comes_with_the_rows_follows_them() -> None:
+    """Into folds: groups by name, all of them together, and costs."""
+    given = attached({"a": np.arange(6), "b": np.array(list("uvwxyz"))}, np.arange(12).reshape(6, 2), 6)
+    some = given.of_rows(np.array([4, 1]))
+    assert some.sensitive["a"].tolist() == [4, 1] and some.sensitive["b"].tolist() == ["y", "v"]
+    assert some.group.tolist() == ["4, y", "1, v"] and some.costs.tolist() == [[8, 9], [2, 3]]
 
 
 def test_an_objective_of_accuracy_does_not_conflict_with_class_weights() -> None:

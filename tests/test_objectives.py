@@ -14,7 +14,7 @@ from oracles.instances import Instance
 from test_constraints_together import best_value, some_constraints
 
 import accel_oct
-from accel_oct.constraints import MaxLeaves, MinLeafWeight, Recall, StatisticalParity
+from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, Recall, StatisticalParity
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import (
     F1,
@@ -374,7 +374,26 @@ def test_the_frontier_refuses_a_ratio() -> None:
         accel_oct.frontier(X, y, max_depth=2, objective="f1")
 
 
+@pytest.mark.parametrize("constraints", [[], [MaxFeatures(1)]])
+@pytest.mark.parametrize("beta", [0.01, 0.1, 1.0, 30.0, 100.0])
+@pytest.mark.parametrize("light", [1.0, 1e-4, 1e-9])
+def test_what_rounding_hides_is_not_called_optimal(beta: float, light: float, constraints: list[Any]) -> None:
+    """Denominators that may be tiny: the stump is better than a leaf, and no proof says otherwise."""
+    X, y = np.repeat([[0], [0], [1], [1], [1]], 6, axis=0), np.repeat([0, 0, 0, 1, 1], 6)
+    weights = np.where(y == 1, light, 1.0) if light < 1 else None
+    result = accel_oct.solve(
+        X, y, sample_weight=weights, max_depth=1, leaf_penalty=0.0, objective=FBeta(beta, 1), constraints=constraints
+    )
+    square, hits = beta**2, 12 * light
+    best = max((1 + square) * hits / ((1 + square) * hits + false) for false in (18.0, 6.0))
+    assert result.bound >= best - 1e-6
+    assert result.status != "optimal" or result.objective == pytest.approx(best, abs=1e-6)
+    # Under a constraint every linear problem has the tolerance of a proof, and with beta 0.01 that is too much.
+    if light == 1:
+        assert result.status == ("solver_failed" if beta == 0.01 and constraints else "optimal")
+
+
 def test_beta_must_be_a_positive_number() -> None:
-    for beta in (0, -1.0, "two", float("nan")):
+    for beta in (0, -1.0, "two", float("nan"), 1e-3, 1000):
         with pytest.raises(InvalidInputError, match="FBeta: beta"):
             FBeta(beta)

@@ -7,6 +7,7 @@ So the optimum over the chosen questions is never worse than these CART trees on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -145,8 +146,7 @@ class AutoEncoder(TableEncoder):
                 if affordable(chosen) or n_quantiles == _LEAST_QUANTILES:
                     break
             self.exact_ = all(len(some) == len(every) for some, every in zip(chosen, everything, strict=True))
-        # Rare categories that share a feature cannot be told apart.
-        self.exact_ = self.exact_ and not any(condition.test == "none_of" for condition in others)
+        self.exact_ = self.exact_ and _tells_all_apart(others, columns, weights)
         for column, values, positions in zip(numeric, distinct, chosen, strict=True):
             for threshold in values.thresholds(positions.astype(np.int64)):
                 yield Condition(column.index, "at_least", low=threshold)
@@ -158,3 +158,12 @@ class AutoEncoder(TableEncoder):
         for place, cut in [*(cut for tree in self._greedy for cut in tree.cuts), *boosted_cuts(table)]:
             cuts.setdefault(place, set()).add(cut)
         return {place: np.array(sorted(found), dtype=np.int64) for place, found in cuts.items()}
+
+
+def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], weights: FloatArray) -> bool:
+    """Whether no rare categories share a feature, and ordered ones have a threshold between any two."""
+    asked = Counter(condition.column for condition in others if condition.test == "at_least")
+    ordered = [column for column in columns if column.kind == "ordered"]
+    return not any(condition.test == "none_of" for condition in others) and all(
+        asked[column.index] >= len(Distinct.of(column.values, weights, column.scale).values) - 1 for column in ordered
+    )

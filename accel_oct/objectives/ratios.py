@@ -46,7 +46,7 @@ class FBeta:
     Parameters
     ----------
     beta : float
-        How much more recall counts than precision; positive.
+        How much more recall counts than precision, between 0.01 and 100.
     positive : label, optional
         With two classes by default the second in sorted order.
     """
@@ -56,8 +56,8 @@ class FBeta:
 
     def __post_init__(self) -> None:
         number = isinstance(self.beta, int | float | np.integer | np.floating) and not isinstance(self.beta, bool)
-        if not number or not 0 < self.beta < 1e6:
-            raise InvalidInputError(f"FBeta: beta must be a positive number, got {shown(self.beta)}")
+        if not number or not 0.01 <= self.beta <= 100:
+            raise InvalidInputError(f"FBeta: beta must be a number between 0.01 and 100, got {shown(self.beta)}")
 
     def bind(self, dataset: BinaryDataset) -> RatioScore:
         labels = dataset.classes.tolist()

@@ -84,6 +84,6 @@ def best_ratio(
         return steps.by_solve(fixed, leaves, seconds)
 
     search = RatioSearch(
-        score, problem.leaf_penalty, problem.max_depth, step, clock, noise, steps.options.gap, progress
+        score, problem.leaf_penalty, problem.max_depth, step, clock, noise, tables, steps.options.gap, progress
     )
     return search.result(search.run(), problem.constraints, "none" if tables else steps.backend)

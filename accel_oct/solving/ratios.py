@@ -9,7 +9,10 @@ So every linear problem gives a tree and a bound for each h, and max over h of (
 penalised ratio. The next t is the best ratio known for the h that decides that maximum, or the ratio that trees with h
 leaves would need to beat the best tree, whichever is larger: at the end F_h(t) is zero, which is the proof.
 
-With whole numbers above and below the line, t = p / q is taken exactly, as q N(T) - p D(T).
+With whole numbers above and below the line, or multiples of a power of two, t = p / q is taken exactly, as
+q N(T) - p D(T): no rounding is involved in the proof then. Else the linear problems may be off by their rounding;
+divided by D_min it is added to every bound, and to the tolerance of the proof while it is at most `MOST_NOISE`. Beyond
+that nothing is claimed: the status is "solver_failed".
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ from accel_oct.tree import DecisionTree
 FloatArray = NDArray[np.float64]
 
 _EXACT = 2.0**51
+
+#: What rounding may add to the tolerance of a proof: where linear problems are less sure than this, nothing is claimed.
+MOST_NOISE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,10 @@ class RatioSearch:
     linear : callable
         See `Linear`.
     clock : Clock
-    noise : float
+    rounding : float
         How far the linear problems may be off, relative to the largest sums in them.
+    exact : bool
+        Whether they are not off at all where all numbers are whole, however large; else where a unit can be told.
     gap : float
         Relative gap at which to stop.
     progress : callable or None
@@ -82,7 +90,8 @@ class RatioSearch:
     max_depth: int
     linear: Linear
     clock: Clock
-    noise: float
+    rounding: float
+    exact: bool
     gap: float = 0.0
     progress: Progress | None = None
     tree: DecisionTree | None = None
@@ -98,9 +107,9 @@ class RatioSearch:
         # By number of leaves: what no ratio exceeds, and the best ratio known as (numerator, denominator).
         self.upper = np.full(size, highest / (self._least if highest > 0 else self._most))
         self.known: list[tuple[float, float] | None] = [None] * size
-        self.noise *= (float(np.abs(over).max(axis=1).sum()) + abs(self.upper[0]) * self._most) / self._least
+        self._noise = 0.0
         self._paid = self.leaf_penalty * np.arange(1, size + 1)
-        self._whole = bool(np.all(over == np.floor(over)) and np.all(under == np.floor(under)))
+        self._power = _whole_power(over, under)
 
     @property
     def bound(self) -> float:
@@ -108,7 +117,8 @@ class RatioSearch:
 
     @property
     def is_proven(self) -> bool:
-        return self.tree is not None and self.bound <= self.objective + PROOF_TOLERANCE + 2 * self.noise
+        tolerance = PROOF_TOLERANCE + min(2 * self._noise, MOST_NOISE)
+        return self.tree is not None and self.bound <= self.objective + tolerance
 
     def run(self) -> Status:
         self._record()
@@ -132,37 +142,44 @@ class RatioSearch:
         return "optimal"
 
     def _step(self, h: int, left: float | None) -> Status:
-        p, q = self._ratio(h)
+        p, q, whole = self._ratio(h)
         rewards = q * self.score.numerator - p * self.score.denominator
+        if whole:
+            rewards = np.rint(np.ldexp(rewards, self._power or 0))  # whole already, but for nothing
         linear = LinearScore.of("a step towards the ratio", self.score.dataset, rewards, 1.0)
         levels, status = self.linear(Fixed(linear), h + 1, left)
-        t = p / q
+        t, unit = p / q, q * 2.0 ** (self._power or 0) if whole else q
+        size = float(np.abs(rewards).max(axis=1).sum())
+        sure = whole and (self.exact or PROOF_TOLERANCE * size < 0.25)
+        noise = 0.0 if sure else self.rounding * size / unit
+        self._noise = noise / self._least
         for level in levels:
             place = level.leaves - 1
             if level.found is not None:
                 self._take(level.found)
-            limit = t + level.bound / q / (self._least if level.bound > 0 else self._most) + self.noise
+            most = level.bound / unit + noise
+            limit = t + most / (self._least if most > 0 else self._most)
             self.upper[place] = min(self.upper[place], limit if level.bound > -math.inf else -math.inf)
         # What bounds trees with at most h leaves bounds those with fewer.
         self.upper = np.minimum.accumulate(self.upper[::-1])[::-1]
         return status
 
-    def _ratio(self, h: int) -> tuple[float, float]:
-        """The t of the next problem, as a fraction."""
+    def _ratio(self, h: int) -> tuple[float, float, bool]:
+        """The t of the next problem as a fraction p / q, and whether q N - p D is a sum of whole units."""
         wanted = self.objective + self._paid[h]
         best = self.known[h]
         if best is None:
-            return (wanted, 1.0) if math.isfinite(wanted) else (0.0, 1.0)
-        p, q = best
-        if wanted > p / q:
-            return wanted, 1.0
-        if self._whole:
-            common = math.gcd(int(p), int(q))
-            p, q = p / common, q / common
-            size = q * float(np.abs(self.score.numerator).sum()) + abs(p) * float(self.score.denominator.sum())
-            if size < _EXACT:
-                return p, q
-        return best[0] / best[1], 1.0
+            return (wanted if math.isfinite(wanted) else 0.0), 1.0, False
+        if wanted > best[0] / best[1]:
+            return wanted, 1.0, False
+        if self._power is not None:
+            p, q = (int(math.ldexp(part, self._power)) for part in best)
+            common = math.gcd(p, q)
+            p, q = p // common, q // common
+            size = q * float(np.abs(self.score.numerator).sum()) + abs(p) * float(np.abs(self.score.denominator).sum())
+            if math.ldexp(size, self._power) < _EXACT:
+                return float(p), float(q), True
+        return best[0] / best[1], 1.0, False
 
     def _take(self, tree: DecisionTree) -> None:
         over, under = self.score.parts(tree)
@@ -203,6 +220,14 @@ class RatioSearch:
             self.history.append(row)
             if self.progress is not None:
                 self.progress(row)
+
+
+def _whole_power(over: FloatArray, under: FloatArray) -> int | None:
+    """The power of two that makes all numbers whole, if a small one does."""
+    for power in range(9):
+        if all(np.array_equal(part, np.floor(part)) for part in (np.ldexp(over, power), np.ldexp(under, power))):
+            return power
+    return None
 
 
 def levels_of(table: Frontier, size: int, worthwhile: Callable[[int], bool]) -> list[Level]:
