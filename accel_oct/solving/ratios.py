@@ -145,7 +145,7 @@ class RatioSearch:
         p, q, whole = self._ratio(h)
         rewards = q * self.score.numerator - p * self.score.denominator
         if whole:
-            rewards = np.rint(np.ldexp(rewards, self._power or 0))  # whole already, but for nothing
+            rewards = np.ldexp(rewards, self._power or 0)  # whole, and exact: all products are below 2**51
         linear = LinearScore.of("a step towards the ratio", self.score.dataset, rewards, 1.0)
         levels, status = self.linear(Fixed(linear), h + 1, left)
         t, unit = p / q, q * 2.0 ** (self._power or 0) if whole else q
