@@ -172,6 +172,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--data", nargs="+", help="only these data sets")
+    parser.add_argument("--columns", nargs="+", choices=("binary", "raw"), default=("binary", "raw"))
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     folder = data_folder(options.data_dir)
@@ -179,6 +180,8 @@ def main() -> None:
     tables: dict[str, list[Measured]] = {}
     for title, sets in (("binary", encoded_sets(folder)), ("raw", raw_sets(folder))):
         tables[title] = []
+        if title not in options.columns:
+            continue
         for name, X, plain, y in sets:
             if options.data and name not in options.data:
                 continue
@@ -186,12 +189,11 @@ def main() -> None:
             tables[title].append(measure(name, X, plain, y, options.depth, options.repeats))
             print(f"{title:7s} {tables[title][-1]} {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
     fresh = [row for row in tables["raw"] if row.name not in USED_FOR_THE_DEFAULT]
-    parts = [
-        f"Depth {options.depth}, {FOLDS} outer folds repeated {options.repeats} times.",
-        "### The same binary columns for both",
-        table(tables["binary"]),
-    ]
-    parts += ["### Raw columns", table(tables["raw"])]
+    parts = [f"Depth {options.depth}, {FOLDS} outer folds repeated {options.repeats} times."]
+    if tables["binary"]:
+        parts += ["### The same binary columns for both", table(tables["binary"])]
+    if tables["raw"]:
+        parts += ["### Raw columns", table(tables["raw"])]
     if fresh:
         parts += ["### Raw columns, only data sets that had no part in choosing the default encoder", table(fresh)]
     text = "\n\n".join(parts) + "\n"
