@@ -2,9 +2,9 @@
 
     python benchmarks/large_table.py --depth 4 [--rows 200000] [--columns 30] [--time-limit 150]
 
-The table is that of *numeric 200k* in benchmarks/anytime.py, before it is cut into deciles: independent normal columns, whose
-class is ``(a > 0.3) xor (b + c > 0.2), or d > 1``, a tenth of it turned around (seed 0). One fit per process, for peak
-memory is that of the process; what the imports and the table itself take is told beside it.
+The table is that of *numeric 200k* in benchmarks/anytime.py, before it is cut into deciles: independent normal columns,
+whose class is ``(a > 0.3) xor (b + c > 0.2), or d > 1``, a tenth of it turned around (seed 0). One fit per process, for
+peak memory is that of the process; what the imports and the table itself take is told beside it.
 """
 
 from __future__ import annotations
