@@ -400,6 +400,18 @@ def test_what_comes_with_the_rows_must_fit_them() -> None:
         model(objective=InstanceCosts()).fit(X, Y, costs=np.zeros((2, 2)))
 
 
+def test_what_nothing_uses_is_told() -> None:
+    """Costs without an objective that takes them are a mistake, groups without constraints may be one."""
+    with pytest.raises(InvalidInputError, match="costs are not used by objective 'f1'"):
+        model(objective="f1").fit(X, Y, costs=np.zeros((300, 2)))
+    with pytest.warns(UserWarning, match="sensitive_features are not used"):
+        model().fit(X, Y, sensitive_features=X.sex)
+    with pytest.raises(InvalidInputError, match="max_features_used must be None or a whole number of at least 0"):
+        model(max_features_used=-1).fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r"the classes are \['bad', 'good'\]"):
+        model(objective=CostMatrix({("bad", "god"): 1.0})).fit(X, Y)
+
+
 def test_what_comes_with_the_rows_follows_them() -> None:
     """Into folds: groups by name, all of them together, and costs."""
     given = attached({"a": np.arange(6), "b": np.array(list("uvwxyz"))}, np.arange(12).reshape(6, 2), 6)

@@ -74,7 +74,8 @@ def test_values_are_those_of_plain_loops(kind: type) -> None:
                 assert np.isnan(value) or value == 0.0  # a rate of nothing, or no groups to compare
             else:
                 size = parts[0][3]
-                expected = max(part[0] for part in parts) / (size if kind is PositiveBudget else 1.0)
+                is_share = kind is PositiveBudget and not constraint.count
+                expected = max(part[0] for part in parts) / (size if is_share else 1.0)
                 assert value == pytest.approx(expected, rel=1e-9, abs=1e-12 * max(size, 1e-300))
 
 
@@ -353,6 +354,17 @@ def test_shares_that_are_none(value: Any) -> None:
     ):
         with pytest.raises(InvalidInputError, match=where):
             make()
+
+
+def test_amounts_are_told_as_amounts() -> None:
+    """Limit, value and slack of a budget in samples are numbers of samples, its price is one per sample."""
+    X = np.array([[0], [0], [0], [1], [1]])
+    y = np.array([0, 0, 0, 1, 1])
+    for budget in (PositiveBudget(1, 1, count=True), PositiveBudget(0.2, 1)):
+        told = accel_oct.solve(X, y, max_depth=1, leaf_penalty=0.0, constraints=[budget]).constraints[0]
+        scale = 5 if budget.count else 1
+        assert (told.upper, told.value, told.slack) == pytest.approx((0.2 * scale, 0.0, 0.2 * scale))
+        assert told.multiplier == pytest.approx(1 / scale)
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "three", True, None])

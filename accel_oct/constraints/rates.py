@@ -33,6 +33,8 @@ class BoundRate:
         sums are, and the limit is kept.
     constant : float
         Weight that belongs to the whole whatever the tree predicts.
+    amount : float or None
+        The upper limit as an amount of weight, where people gave it so: then the value is told as one too.
     """
 
     name: str
@@ -42,6 +44,7 @@ class BoundRate:
     constant: float
     at_least: float | None = None
     at_most: float | None = None
+    amount: float | None = None
     limits: tuple[LinearLimit, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +55,8 @@ class BoundRate:
             if limit is not None:
                 coefficients = sign * (self.part - limit * self.whole)
                 upper = sign * limit * self.constant
-                limits.append(LinearLimit(self.name, coefficients, upper, tolerance=tolerance, unit=self.constant))
+                unit = self.constant if self.amount is None else 1.0
+                limits.append(LinearLimit(self.name, coefficients, upper, tolerance=tolerance, unit=unit))
         object.__setattr__(self, "limits", tuple(limits))
 
     def _sums(self, tree: DecisionTree) -> tuple[float, float]:
@@ -61,15 +65,18 @@ class BoundRate:
 
     @property
     def allowed(self) -> tuple[float | None, float | None]:
-        return self.at_least, self.at_most
+        return (self.at_least, self.at_most) if self.amount is None else (None, self.amount)
 
     def value(self, tree: DecisionTree) -> float:
-        """The rate; not a number where there is nothing to take a share of."""
+        """The rate, or the amount; not a number where there is nothing to take a share of."""
+        return self._rate(tree) if self.amount is None else self._sums(tree)[0]
+
+    def _rate(self, tree: DecisionTree) -> float:
         part, whole = self._sums(tree)
         return part / whole if whole > 0 else float("nan")
 
     def violation(self, tree: DecisionTree) -> float:
-        rate = self.value(tree)
+        rate = self._rate(tree)
         if np.isnan(rate):
             return 0.0
         over = -np.inf if self.at_most is None else rate - self.at_most
@@ -186,6 +193,7 @@ class PositiveBudget(NamesAClass):
         positive, total = self.class_index(dataset), dataset.total_weight
         part = np.zeros((dataset.n_samples, dataset.n_classes))
         part[:, positive] = dataset.weights
-        share = float(self.at_most) / total if self.count else float(self.at_most)
+        amount = float(self.at_most) if self.count else None
+        share = float(self.at_most) if amount is None else amount / total
         name = f"PositiveBudget at most {self.at_most:g}"
-        return BoundRate(name, dataset, part, np.zeros_like(part), total, at_most=share)
+        return BoundRate(name, dataset, part, np.zeros_like(part), total, at_most=share, amount=amount)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from accel_oct.estimators.fitted import FittedClassifier
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
 from accel_oct.estimators.training import RowValues, TrainingData, attached, training_data
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
+from accel_oct.objectives.costs import COSTS
 from accel_oct.objectives.shares import balancing
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
@@ -84,18 +86,24 @@ class TreeClassifier(FittedClassifier):
         factors = self._class_factors(labels, codes, weights)
         own = isinstance(self.encoder_, BinaryEncoder)
         columns = [table.name(condition.column) for condition in self.encoder_.conditions_] if own else None
-        return training_data(
+        rows = RowValues(table, given)
+        data = training_data(
             self._transformed(X),
             codes,
             self.classes_,
             weights,
             sources=None if columns is None else tuple(columns),
-            rows=RowValues(table, given),
+            rows=rows,
             objective=self._objective(factors),
             starts=getattr(self.encoder_, "greedy_", ()),
             class_factors=factors,
             names=tuple(map(str, self._binary_names())),
         )
+        if given.costs is not None and COSTS not in rows.asked:
+            raise InvalidInputError(f"costs are not used by objective {shown(self.objective)}; use InstanceCosts()")
+        if given.group is not None and not self.constraints:
+            warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=3)
+        return data
 
     def _class_factors(self, labels: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
         """By class, what `class_weight` multiplies weights with."""

@@ -33,15 +33,15 @@ def all_constraints(
     least = min(_least_samples(min_samples_leaf, len(present)), int(present.sum()))
     if least > 1:
         found.append(MinLeafWeight(samples=least))
-    for name, value, kind in (
-        ("max_leaf_nodes", max_leaf_nodes, MaxLeaves),
-        ("max_features_used", max_features_used, MaxFeatures),
+    for name, value, kind, fewest in (
+        ("max_leaf_nodes", max_leaf_nodes, MaxLeaves, 1),
+        ("max_features_used", max_features_used, MaxFeatures, 0),
     ):
         if value is None:
             continue
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < (1 if kind is MaxLeaves else 0):
-            raise InvalidInputError(f"{name} must be None or a positive whole number, got {shown(value)}")
+        if not whole or value < fewest:
+            raise InvalidInputError(f"{name} must be None or a whole number of at least {fewest}, got {shown(value)}")
         found.append(kind(int(value)))
     return found
 

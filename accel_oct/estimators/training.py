@@ -76,13 +76,18 @@ class Attached:
 
 
 class RowValues(Mapping[str, Any]):
-    """By name: sensitive features, then the columns of the user's table; read when they are asked for."""
+    """By name: sensitive features, then the columns of the user's table; read when they are asked for.
+
+    `asked` holds the names that somebody asked for so far.
+    """
 
     def __init__(self, table: Table, given: Attached) -> None:
         self._table, self._given = table, given
+        self.asked: set[str] = set()
         self._places = {table.name(place): place for place in range(len(table.columns))}
 
     def __getitem__(self, name: str) -> Any:
+        self.asked.add(name)
         if name == SENSITIVE and self._given.group is not None:
             return self._given.group
         if name == COSTS and self._given.costs is not None:

@@ -87,7 +87,9 @@ def by_classes(values: Any, labels: list[Any], where: str) -> FloatArray:
     for pair, value in values.items():
         known = isinstance(pair, tuple) and len(pair) == 2
         if not known or pair[0] not in place or pair[1] not in place:
-            raise InvalidInputError(f"{where}: {shown(pair)} is not a pair (true class, predicted class)")
+            raise InvalidInputError(
+                f"{where}: {shown(pair)} is not a pair (true class, predicted class); the classes are {shown(labels)}"
+            )
         found[place[pair[0]], place[pair[1]]] = numbers(value, (), where)
     return found
 
