@@ -33,9 +33,9 @@ class NotebookPanel:
         self._show(Text(moment.summary))
 
     def _show(self, content: RenderableType) -> None:
-        html = HTML(_html(content))  # type: ignore[no-untyped-call]
+        html = HTML(_html(content))
         if self._handle is None:
-            self._handle = display(html, display_id=True)  # type: ignore[no-untyped-call]
+            self._handle = display(html, display_id=True)
         else:
             self._handle.update(html)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -32,11 +31,11 @@ class MomentPanel:
         if width < _NARROW:
             yield Group(*self._stacked())
         else:
-            title = Text(" accel_oct ", style="bold")
-            body = Group(*self._rows(width - 4))
+            title = Text("accel_oct", style="bold")
+            body = Group(*self._rows(options.ascii_only))
             yield Panel(body, title=title, title_align="left", box=box.ROUNDED, width=width, border_style="cyan")
 
-    def _rows(self, width: int) -> Iterator[RenderableType]:
+    def _rows(self, ascii_only: bool) -> Iterator[RenderableType]:
         moment = self._moment
         top = Table.grid(expand=True, padding=(0, 1))
         top.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -44,7 +43,7 @@ class MomentPanel:
         cells: list[RenderableType] = [_text(moment.place, "bold"), _text(_elapsed(moment))]
         if moment.limit:
             top.add_column(width=_BAR)
-            cells.append(ProgressBar(total=moment.limit, completed=min(moment.seconds, moment.limit), width=_BAR))
+            cells.append(_bar(min(moment.seconds / moment.limit, 1.0), ascii_only))
         top.add_row(*cells)
         yield top
         values = Text(no_wrap=True, overflow="ellipsis")
@@ -70,6 +69,13 @@ class MomentPanel:
         yield _text(moment.doing)
         for name, figure in moment.figures.items():
             yield _text(f"{name} {figure_in_words(figure)}")
+
+
+def _bar(share: float, ascii_only: bool) -> Text:
+    """Two kinds of line, so that it can be read without colours too."""
+    done, left = ("#", "-") if ascii_only else ("━", "─")
+    full = round(share * _BAR)
+    return Text(done * full, style="cyan").append(left * (_BAR - full), style="dim")
 
 
 def _elapsed(moment: Moment) -> str:

@@ -8,6 +8,8 @@ not meet a line that is half drawn.
 from __future__ import annotations
 
 import logging
+import math
+import operator
 import os
 import sys
 import threading
@@ -46,7 +48,7 @@ class Watch:
     def __init__(self, time_limit: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = clock()
-        self._known = Moment(limit=time_limit)
+        self._known = Moment(limit=time_limit if _is_seconds(time_limit) else None)
         self._noting = threading.Lock()
 
     def __call__(self, row: HistoryRow) -> None:
@@ -131,9 +133,18 @@ def watching(
 
 def checked_verbose(verbose: Any) -> int:
     """A level of detail."""
-    if not isinstance(verbose, int) or verbose < 0:
+    try:
+        level = operator.index(verbose)
+    except TypeError:
+        level = -1
+    if level < 0:
         raise InvalidInputError(f"verbose must be 0, 1 or 2, got {shown(verbose)}")
-    return int(verbose)
+    return level
+
+
+def _is_seconds(limit: Any) -> bool:
+    """Whether a limit can be shown; what is wrong with it is for those to say who obey it."""
+    return isinstance(limit, int | float) and 0 < limit < math.inf
 
 
 class Drawing:
@@ -180,6 +191,16 @@ class Drawing:
                 view.end(self._watch.moment)
         except Exception as error:  # such as a pipe that nobody reads any more: no reason to lose the solve
             logger.debug("nothing more is drawn: %s: %s", type(error).__name__, error)
+
+
+@contextmanager
+def watched(progress: Any, *, verbose: int, time_limit: float | None = None) -> Iterator[Any]:
+    """`progress` and a view together, for whoever has both as arguments; see `watching`."""
+    if checked_verbose(verbose) == 0:
+        yield progress
+        return
+    with watching(time_limit=time_limit, verbose=verbose) as watch:
+        yield joined(progress, watch)
 
 
 def joined(*callables: Any) -> Any:

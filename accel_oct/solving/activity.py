@@ -72,6 +72,15 @@ def activity_listener(progress: Any) -> Callable[[Activity], None] | None:
     return listener if callable(listener) else None
 
 
+def say(progress: Any, phase: str, doing: str = "") -> None:
+    """Tell a `Watcher`, and the log, of work around a solve."""
+    activity = Activity(0.0, phase, doing)
+    logger.debug("%s", in_words(activity))
+    listener = activity_listener(progress)
+    if listener is not None:
+        listener(activity)
+
+
 class Teller:
     """Tells a `progress` callable, and the log, how a solve goes.
 
@@ -107,9 +116,9 @@ class Teller:
             if self._progress is not None:
                 self._progress(row)
 
-    def begin(self, phase: str) -> None:
-        """A phase begins; told at once."""
-        self._phase, self._describe = phase, _nothing
+    def begin(self, phase: str, describe: Callable[[], tuple[str, Figures]] | None = None) -> None:
+        """A phase begins; told at once. For `describe` see there."""
+        self._phase, self._describe = phase, describe or _nothing
         if self.hears:
             self._tell()
 

@@ -108,8 +108,7 @@ def _computed(
         return time.perf_counter() - began
 
     steps, teller = Steps(), Teller(progress, seconds)
-    teller.begin("frontier")
-    teller.describe(lambda: (steps.doing, steps.figures))
+    teller.begin("frontier", lambda: (steps.doing, steps.figures))
 
     def report(_: float, scores: Any, bounds: Any) -> None:
         score, bound = problem.reported(float(scores[most])), problem.reported(float(bounds[most]))

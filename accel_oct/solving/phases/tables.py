@@ -78,7 +78,9 @@ def _best_of_all(search: Search) -> Status | None:
     def work(stopper: Stopper) -> None:
         improving = search.improving
         counts = SearchCounts()
-        search.teller.describe(lambda: (counts.steps.doing, {**counts.steps.figures, "sets": counts.pair_levels}))
+        search.teller.describe(
+            lambda: (counts.steps.doing, {**counts.steps.figures, "sample sets": counts.pair_levels})
+        )
         outcome = best_tree(
             data.X,
             data.y,
