@@ -1,7 +1,8 @@
-"""A script on a terminal of its own: what is on its screen in the end, and in between."""
+"""Terminals: of a script that runs on one, and as a stream of this process."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -9,9 +10,12 @@ import select
 import struct
 import sys
 import termios
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TextIO
 
 import pyte
 
@@ -84,3 +88,27 @@ class Terminal:
         self.written += found
         self._stream.feed(found)
         return bool(found)
+
+
+@contextmanager
+def terminal_stream(columns: int, lines: int) -> Iterator[tuple[TextIO, pyte.Screen, list[bytes]]]:
+    """A stream of this process that is a terminal; when the block ends, the screen and all that was written."""
+    screen = pyte.Screen(columns, lines)
+    feed, written = pyte.ByteStream(screen), []
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the end, on Linux
+            while found := os.read(master, 1 << 16):
+                written.append(found)
+                feed.feed(found)
+
+    reader = threading.Thread(target=read)  # a terminal that nobody reads is full after some lines
+    reader.start()
+    try:
+        with os.fdopen(slave, "w", encoding="utf-8") as stream:
+            yield stream, screen, written
+    finally:
+        reader.join()
+        os.close(master)

@@ -16,6 +16,9 @@ from accel_oct.solving.activity import figure_in_words
 _WIDEST, _NARROW = 78, 58
 """Columns of the panel at most, and below which values stand in lines of their own without a frame."""
 
+_LOW = 7
+"""Lines of a window below which there is one line only."""
+
 _BAR = 24
 
 
@@ -28,8 +31,10 @@ class MomentPanel:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # One column stays free: where a terminal wraps early, lines would not be where they are taken to be.
         width = min(_WIDEST, options.max_width - 1)
-        if width < _NARROW:
-            content: RenderableType = Group(*self._stacked())
+        if console.height < _LOW:
+            content: RenderableType = _text(self._moment.line)
+        elif width < _NARROW:
+            content = Group(*self._stacked())
         else:
             title = Text("accel_oct", style="bold")
             body = Group(*self._rows(options.ascii_only))
