@@ -63,8 +63,8 @@ class Availability:
 class Backend(ABC):
     """A solver. Subclasses implement `_solve`; everything is checked here, once.
 
-    Class attributes
-    ----------------
+    Attributes
+    ----------
     name : str
     package : str or None
         Import name of the solver package, imported only when it is used.
