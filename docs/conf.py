@@ -24,6 +24,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "plain_signatures",
     "repository_pages",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -41,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.protocol\.Amount"),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.near_optimal\.(setting\.Setting|trees\.Counts)|accel_oct\.formulation\.paths\.PathEnd"),
-    ("py:.*", r"(dict\[|Nested|integer -- return).*"),
+    ("py:.*", r"(deque$|dict\[|Nested|integer -- return).*"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
