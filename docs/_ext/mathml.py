@@ -1,24 +1,28 @@
 """Formulas as MathML, made while the site is built: browsers draw it themselves, so no page needs a script or a font.
 
-Docutils has the translator; what it does not know raises an error that names the formula.
+Docutils has the translator; what it does not know is a warning that names the formula.
 """
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
-from sphinx.errors import SphinxError
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 
 def _translated(node: nodes.Element, *, as_block: bool) -> str:
     try:
         return str(tex2mathml(node.astext(), as_block=as_block))
     except MathError as error:
-        raise SphinxError(f"{node.source}:{node.line}: {error} in the formula {node.astext()!r}") from None
+        logger.warning("%s in the formula %r", error, node.astext(), location=node)
+        return f"<code>{html.escape(node.astext())}</code>"
 
 
 def visit_math(translator: Any, node: nodes.math) -> None:
