@@ -1,15 +1,18 @@
-"""Draws the pictures of a page by running its code: `python docs/pictures.py tutorial` writes docs/images/tutorial-1.svg, ..."""
+"""Draws the pictures of a page by running its code.
+
+`python docs/pictures.py tutorial` writes docs/images/tutorial-1.svg and so on.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib as mpl
 
-matplotlib.use("Agg")
+mpl.use("Agg")
 
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 DOCS = Path(__file__).parent
 

@@ -1,4 +1,4 @@
-"""Short names of arrays stay short in signatures: autodoc writes `TypeAliasForwardRef('FloatArray') | None` in unions."""
+"""Short names of arrays stay short in signatures, where autodoc writes `TypeAliasForwardRef('FloatArray') | None`."""
 
 from __future__ import annotations
 

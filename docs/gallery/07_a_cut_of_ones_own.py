@@ -26,9 +26,7 @@ class LeafLines:
 
     def __init__(self, master: Master) -> None:
         data = master.dataset
-        frontier = accel_oct.frontier(
-            data.X, data.y, max_depth=master.topology.depth, sample_weight=data.weights
-        )
+        frontier = accel_oct.frontier(data.X, data.y, max_depth=master.topology.depth, sample_weight=data.weights)
         s = np.asarray(frontier.scores) * data.total_weight
         columns = np.concatenate([master.theta.index, master.p.index])
         rows, h = [], 0
@@ -36,7 +34,9 @@ class LeafLines:
             gains = (s[h + 1 :] - s[h]) / np.arange(1, s.size - h)
             step = int(np.argmax(gains))  # the steepest way on is the next edge of the hull
             values = np.concatenate([data.weights, np.full(master.p.size, -gains[step])])
-            rows.append(Rows.single(columns, values * master.scale, upper=(s[h] - gains[step] * (h + 1)) * master.scale))
+            rows.append(
+                Rows.single(columns, values * master.scale, upper=(s[h] - gains[step] * (h + 1)) * master.scale)
+            )
             h += step + 1
         self.rows = Rows.concatenate(rows)
 
