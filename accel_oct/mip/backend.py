@@ -123,6 +123,7 @@ class Backend(ABC):
 
     @classmethod
     def require_package(cls) -> None:
+        """Raise `BackendUnavailableError`, with the reason, where the solver's package is missing."""
         if not cls.is_available():
             raise BackendUnavailableError(cls._missing_package())
 
