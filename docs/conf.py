@@ -37,12 +37,12 @@ nitpicky = True
 # network, short names of arrays, and a few types that are not public.
 ARRAYS = ["ArrayLike", "Array", "Bools", "BoolArray", "BoolMatrix", "Floats", "FloatArray", "Ints", "IntArray"]
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|pathlib|typing|numpy)\..*"),
+    ("py:.*", r"(collections|pathlib|typing|numpy|np|npt)\..*"),
     ("py:.*", "|".join(ARRAYS)),
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.protocol\.Amount"),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.near_optimal\.(setting\.Setting|trees\.Counts)|accel_oct\.formulation\.paths\.PathEnd"),
-    ("py:.*", r"(deque$|dict\[|Nested|integer -- return).*"),
+    ("py:.*", r"(deque$|dict\[|Mapping\[|Nested|integer -- return).*"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -60,7 +60,7 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
 autodoc_preserve_defaults = True
-autodoc_type_aliases = {name: name for name in ARRAYS}
+autodoc_type_aliases = {name: name for name in ARRAYS} | {"npt.ArrayLike": "ArrayLike"}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -73,6 +73,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "remove_config_comments": True,
     "plot_gallery": True,
+    "capture_repr": (),
     "abort_on_example_error": True,
     "image_srcset": ["2x"],
     "write_computation_times": False,

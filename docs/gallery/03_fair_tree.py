@@ -31,9 +31,9 @@ loans = pd.DataFrame(
 pays = income / 20 + loans["years employed"] / 20 - loans["debt"] / 40 + rng.normal(0, 0.5, n) > 1.5
 paid = np.where(pays, "yes", "no")
 
-free = OptimalTreeClassifier(
-    max_depth=2, leaf_penalty=0.005, exclude=["sex"], encoder=TableEncoder(QuantileThresholdEncoder(8))
-).fit(loans, paid)
+encoder = TableEncoder(QuantileThresholdEncoder(8))
+free = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005, exclude=["sex"], encoder=encoder)
+free.fit(loans, paid)
 said = free.predict(loans) == "yes"
 print("approved:", ", ".join(f"{group} {said[sex == group].mean():.3f}" for group in "fm"))
 

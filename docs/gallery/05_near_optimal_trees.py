@@ -14,9 +14,8 @@ from accel_oct.plotting import plot_importance_range, plot_near_optimal, plot_tr
 data = load_breast_cancer(as_frame=True)
 X, y = data.data.iloc[:, :10], data.target_names[data.target]
 
-model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005, encoder=TableEncoder(QuantileThresholdEncoder(6))).fit(
-    X, y
-)
+encoder = TableEncoder(QuantileThresholdEncoder(6))
+model = OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005, encoder=encoder).fit(X, y)
 trees = model.near_optimal(X, y, within=0.015)
 print(trees)
 
