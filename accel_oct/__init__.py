@@ -66,8 +66,13 @@ _HOMES = {
     "trade_off": "accel_oct.estimators.trade_off",
 }
 
+#: Subpackages that may be used after ``import accel_oct`` alone.
+_PARTS = ("constraints", "encoding", "errors", "export", "io", "mip", "objectives", "plotting")
+
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -76,7 +81,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PARTS})
 
 
 class _Package(ModuleType):

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
-import numpy as np
-
-from accel_oct.solving.result import HistoryRow
+__all__ = ["watching"]
 
 
-class ProgressLine:
-    """Draws each change of objective and bound: over the same line on a terminal, else line by line."""
+@contextmanager
+def watching(
+    *, stream: TextIO, time_limit: float | None, quiet: bool, verbose: bool
+) -> Iterator[Callable[[Any], None] | None]:
+    """A callable for `progress=` that draws objective and bound: over one line on a terminal, else line by line."""
+    on_terminal, drawn = stream.isatty(), False
 
-    def __init__(self, stream: TextIO, quiet: bool) -> None:
-        self._stream = stream
-        self._quiet = quiet
-        self._on_terminal = stream.isatty()
-        self._drawn = False
-
-    def __call__(self, row: HistoryRow) -> None:
-        if self._quiet:
-            return
-        gap = np.divide(row.bound - row.objective, abs(row.objective)) if row.objective else np.inf
+    def draw(row: Any) -> None:
+        nonlocal drawn
+        gap = (row.bound - row.objective) / abs(row.objective) if row.objective else math.inf
         text = f"{row.seconds:8.1f} s  objective {row.objective:.6f}  bound {row.bound:.6f}  gap {gap:.2%}"
-        self._stream.write(f"\r{text}" if self._on_terminal else f"{text}\n")
-        self._stream.flush()
-        self._drawn = True
+        stream.write(f"\r{text}" if on_terminal else f"{text}\n")
+        stream.flush()
+        drawn = True
 
-    def end(self) -> None:
-        """Leave the line."""
-        if self._drawn and self._on_terminal:
-            self._stream.write("\n")
+    try:
+        yield None if quiet else draw
+    finally:
+        if drawn and on_terminal:
+            stream.write("\n")

@@ -26,6 +26,7 @@ from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
+from accel_oct.support.interrupts import kept_interrupts
 
 __all__ = ["OptimalTreeClassifier", "n_threads", "solver_seed"]
 
@@ -188,7 +189,8 @@ class OptimalTreeClassifier(TreeClassifier):
         """
         began = time.perf_counter()
         data = self._prepare(X, y, sample_weight, sensitive_features, costs)
-        self._adopt(self._solve(data, time_left(self.time_limit, began)), data)
+        with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
+            self._adopt(self._solve(data, time_left(self.time_limit, began)), data)
         self._warn_unless_proven()
         return self
 
