@@ -85,7 +85,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps the function `near_optimal`: importing the subpackage of that name would put the subpackage in its place."""
+    """Keeps the function `near_optimal`: importing the subpackage of that name would put that in its place."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _HOMES or not isinstance(value, ModuleType):

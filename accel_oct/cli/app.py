@@ -22,7 +22,7 @@ import typer
 from accel_oct._version import __version__
 from accel_oct.cli import options as opt
 from accel_oct.cli.codes import Code
-from accel_oct.cli.streams import hardy_streams
+from accel_oct.cli.streams import hardy_streams, results_apart
 from accel_oct.errors import AccelOctError, NoTreeError
 
 __all__ = ["COMMANDS", "run"]
@@ -114,27 +114,31 @@ COMMANDS = (
 )
 
 
+class _Ended(Exception):
+    """Carries what ended a command past typer, which has ways of its own with Ctrl-C and closed pipes."""
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
     with hardy_streams(), _warnings_as_lines():
         try:
-            return int(_app()(given, prog_name="accel-oct", standalone_mode=False) or 0)
-        except Exception as error:
+            found = _app()(given or ["--help"], prog_name="accel-oct", standalone_mode=False)
+            sys.stdout.flush()
+            return int(found or 0) if given else int(Code.BAD_INPUT)
+        except (Exception, KeyboardInterrupt) as raised:
+            error = raised.args[0] if isinstance(raised, _Ended) else raised
             code, message = _ending(error)
-            if debug or code is Code.BUG:
-                traceback.print_exc()
-            if code is Code.BUG:
-                message = f"this is a bug of accel_oct: {type(error).__name__}: {message}; {_TRACKER}"
-        except KeyboardInterrupt as stopped:
-            code, message = Code.INTERRUPTED, str(stopped) or "interrupted before there was a result"
-        return _tell_error(code, message, "--json" in given)
+            if "--debug" in given or code is Code.BUG:
+                traceback.print_exception(error)
+            return _tell_error(code, message, "--json" in given)
 
 
-def _ending(error: Exception) -> tuple[Code, str]:
+def _ending(error: BaseException) -> tuple[Code, str]:
     """The exit code of an error, and its sentence."""
     message = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        return Code.INTERRUPTED, message or "stopped before there was a result"
     if hasattr(error, "format_message"):  # of the command line itself, whatever the version of typer calls its class
         where = getattr(getattr(error, "ctx", None), "command_path", "accel-oct")
         said = " ".join(error.format_message().split()).rstrip(".")
@@ -146,7 +150,7 @@ def _ending(error: Exception) -> tuple[Code, str]:
     if isinstance(error, OSError):
         name = f" {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
         return Code.BAD_INPUT, f"cannot read or write{name or ' standard output'}: {error.strerror or message}"
-    return Code.BUG, message
+    return Code.BUG, f"this is a bug of accel_oct: {type(error).__name__}: {message}; {_TRACKER}"
 
 
 def _tell_error(code: Code, message: str, as_json: bool) -> int:
@@ -167,7 +171,6 @@ def _app() -> typer.Typer:
     app = typer.Typer(
         name="accel-oct",
         help=_HELP,
-        no_args_is_help=True,
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
         pretty_exceptions_enable=False,
     )
@@ -188,7 +191,11 @@ def _called(command: Command) -> Callable[..., int]:
 
     def call(**values: Any) -> int:
         groups = [group(**{field.name: values[field.name] for field in fields(group)}) for group in command.groups]
-        return command.load()(*groups)
+        try:
+            with results_apart():
+                return command.load()(*groups)
+        except (Exception, KeyboardInterrupt) as error:
+            raise _Ended(error) from None
 
     parameters = []
     for group in command.groups:

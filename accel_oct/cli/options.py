@@ -143,9 +143,7 @@ class TreeOptions(Group):
 
     max_depth: Annotated[
         str | None,
-        _option(
-            "--max-depth", "-d", metavar="DEPTH", help="3 by default; with --cv several: 2,3.", panel=_TREE
-        ),
+        _option("--max-depth", "-d", metavar="DEPTH", help="3 by default; with --cv several: 2,3.", panel=_TREE),
     ] = None
     leaf_penalty: Annotated[
         list[str] | None,
@@ -166,9 +164,7 @@ class TreeOptions(Group):
     ] = None
     exclude: Annotated[
         list[str] | None,
-        _option(
-            "--exclude", metavar="COLUMN", help="Column that no split may use; repeatable.", panel=_TREE
-        ),
+        _option("--exclude", metavar="COLUMN", help="Column that no split may use; repeatable.", panel=_TREE),
     ] = None
     class_weight: Annotated[
         list[str] | None,
@@ -345,8 +341,9 @@ class NearOptions(Group):
     limit: Annotated[int, Option("--limit", help="Most trees that are listed.")] = 100
     pick: Annotated[
         int | None,
-        Option("--pick", metavar="RANK", help="Write this tree (1 is the best) as a model to --output.",
-               show_default=False),
+        Option(
+            "--pick", metavar="RANK", help="Write this tree (1 is the best) as a model to --output.", show_default=False
+        ),
     ] = None
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, TextIO
 
-__all__ = ["hardy_streams"]
+__all__ = ["hardy_streams", "results", "results_apart"]
 
 
 class _Hardy:
@@ -51,9 +51,29 @@ class _Hardy:
 def hardy_streams() -> Iterator[None]:
     """Both standard streams for the length of a command; what is written is flushed at its end."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _Hardy(before[0]), _Hardy(before[1])  # type: ignore[assignment]  # as far as it is used
+    hardy: Any = _Hardy(before[0]), _Hardy(before[1])
+    sys.stdout, sys.stderr = hardy
     try:
         yield
         sys.stdout.flush()
     finally:
         sys.stdout, sys.stderr = before
+
+
+_apart: list[TextIO] = []
+
+
+@contextmanager
+def results_apart() -> Iterator[None]:
+    """Standard output for results alone: what solvers and other packages print goes to standard error."""
+    _apart.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _apart.pop()
+
+
+def results() -> TextIO:
+    """Where results go."""
+    return _apart[-1] if _apart else sys.stdout

@@ -42,7 +42,8 @@ def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, 
     unseen = sorted(set(y.tolist()) - set(known))
     place = {label: k for k, label in enumerate([*known, *unseen])}
     codes = np.array([place[label] for label in y.tolist()], dtype=np.int64)
-    dataset = BinaryDataset.from_arrays(binary, codes, weights, feature_names=names if len(set(names)) == len(names) > 0 else None)
+    distinct = names if len(set(names)) == len(names) > 0 else None
+    dataset = BinaryDataset.from_arrays(binary, codes, weights, feature_names=distinct)
     classes = np.array([*known, *unseen], dtype=object) if unseen else model.classes_.copy()
     return replace(
         dataset,

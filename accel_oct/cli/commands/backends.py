@@ -16,11 +16,8 @@ def run(telling: TellingOptions) -> int:
     for info in list_backends():
         state = "ready" if info.installed and info.licensed else ("no licence" if info.installed else "not installed")
         able = {what: how.value for what, how in vars(info.capabilities).items()}
-        printed(
-            telling,
-            None,
-            f"{info.name:12s} {state}" + (f": {info.reason}" if info.reason else ""),
-            f"{'':12s} {', '.join(f'{what.replace("_", " ")} {how}' for what, how in able.items())}",
-        )
+        skills = ", ".join(f"{what.replace('_', ' ')} {how}" for what, how in able.items())
+        reason = f": {info.reason}" if info.reason else ""
+        printed(telling, None, f"{info.name:12s} {state}{reason}", f"{'':12s} {skills}")
         found.append({"name": info.name, "state": state, "reason": info.reason, "capabilities": able})
     return tell(telling, "backends", Code.DONE, backends=found)

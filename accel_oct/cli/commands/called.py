@@ -122,9 +122,8 @@ class Call:
         parameters = list(inspect.signature(kind).parameters)
         for name in self.keywords:
             if name not in parameters:
-                near = did_you_mean(name, parameters)
-                takes = ", ".join(parameters) or "none"
-                raise InvalidInputError(f"{what} {self.name} has no argument {shown(name)}{near}; it takes {takes}")
+                near = did_you_mean(name, parameters) or f"; it takes {', '.join(parameters) or 'none'}"
+                raise InvalidInputError(f"{what} {self.name} has no argument {shown(name)}{near}")
         try:
             inspect.signature(kind).bind(*self.arguments, **self.keywords)
         except TypeError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from accel_oct.cli.commands.models import model_text
 from accel_oct.cli.commands.searching import searched
 from accel_oct.cli.commands.telling import code_of, logged, printed, tell, write_table, writing
@@ -47,7 +49,7 @@ def run(
             data.X, data.y, within=wanted.within, limit=wanted.limit, sample_weight=data.weights
         )
     listed = list(trees)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "rank": rank,
             "objective": each.objective,

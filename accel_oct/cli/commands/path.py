@@ -48,9 +48,7 @@ def run(
         }
         for penalty, result in zip(penalties, results, strict=True)
     ]
-    cells = [
-        [f"{value:.6g}" if isinstance(value, float) else value for value in row.values()] for row in rows
-    ]
+    cells = [[f"{value:.6g}" if isinstance(value, float) else value for value in row.values()] for row in rows]
     write_table(output, telling, list(rows[0]), cells)
     code = code_of(result.status for result in results)
     return tell(telling, "path", code, path=rows, max_depth=search.model.max_depth, output=output.output)

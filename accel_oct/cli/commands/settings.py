@@ -28,7 +28,7 @@ def keys_of(section: str) -> dict[str, tuple[type[Group], str]]:
     """The keys of a section of a run file: the group and the field that each fills in."""
     found = {}
     for group in GROUPS:
-        for entry in fields(group) if group.SECTION == section else ():
+        for entry in fields(group) if section == group.SECTION else ():
             key = group.KEYS.get(entry.name, entry.name)
             if key:
                 found[key] = group, entry.name

@@ -15,6 +15,7 @@ import numpy as np
 from accel_oct._version import __version__
 from accel_oct.cli.codes import Code
 from accel_oct.cli.options import OutputOptions, TellingOptions
+from accel_oct.cli.streams import results
 from accel_oct.errors import InvalidInputError
 from accel_oct.io.writing import write_csv
 from accel_oct.support.files import check_writable, replacing
@@ -36,7 +37,7 @@ def check_output(output: OutputOptions, telling: TellingOptions) -> None:
 def writing(path: str | None, *, binary: bool = False) -> Iterator[IO[Any]]:
     """A file that is replaced as a whole, or standard output."""
     if path is None or path == "-":
-        yield sys.stdout.buffer if binary else sys.stdout
+        yield results().buffer if binary else results()
         return
     try:
         with replacing(path, binary=binary) as file:
@@ -58,7 +59,7 @@ def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> in
     """Print the JSON document, if one was asked for; returns the exit code."""
     if telling.json:
         document = {"command": command, "version": __version__, "exit_code": int(code), **plain(content)}
-        print(json.dumps(document, allow_nan=False, ensure_ascii=False))
+        print(json.dumps(document, allow_nan=False), file=results())
     return int(code)
 
 
@@ -68,7 +69,7 @@ def printed(telling: TellingOptions, output: OutputOptions | None, *lines: str) 
         return
     taken = output is not None and output.output == "-"
     for line in lines:
-        print(line, file=sys.stderr if taken else sys.stdout)
+        print(line, file=sys.stderr if taken else results())
 
 
 def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:

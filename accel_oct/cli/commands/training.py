@@ -85,7 +85,7 @@ def classifier(
     preset, config = settings.switches(solver.preset)
     depths = [int(d) for d in numbers([str(tree.max_depth)], "--max-depth", whole=True)]
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
-    more = {
+    more: dict[str, Any] = {
         "backend": solver.backend,
         "preset": preset,
         "config": config,
@@ -94,8 +94,8 @@ def classifier(
         "progress": progress,
     }
     if validation.cv is not None:
-        chosen = {"cv": validation.cv, "scoring": validation.scoring, "rule": validation.rule}
-        return OptimalTreeClassifierCV(depths, penalties or None, **chosen, **more, **shared)
+        more |= {"cv": validation.cv, "scoring": validation.scoring, "rule": validation.rule}
+        return OptimalTreeClassifierCV(depths, penalties or None, **more, **shared)
     if validation.scoring is not None:
         raise InvalidInputError("--scoring is for rows held out: it needs --cv")
     return OptimalTreeClassifier(
