@@ -38,12 +38,14 @@ MAY_IMPORT = {
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
+    "live": _BASE | {"mip", "solving"},
     "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
-    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "near_optimal", "export"},
+    "estimators": _PROBLEM
+    | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export"},
     "bench": _SOLVING | {"_version"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "export", "plotting", "estimators", "bench"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "estimators", "bench"},
     "demo": {"encoding", "solving"},
     "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators"},
 }
