@@ -40,10 +40,12 @@ MAY_IMPORT = {
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
-    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "near_optimal", "export"},
+    "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
+    "estimators": _PROBLEM
+    | {"mip", "encoding", "constraints", "objectives", "solving", "near_optimal", "export", "report"},
     "bench": _SOLVING | {"_version"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "export", "plotting", "estimators", "bench"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "export", "plotting", "report", "estimators", "bench"},
     "demo": {"encoding", "solving"},
     "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators"},
 }
