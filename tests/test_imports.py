@@ -41,11 +41,13 @@ MAY_IMPORT = {
     "live": _BASE | {"mip", "solving"},
     "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
+    "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
-    | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export"},
+    | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
     "bench": _SOLVING | {"_version"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "estimators", "bench"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
+    "__main__": {"cli"},
     "demo": {"encoding", "solving"},
     "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators"},
 }
