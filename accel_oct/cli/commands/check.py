@@ -11,7 +11,7 @@ import numpy as np
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.called import constraint, objective
 from accel_oct.cli.commands.models import Stored, read_model
-from accel_oct.cli.commands.tables import Training, fingerprint, read_training
+from accel_oct.cli.commands.tables import Training, read_training
 from accel_oct.cli.commands.telling import printed, tell
 from accel_oct.cli.options import ModelFile, RuleOptions, TableOptions, TargetOptions, TellingOptions
 from accel_oct.constraints import bind_all
@@ -50,7 +50,7 @@ def run(
     texts = rules.constraint or stored.texts("constraints")
     model.constraints = [constraint(text)[0] for text in texts]
     own = stored.fingerprint
-    same = None if own is None else own == fingerprint(data)
+    same = None if own is None else own == data.fingerprint
     rows = held_out_data(model, data.X, data.y, data.weights, attached(None, None, len(data.y)))
     accuracy = float(model.score(data.X, data.y, sample_weight=data.weights))
     value, found = _objective(stored, data, rows, same)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import model_text
 from accel_oct.cli.commands.settings import read_run
 from accel_oct.cli.commands.tables import Training, read_training
-from accel_oct.cli.commands.telling import check_output, code_of, logged, printed, tell, writing
+from accel_oct.cli.commands.telling import check_output, code_of, printed, tell, watched, writing
 from accel_oct.cli.commands.training import classifier, read_rules, tree_parameters
 from accel_oct.cli.options import (
     BackendOptions,
@@ -24,7 +23,6 @@ from accel_oct.cli.options import (
     TreeOptions,
     ValidationOptions,
 )
-from accel_oct.cli.progress import watching
 from accel_oct.errors import AccelOctError
 from accel_oct.export import to_text
 from accel_oct.support.interrupts import kept_interrupts, remembered_interrupts
@@ -53,24 +51,31 @@ def run(
     said = read_rules(settings, rules)
     data = read_training(table, columns)
     shared = tree_parameters(tree, said, encoder, limits, data.y)
-    quiet = telling.quiet or (telling.json and not telling.verbose)
-    with (
-        logged(telling),
-        remembered_interrupts() as pressed,
-        watching(stream=sys.stderr, time_limit=limits.time_limit, quiet=quiet, verbose=telling.verbose) as progress,
-    ):
-        model = classifier(tree, shared, settings, solver, validation, progress)
-        model.fit(data.X, data.y, sample_weight=data.weights)
+    model = classifier(tree, shared, settings, solver, validation)
+    interrupted = _fitted(model, data, limits.time_limit, telling)
     # From here on there is a tree, and Ctrl-C must not lose it.
     with kept_interrupts() as late:
         failure = _saved(model_text(model, data, columns, said.texts), output)
         reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.gap)
         status = "optimal" if reached else model.status_
-        code = code_of([status], interrupted=pressed.is_set())
+        code = code_of([status], interrupted)
         _tell(model, data, code, output, telling)
         if failure is not None:
             raise failure
     return int(Code.INTERRUPTED if late.is_set() else code)
+
+
+def _fitted(model: Any, data: Training, time_limit: float | None, telling: TellingOptions) -> bool:
+    """Fit while people watch; returns whether Ctrl-C was pressed. It raises only where there is no tree yet."""
+    with remembered_interrupts() as pressed:
+        try:
+            with watched(telling, time_limit) as model.progress:
+                model.fit(data.X, data.y, sample_weight=data.weights)
+        except KeyboardInterrupt:
+            if not hasattr(model, "tree_"):
+                raise
+            pressed.set()
+        return pressed.is_set()
 
 
 def _saved(text: str, output: OutputOptions) -> AccelOctError | None:

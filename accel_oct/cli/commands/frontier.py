@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accel_oct.cli.commands.searching import searched
-from accel_oct.cli.commands.telling import code_of, logged, tell, write_table
+from accel_oct.cli.commands.telling import code_of, tell, watched, write_table
 from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,
@@ -33,8 +33,8 @@ def run(
 ) -> int:
     """A row per number of leaves."""
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
-    with logged(telling):
-        found = frontier(**search.arguments)
+    with watched(telling, search.model.time_limit) as progress:
+        found = frontier(progress=progress, **search.arguments)
     rows = [
         {"max_leaves": point.max_leaves, "score": point.score, "bound": point.bound, "proven": point.is_proven}
         for point in found

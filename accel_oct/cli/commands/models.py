@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accel_oct.cli.commands.tables import Training, fingerprint
+from accel_oct.cli.commands.tables import Training
 from accel_oct.cli.options import ModelFile, TableOptions, TargetOptions
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.classifier import OptimalTreeClassifier
@@ -81,7 +81,7 @@ def model_text(model: Any, data: Training, columns: TargetOptions, texts: Mappin
         "target": columns.target,
         "sample_weight": columns.sample_weight,
         "rows": len(data.y),
-        "fingerprint": fingerprint(data),
+        "fingerprint": data.fingerprint,
         **texts,
     }
     return json.dumps(document, allow_nan=False, indent=1)

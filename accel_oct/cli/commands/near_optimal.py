@@ -6,7 +6,7 @@ from typing import Any
 
 from accel_oct.cli.commands.models import model_text
 from accel_oct.cli.commands.searching import searched
-from accel_oct.cli.commands.telling import code_of, logged, printed, tell, write_table, writing
+from accel_oct.cli.commands.telling import code_of, printed, tell, watched, write_table, writing
 from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,
@@ -44,7 +44,7 @@ def run(
         raise InvalidInputError("--pick needs --output, the file for the model")
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
     data = search.data
-    with logged(telling):
+    with watched(telling, search.model.time_limit) as search.model.progress:
         trees = search.model.near_optimal(
             data.X, data.y, within=wanted.within, limit=wanted.limit, sample_weight=data.weights
         )

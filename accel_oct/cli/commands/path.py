@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accel_oct.cli.commands.searching import searched
-from accel_oct.cli.commands.telling import code_of, logged, tell, write_table
+from accel_oct.cli.commands.telling import code_of, tell, watched, write_table
 from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,
@@ -35,8 +35,8 @@ def run(
     """A row per penalty."""
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
     penalties = search.penalties or list(DEFAULT_PENALTIES)
-    with logged(telling):
-        results = solve_path(leaf_penalties=penalties, **search.arguments)
+    with watched(telling, search.model.time_limit) as progress:
+        results = solve_path(leaf_penalties=penalties, progress=progress, **search.arguments)
     rows = [
         {
             "leaf_penalty": penalty,

@@ -22,7 +22,8 @@ from accel_oct.cli.options import (
 )
 from accel_oct.constraints import Constraint
 from accel_oct.errors import InvalidInputError
-from accel_oct.estimators.classifier import OptimalTreeClassifier, n_threads
+from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.parameters import n_threads
 from accel_oct.objectives import Fixed
 
 __all__ = ["Searched", "searched"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 
 from accel_oct.cli.options import TableOptions, TargetOptions
 from accel_oct.encoding.columns import Table
+from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.reading import missing_column, read_table
 
-__all__ = ["Training", "fingerprint", "read_features", "read_training"]
+__all__ = ["Training", "read_features", "read_training"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,11 @@ class Training:
     X: Table
     y: NDArray[Any]
     weights: NDArray[np.float64] | None
+
+    @property
+    def fingerprint(self) -> str:
+        """By which the table is recognised, whatever format its file has."""
+        return table_fingerprint(self.X, self.y, self.weights)
 
 
 def read_features(options: TableOptions, like: Any = None) -> Table:
@@ -46,27 +51,6 @@ def read_training(options: TableOptions, columns: TargetOptions, like: Any = Non
         raise InvalidInputError(f"--sample-weight: {missing_column(path, more[0], names)}")
     weights = _weights(X.columns[names.index(more[0])], more[0])
     return Training(X.select([name for name in names if name != more[0]]), y, weights)
-
-
-def fingerprint(data: Training) -> str:
-    """A digest of names, values, classes and weights, whatever format the file has."""
-    digest = hashlib.sha256()
-    for j, values in enumerate(data.X.columns):
-        _add(digest, data.X.name(j), values)
-    _add(digest, "\0classes", data.y)
-    if data.weights is not None:
-        _add(digest, "\0weights", data.weights)
-    return f"sha256:{digest.hexdigest()}"
-
-
-def _add(digest: Any, name: str, values: NDArray[Any]) -> None:
-    digest.update(f"{name}\0{len(values)}\0".encode())
-    if values.dtype.kind in "biuf":
-        numbers = values.astype(np.float64)
-        numbers[np.isnan(numbers)] = np.nan  # there are many, with other bits
-        digest.update((numbers + 0.0).tobytes())
-    else:
-        digest.update("\0".join(map(str, values.tolist())).encode("utf-8", "surrogatepass"))
 
 
 def _path(options: TableOptions) -> str:

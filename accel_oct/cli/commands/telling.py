@@ -18,9 +18,10 @@ from accel_oct.cli.options import OutputOptions, TellingOptions
 from accel_oct.cli.streams import results
 from accel_oct.errors import InvalidInputError
 from accel_oct.io.writing import write_csv
+from accel_oct.live import Watch, watching
 from accel_oct.support.files import check_writable, replacing
 
-__all__ = ["check_output", "code_of", "logged", "plain", "printed", "tell", "write_table", "writing"]
+__all__ = ["check_output", "code_of", "plain", "printed", "tell", "watched", "write_table", "writing"]
 
 _FINISHED = ("optimal", "finished")
 
@@ -98,7 +99,17 @@ def plain(value: Any) -> Any:
 
 
 @contextmanager
-def logged(telling: TellingOptions) -> Iterator[None]:
+def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch]:
+    """Show on standard error how a search goes; the value is for its `progress`."""
+    with (
+        _logged(telling),
+        watching(sys.stderr, time_limit=time_limit, quiet=telling.quiet, verbose=1 + telling.verbose) as watch,
+    ):
+        yield watch
+
+
+@contextmanager
+def _logged(telling: TellingOptions) -> Iterator[None]:
     """With --verbose, what the library logs goes to standard error."""
     logger = logging.getLogger("accel_oct")
     handler = logging.StreamHandler(sys.stderr)

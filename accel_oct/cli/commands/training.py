@@ -79,7 +79,6 @@ def classifier(
     settings: RunSettings,
     solver: BackendOptions,
     validation: ValidationOptions,
-    progress: Any,
 ) -> Any:
     """The classifier that `fit` fits."""
     preset, config = settings.switches(solver.preset)
@@ -91,7 +90,6 @@ def classifier(
         "config": config,
         "gap": solver.gap,
         "random_state": solver.seed,
-        "progress": progress,
     }
     if validation.cv is not None:
         more |= {"cv": validation.cv, "scoring": validation.scoring, "rule": validation.rule}
