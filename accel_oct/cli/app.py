@@ -42,8 +42,12 @@ class Command:
 
     def load(self) -> Callable[..., int]:
         """The function that does it; its module imports whatever it needs."""
-        found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{self.name.replace('-', '_')}").run
-        return found
+        return _loaded(self.name)
+
+
+def _loaded(name: str) -> Callable[..., int]:
+    found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{name.replace('-', '_')}").run
+    return found
 
 
 _FIND, _USE, _MORE = "Find trees", "Use a fitted tree", "More"
@@ -148,8 +152,9 @@ def _ending(error: BaseException) -> tuple[Code, str]:
     if isinstance(error, AccelOctError):
         return Code.BAD_INPUT, message
     if isinstance(error, OSError):
-        name = f" {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
-        return Code.BAD_INPUT, f"cannot read or write{name or ' standard output'}: {error.strerror or message}"
+        named = isinstance(error.filename, str | bytes)
+        what = f"read or write {os.fsdecode(error.filename)}" if named else "write standard output"
+        return Code.BAD_INPUT, f"cannot {what}: {error.strerror or message}"
     return Code.BUG, f"this is a bug of accel_oct: {type(error).__name__}: {message}; {_TRACKER}"
 
 
@@ -226,7 +231,7 @@ def _version(asked: bool) -> None:
 
 
 def _bench(context: typer.Context) -> int:
-    return import_module("accel_oct.cli.commands.bench").run(context.args)  # type: ignore[no-any-return]
+    return _loaded("bench")(context.args)
 
 
 @contextmanager

@@ -217,7 +217,7 @@ def missing_column(name: str, wanted: str, names: Sequence[str]) -> str:
     text = f"{name} has no column {shown(wanted)}"
     mark = next((mark for mark in _DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
-        return f"{text}: it has a single column, {shown(names[0])}; is {mark!r} the delimiter?"
+        return f"{text}: it has a single column, {shown(names[0])}; set the delimiter to {mark!r} if that is meant"
     if near := did_you_mean(wanted, names):
         return text + near
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from accel_oct.cli.codes import Code
@@ -50,6 +51,7 @@ def run(
     limits, solver, validation = map(settings.filled, (limits, solver, validation))  # type: ignore[assignment]
     said = read_rules(settings, rules)
     data = read_training(table, columns)
+    _warn_of_one_class(data)
     shared = tree_parameters(tree, said, encoder, limits, data.y)
     model = classifier(tree, shared, settings, solver, validation)
     interrupted = _fitted(model, data, limits.time_limit, telling)
@@ -63,6 +65,13 @@ def run(
         if failure is not None:
             raise failure
     return int(Code.INTERRUPTED if late.is_set() else code)
+
+
+def _warn_of_one_class(data: Training) -> None:
+    labels = set(data.y.tolist())
+    if len(labels) == 1:
+        rows = f"all {len(data.y)} rows have" if len(data.y) > 1 else "there is a single row, of"
+        warnings.warn(f"{rows} the class {labels.pop()!r}: the tree is a single leaf", UserWarning, stacklevel=2)
 
 
 def _fitted(model: Any, data: Training, time_limit: float | None, telling: TellingOptions) -> bool:

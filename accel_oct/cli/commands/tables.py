@@ -42,15 +42,20 @@ def read_training(options: TableOptions, columns: TargetOptions, like: Any = Non
     path = _path(options)
     if columns.target is None:
         raise InvalidInputError("no target was given: name the column that holds the classes by --target")
+    where = "standard input" if path == "-" else path
     more = [columns.sample_weight] if columns.sample_weight is not None else []
     X, y = read_table(path, target=columns.target, like=_with_columns(like, more), **_arguments(options))
-    if not more:
-        return Training(X, y, None)
-    names = list(X.names or ())
-    if more[0] not in names:
-        raise InvalidInputError(f"--sample-weight: {missing_column(path, more[0], names)}")
-    weights = _weights(X.columns[names.index(more[0])], more[0])
-    return Training(X.select([name for name in names if name != more[0]]), y, weights)
+    weights, names = None, list(X.names or ())
+    if more:
+        if more[0] not in names:
+            raise InvalidInputError(f"--sample-weight: {missing_column(where, more[0], names)}")
+        weights = _weights(X.columns[names.index(more[0])], more[0])
+        X = X.select([name for name in names if name != more[0]])
+    if not len(y):
+        raise InvalidInputError(f"{where} has no rows below its header")
+    if not X.columns:
+        raise InvalidInputError(f"{where} has no column besides {shown(columns.target)}, which is the target")
+    return Training(X, y, weights)
 
 
 def _path(options: TableOptions) -> str:
