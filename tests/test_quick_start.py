@@ -14,8 +14,9 @@ import pytest
 import accel_oct
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "llvmlite", "joblib", "narwhals", "highspy", "pandas", "matplotlib"}
-#: What Python itself loads, and then typer, with room for other versions of them: 42, 44 and 165 when this was written.
-MOST = {"pass": 100, "import accel_oct": 110, "help": 260}
+#: With room for other versions of Python and typer: 64 and 156 when this was written. Some versions of typer load
+#: pydantic where an option is read, hence the third: 274.
+MOST = {"import": 110, "help": 220, "options": 340}
 
 
 def modules_after(script: str) -> set[str]:
@@ -30,7 +31,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = modules_after("import accel_oct")
     assert not {name.split(".")[0] for name in loaded} & {*HEAVY, "typer", "rich"}
     assert {name for name in loaded if name.startswith("accel_oct")} == {"accel_oct", "accel_oct._version"}
-    assert len(loaded) < MOST["import accel_oct"]
+    assert len(loaded) < MOST["import"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"], ["ift"]])
@@ -39,7 +40,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     loaded = modules_after(f"from accel_oct.cli import main\nmain({arguments!r})")
     assert not {name.split(".")[0] for name in loaded} & {*HEAVY, "rich"}
     assert not [name for name in loaded if name.startswith("accel_oct.cli.commands")]
-    assert len(loaded) < MOST["help"]
+    assert len(loaded) < MOST["help" if arguments == ["--help"] else "options"]
 
 
 def test_public_names_are_those_that_type_checkers_see() -> None:

@@ -146,7 +146,7 @@ def _ending(error: BaseException) -> tuple[Code, str]:
     if hasattr(error, "format_message"):  # of the command line itself, whatever the version of typer calls its class
         where = getattr(getattr(error, "ctx", None), "command_path", "accel-oct")
         said = " ".join(error.format_message().split()).rstrip(".")
-        return Code.BAD_INPUT, f"{said[:1].lower()}{said[1:]}; see '{where} --help'"
+        return Code.BAD_INPUT, f"{said[:1].lower()}{said[1:]} (see '{where} --help')"
     if isinstance(error, NoTreeError):
         return {"infeasible": Code.NO_TREE, "interrupted": Code.INTERRUPTED}.get(error.status, Code.NOT_PROVEN), message
     if isinstance(error, AccelOctError):

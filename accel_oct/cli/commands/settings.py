@@ -76,7 +76,7 @@ class RunSettings:
     def switches(self, preset: str | None) -> tuple[str, Config | None]:
         """The preset, and all switches where the file sets some of them."""
         values = dict(self.config)
-        name = preset or values.get("preset") or DEFAULTS["preset"]
+        name = preset or values.get("preset") or "default"
         values.pop("preset", None)
         base = Config.preset(name)
         return name, Config.from_mapping(values, base) if values else None

@@ -16,7 +16,6 @@ DEFAULTS: dict[str, Any] = {
     "encoder": "auto",
     "missing": "category",
     "backend": "highs",
-    "preset": "default",
     "gap": 0.0,
     "seed": 0,
     "threads": 1,
