@@ -6,7 +6,7 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.text import to_text
-from accel_oct.near_optimal.trees import NearOptimalTrees
+from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.report.markup import Markup, element
 from accel_oct.report.wording import count, decimals, percent
 
@@ -43,11 +43,15 @@ def alternatives_section(model: Any, trees: NearOptimalTrees | None) -> Markup |
     if trees is None:
         return None
     problem = _problem(model, trees)
-    head = element("h2", "Trees that are almost as good", id="alternatives-title")
-    parts = [head, element("p", problem or _summary(trees))]
+    parts = [
+        element("h2", "Trees that are almost as good", id="alternatives-title"),
+        element("p", problem or _summary(trees)),
+    ]
     if not problem:
         own = to_text(model, show_counts=False)
-        parts += [_tree(trees, place, own) for place in range(min(_SHOWN, len(trees)))]
+        texts = [to_text(trees.model(place), show_counts=False) for place in range(min(_SHOWN, len(trees)))]
+        opened = next((place for place, text in enumerate(texts) if text != own), None)
+        parts += [_tree(trees[k], k + 1, text, text == own, k == opened) for k, text in enumerate(texts)]
         if len(trees) > _SHOWN:
             parts.append(element("p", f"The best {_SHOWN} are shown.", class_="quiet"))
     return element("section", parts, id="alternatives-section", aria_labelledby="alternatives-title")
@@ -83,14 +87,10 @@ def _summary(trees: NearOptimalTrees) -> str:
     )
 
 
-def _tree(trees: NearOptimalTrees, place: int, own: str) -> Markup:
-    entry = trees[place]
-    text = to_text(trees.model(place), show_counts=False)
-    mark = " \u2013 the tree of this report" if text == own else ""
+def _tree(entry: NearOptimalTree, number: int, text: str, own: bool, opened: bool) -> Markup:
     title = (
-        f"{place + 1}. Objective {decimals(entry.objective)}, {percent(entry.accuracy)} right, "
-        f"{count(entry.n_leaves, 'leaf')}{mark}"
+        f"{number}. Objective {decimals(entry.objective)}, {percent(entry.accuracy)} right, "
+        f"{count(entry.n_leaves, 'leaf')}"
     )
-    return element(
-        "details", element("summary", title), element("pre", text, dir="auto", tabindex=0), open=place == 1 or None
-    )
+    title += " \u2013 the tree of this report" if own else ""
+    return element("details", element("summary", title), element("pre", text, dir="auto", tabindex=0), open=opened)

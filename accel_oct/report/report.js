@@ -283,7 +283,9 @@ drawn.forEach((items, index) =>
 // ---------------------------------------------------------------- moving and zooming
 
 const STEP = 1.35;
-const LEAST_TEXT = 10; // pixels: with smaller text the picture begins enlarged
+// In pixels: the picture begins enlarged where its text were smaller, reduced where it were larger.
+const LEAST_TEXT = 10;
+const LARGEST_TEXT = 16;
 const view = { x: 0, y: 0, scale: 1 };
 
 function show(gliding = false) {
@@ -316,12 +318,14 @@ function fit() {
 
 // All of it where its text can be read so, else the root and what is below it in a size that can be read.
 function begin() {
+  const natural = (tree.viewBox.baseVal.height * LARGEST_TEXT) / Number(tree.dataset.font);
+  tree.style.height = `min(75vh, 40rem, ${Math.round(natural + 16)}px)`;
   Object.assign(view, { x: 0, y: 0, scale: 1 });
   show();
   const zoom = tree.getScreenCTM()?.a;
   if (!zoom) return; // it is not shown
   const text = zoom * Number(tree.dataset.font);
-  const wanted = text < LEAST_TEXT ? LEAST_TEXT / text : text > 16 ? 16 / text : 1;
+  const wanted = text < LEAST_TEXT ? LEAST_TEXT / text : text > LARGEST_TEXT ? LARGEST_TEXT / text : 1;
   if (wanted > 1) {
     const box = tree.getBoundingClientRect();
     const root = drawn[0][0].getBoundingClientRect();
@@ -500,6 +504,9 @@ document.getElementById("theme").addEventListener("click", () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
 });
+
+// On paper nothing can be opened.
+addEventListener("beforeprint", () => document.querySelectorAll("#rules, #alternatives-section details").forEach((part) => (part.open = true)));
 
 squeeze();
 choose(0);
