@@ -107,7 +107,7 @@ function readField(field, column) {
     const place = text.startsWith("=") ? Number(text.slice(1)) : -1;
     // A category that fitting did not see has no place in an order, and is equal to none: it stands for any other text.
     if (column.kind === "ordered") return BigInt(place);
-    return place < 0 ? undefined : field.selectedOptions[0].textContent;
+    return place < 0 ? undefined : column.listed[place];
   }
   if (column.kind === "numeric") return readNumber(text);
   if (column.kind === "datetime") return readInstant(text, column.zone);
@@ -465,11 +465,16 @@ function readRow() {
   return first ? null : row;
 }
 
+function forget() {
+  answer.replaceChildren();
+  delete answer.dataset.leaf;
+  showWay([]);
+}
+
 function answerRow() {
   const row = readRow();
   if (row === null) {
-    answer.replaceChildren();
-    showWay([]);
+    forget();
     return;
   }
   const way = wayOf(row);
@@ -480,7 +485,6 @@ function answerRow() {
     rules(way.at(-1)),
   );
   answer.dataset.leaf = way.at(-1);
-  answer.dataset.label = leaf.label;
   showWay(way);
   choose(way.at(-1));
 }
@@ -492,8 +496,7 @@ if (form) {
   });
   form.addEventListener("reset", () => {
     for (const field of form.querySelectorAll("[data-column]")) complain(field, "");
-    answer.replaceChildren();
-    showWay([]);
+    forget();
   });
 }
 
