@@ -161,8 +161,8 @@ def candidates(name: str, model: OptimalTreeClassifier, column: pd.Series) -> li
 def test_typed_rows_get_the_answer_of_predict(name: str, browser: Any, tmp_path: Path) -> None:
     """Exact limits and their neighbours, values of the table, unknown and missing ones: the leaf is that of `apply`."""
     column = KINDS[name]
-    X = pd.DataFrame({"x": column, "other": RNG.random(ROWS)})
-    y = (pd.factorize(column.astype(str), sort=True)[0] // 3 + (RNG.random(ROWS) < 0.2)) % 3
+    X = pd.DataFrame({"x": column, "other": np.random.default_rng(7).random(ROWS)})
+    y = (pd.factorize(column.astype(str), sort=True)[0] // 3 + (np.random.default_rng(7).random(ROWS) < 0.2)) % 3
     if name in ("zero and one", "booleans", "ordered"):
         y = pd.factorize(column.astype(str))[0] % 2
     model = OptimalTreeClassifier(3, 1e-4, exclude=["other"]).fit(X, y)
@@ -191,13 +191,14 @@ def test_random_rows_of_a_whole_table(encoder: Any, browser: Any, tmp_path: Path
     if isinstance(encoder, QuantileBucketEncoder):
         X = X[kinds[:3]]
     elif encoder is None:
-        X = pd.DataFrame(RNG.integers(0, 2, (ROWS, 4)), columns=list("abcd"))
-    y = RNG.integers(0, 3, ROWS)
+        X = pd.DataFrame(np.random.default_rng(7).integers(0, 2, (ROWS, 4)), columns=list("abcd"))
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 3, ROWS)
     model = OptimalTreeClassifier(4, 1e-4, encoder=encoder, time_limit=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
-    picks = {name: RNG.integers(0, ROWS, 1000) for name in X}
+    picks = {name: rng.integers(0, ROWS, 1000) for name in X}
     rows = pd.DataFrame({name: X[name].take(pick).reset_index(drop=True) for name, pick in picks.items()})
     typed = [
         {str(j): _typed(model, j, value) for j, value in enumerate(row)}
@@ -235,7 +236,7 @@ def _typed(model: OptimalTreeClassifier, column: int, value: Any) -> str:
 )
 def test_what_cannot_be_read_is_said(kind: str, typed: list[str], browser: Any, tmp_path: Path) -> None:
     """Beside the field, which is marked and has the focus; no answer is shown, and the next row is answered again."""
-    X, y = pd.DataFrame({"x": KINDS[kind]}), RNG.integers(0, 2, ROWS)
+    X, y = pd.DataFrame({"x": KINDS[kind]}), np.random.default_rng(7).integers(0, 2, ROWS)
     path = write_report(OptimalTreeClassifier(2, 1e-4).fit(X, y), tmp_path / "report.html", X, y)
     with opened(browser, path) as page:
         for text in filter(None, typed):
@@ -254,7 +255,7 @@ def test_what_cannot_be_read_is_said(kind: str, typed: list[str], browser: Any, 
 
 def test_a_model_without_missing_values_asks_for_them(browser: Any, tmp_path: Path) -> None:
     """Where `predict` refuses a missing value, so does the form."""
-    X, y = pd.DataFrame({"x": KINDS["whole numbers"]}), RNG.integers(0, 2, ROWS)
+    X, y = pd.DataFrame({"x": KINDS["whole numbers"]}), np.random.default_rng(7).integers(0, 2, ROWS)
     model = OptimalTreeClassifier(2, 1e-4, missing="error").fit(X, y)
     with pytest.raises(InvalidInputError):
         model.predict(pd.DataFrame({"x": [None]}))
