@@ -328,17 +328,28 @@ function begin() {
   const wanted = text < LEAST_TEXT ? LEAST_TEXT / text : text > LARGEST_TEXT ? LARGEST_TEXT / text : 1;
   if (wanted > 1) {
     const box = tree.getBoundingClientRect();
-    const root = drawn[0][0].getBoundingClientRect();
-    const from = place(root.x + root.width / 2, root.y);
+    const root = boundsOf(drawn[0][0]);
+    const from = place((root.left + root.right) / 2, root.top);
     const to = place(box.x + box.width / 2, box.y + 12);
     Object.assign(view, { scale: wanted, x: to.x - from.x * wanted, y: to.y - from.y * wanted });
     show();
   } else if (wanted < 1) zoomAt(centre(), wanted, false);
 }
 
+// Where a node will be on the screen once the picture has come to rest.
+function boundsOf(item) {
+  const corner = item.transform.baseVal[0].matrix;
+  const { width, height } = item.querySelector(".box");
+  const toScreen = tree.getScreenCTM();
+  const spot = (x, y) => new DOMPoint(view.x + view.scale * x, view.y + view.scale * y).matrixTransform(toScreen);
+  const start = spot(corner.e, corner.f);
+  const end = spot(corner.e + width.baseVal.value, corner.f + height.baseVal.value);
+  return { left: start.x, top: start.y, right: end.x, bottom: end.y };
+}
+
 function bringIntoView(item) {
   const outer = tree.getBoundingClientRect();
-  const inner = item.getBoundingClientRect();
+  const inner = boundsOf(item);
   const zoom = tree.getScreenCTM().a;
   const past = (low, high, from, to) => (low < from ? from - low : high > to ? to - high : 0);
   view.x += past(inner.left, inner.right, outer.left + 12, outer.right - 12) / zoom;
