@@ -63,6 +63,7 @@ def blocks_of(path: Path) -> list[str]:
         ("constraints.md", 3),
         ("objectives.md", 5),
         ("estimator.md", 3),
+        ("report.md", 1),
         ("guides/fair-lending.md", 8),
         ("guides/screening.md", 6),
         ("guides/few-measurements.md", 5),
