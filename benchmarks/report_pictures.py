@@ -72,7 +72,8 @@ def main() -> None:
             reports["report-segmentation"] = segmentation(options.data_dir / "raw", Path(folder) / "segmentation.html")
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, report in reports.items():
-            save(options.output / f"{name}-wide.png", picture(browser, report, 1400, 1250 if "segmentation" in name else 1000))
+            height = 1000 if name == "report" else 1250
+            save(options.output / f"{name}-wide.png", picture(browser, report, 1400, height))
             save(options.output / f"{name}-phone.png", picture(browser, report, 390, 844))
         browser.close()
 
