@@ -24,6 +24,7 @@ from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
 from accel_oct.constraints import Recall, StatisticalParity
 from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import InvalidInputError
+from accel_oct.objectives import CostMatrix
 from accel_oct.report import html_report, write_report
 from accel_oct.report.convergence import convergence_picture
 from accel_oct.report.markup import element, script_data
@@ -196,6 +197,33 @@ def test_every_kind_of_model_has_a_report(fitted: Any) -> None:
     assert "every row is low" in Outline(html_report(leaf, X, y)).text
     weighted = OptimalTreeClassifier(2).fit(X, y, sample_weight=np.linspace(1, 2, len(y)))
     assert "weight 300" in Outline(html_report(weighted, X, y, sample_weight=np.linspace(1, 2, len(y)))).text
+
+
+def test_only_accuracy_is_called_accuracy(fitted: Any) -> None:
+    """Other objectives by their names; costs, whose name a stored model does not have, are a score."""
+    _, X, y = fitted
+    costs = OptimalTreeClassifier(2, 0.01, objective=CostMatrix([[0, 5], [1, 0]])).fit(X, y)
+    for model in (costs, OptimalTreeClassifier.from_json(costs.to_json())):
+        text = Outline(html_report(model, X, y)).text
+        score = decimals(model.objective_ + 0.01 * model.get_n_leaves())
+        assert f"= score {score} \u2212" in text and "accuracy" not in text.split("Settings")[0]
+    assert "Not listed" in html_report(model, X, y, near_optimal=0.01)
+    balanced = OptimalTreeClassifier(2, 0.01, objective="balanced_accuracy").fit(X, y)
+    assert "= balanced accuracy " in Outline(html_report(balanced, X, y)).text
+    weighted = OptimalTreeClassifier(2, 0.01, class_weight="balanced").fit(X, y)
+    assert "= weighted accuracy " in Outline(html_report(weighted, X, y)).text
+
+
+def test_alternatives_under_constraints_are_told_apart(fitted: Any) -> None:
+    """The optimum is that of all trees then, and those that keep the constraints are counted."""
+    _, X, y = fitted
+    model = OptimalTreeClassifier(2, 0.01, max_leaf_nodes=2).fit(X, y)
+    trees = model.near_optimal(X, y, within=0.2, limit=200)
+    text = Outline(html_report(model, X, y, near_optimal=trees)).text
+    assert f"Constraints aside, the best objective of all trees is {decimals(trees.optimum)}" in text
+    assert f"{trees.at_least:,} keep" in text and all(tree.n_leaves <= 2 for tree in trees)
+    stored = OptimalTreeClassifier.from_json(model.to_json())
+    assert "Constraints aside" in html_report(stored, X, y, near_optimal=0.2)
 
 
 # ---------------------------------------------------------------- safety
