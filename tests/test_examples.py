@@ -64,11 +64,8 @@ def blocks_of(path: Path) -> list[str]:
         ("constraints.md", 3),
         ("objectives.md", 5),
         ("estimator.md", 3),
-<<<<<<< HEAD
         ("live-view.md", 4),
-=======
         ("report.md", 1),
->>>>>>> report
         ("guides/fair-lending.md", 8),
         ("guides/screening.md", 6),
         ("guides/few-measurements.md", 5),
