@@ -39,8 +39,8 @@ def entries(page: Path) -> Iterator[Path]:
             name = titled[1] if titled else line.strip()
             if not name or name.startswith(":"):
                 continue
-            listed = Path((DOCS / page).parent, name.removesuffix("?") + ".md").resolve().relative_to(DOCS.resolve())
-            if listed.parts[0] not in BUILT and not (name.endswith("?") and not (DOCS / listed).exists()):
+            listed = Path((DOCS / page).parent, name + ".md").resolve().relative_to(DOCS.resolve())
+            if listed.parts[0] not in BUILT:
                 yield listed
 
 

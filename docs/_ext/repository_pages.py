@@ -1,12 +1,8 @@
-"""Pages that lie outside of docs/ are shown by a page inside, and links to them lead there.
-
-A line of a toctree that ends in `?` is left out while its page is not there.
-"""
+"""Pages that lie outside of docs/ are shown by a page inside, and links to them lead there."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -23,12 +19,6 @@ def redirect(app: Sphinx, docname: str, source: list[str]) -> None:
         return f"](/{PAGES[match['name']]}"
 
     names = "|".join(map(re.escape, PAGES))
-    folder = Path(app.srcdir, docname).parent
-
-    def entry(match: re.Match[str]) -> str:
-        return match[1] if Path(folder, match[1] + ".md").exists() else ""
-
-    source[0] = re.sub(r"^(\S+)\?$", entry, source[0], flags=re.MULTILINE)
     source[0] = re.sub(rf"\]\({re.escape(up)}\.\./(?P<name>{names})", page, source[0])
 
 
