@@ -8,7 +8,7 @@ JOBS ?= 0
 
 FLOORS := .venv-floors
 
-.PHONY: demo test test-long test-floors coverage mutants fuzz lint clean
+.PHONY: demo test test-long test-floors coverage mutants fuzz lint docs wheel clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -71,5 +71,21 @@ FUZZ ?= --preset default
 fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
 
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) install --editable ".[docs]"
+	@touch $@
+
+# The site, in docs/_build/html. Warnings are errors, and so is a link that leads nowhere.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+# A source distribution and a wheel, in dist/.
+wheel: $(VENV)/.made
+	$(PIP) install --group wheel
+	rm -rf dist
+	$(BIN)/python -m build
+
 clean:
+	rm -rf docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) $(FLOORS) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache

@@ -108,7 +108,7 @@ def equivalent_point_sets(dataset: BinaryDataset, max_split_size: int = 2) -> Eq
     Works on the distinct points x. Each has a 64-bit key, the exclusive or of random keys of its features, so that
     flipping feature f changes the key by the key of f. Points at distance two have a common neighbour: flipping
     one of the two features in one point and the other feature in the other point gives equal keys. Sorting the
-    n * |F| keys of all neighbours therefore finds all pairs without comparing points pairwise. Every match is
+    ``n * |F|`` keys of all neighbours therefore finds all pairs without comparing points pairwise. Every match is
     verified on the packed features, so the result is exact and does not depend on the random keys.
     """
     if max_split_size not in range(MAX_SPLIT_SIZE + 1):

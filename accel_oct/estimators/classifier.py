@@ -25,6 +25,7 @@ from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
+from accel_oct.support.interrupts import kept_interrupts
 
 __all__ = ["OptimalTreeClassifier"]
 
@@ -198,7 +199,8 @@ class OptimalTreeClassifier(TreeClassifier):
         began = time.perf_counter()
         say(progress, "encoding")
         data = self._prepare(X, y, *given)
-        self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
+        with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
+            self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
 
     def near_optimal(
         self,

@@ -116,7 +116,7 @@ def solve_fold(
     )
     held_out = rows_of(X, test)
     test_weights = None if weights is None or not weights[test].any() else weights[test]
-    rows = held_out_data(model, data, held_out, y[test], test_weights, given.of_rows(test))
+    rows = held_out_data(model, held_out, y[test], test_weights, given.of_rows(test))
     scores: list[tuple[float, float]] = []
     history: list[HistoryRow] = []
     interrupted = False

@@ -30,6 +30,7 @@ class TreePoint:
 
     @property
     def is_candidate(self) -> bool:
+        """Whether the point is integral, and would become the incumbent."""
         return self.point.event is Event.CANDIDATE
 
     @cached_property
@@ -58,13 +59,17 @@ class Component(Protocol):
     """A family of cuts, or a heuristic."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Under which its statistics are reported."""
+        ...
 
     @property
     def needs(self) -> Needs:
         """Events it wants, kinds of cuts it emits; `injects` when it proposes trees."""
 
-    def respond(self, point: TreePoint) -> Response | None: ...
+    def respond(self, point: TreePoint) -> Response | None:
+        """Cuts that the point violates, and trees to propose; None where there is nothing to say."""
+        ...
 
 
 #: How a component of one's own is handed to `accel_oct.solve`: usually its class.

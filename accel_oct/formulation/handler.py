@@ -64,6 +64,7 @@ class TreeHandler:
 
     @property
     def needs(self) -> Needs:
+        """What all components need together."""
         return self._needs
 
     def __call__(self, point: Point) -> Reply:
@@ -77,6 +78,7 @@ class TreeHandler:
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
 
     def on_bound(self, report: BoundReport) -> Reply:
+        """Tell the solve of a bound; stop where it is enough."""
         self._nodes = report.nodes
         return Reply(stop=self._on_bound(report.bound))
 

@@ -14,7 +14,9 @@ class Rule(Protocol):
     """What a tree must satisfy: a constraint, bound to the data (see `accel_oct.constraints`)."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """How messages call the rule."""
+        ...
 
     def violation(self, tree: DecisionTree) -> float:
         """By how much the tree breaks the rule; at most zero where it keeps it."""

@@ -23,6 +23,7 @@ class Path(NamedTuple):
     features: tuple[int, ...]
 
     def child(self, feature: int, direction: int) -> Path:
+        """The path that goes on from its end by a feature, in direction 0 or 1."""
         return Path(2 * self.end + direction, (*self.features, feature))
 
     @property

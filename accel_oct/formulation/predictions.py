@@ -44,6 +44,7 @@ class Claims:
 
     @property
     def size(self) -> int:
+        """How many claims there are."""
         return int(self.column.size)
 
 

@@ -63,8 +63,8 @@ class Availability:
 class Backend(ABC):
     """A solver. Subclasses implement `_solve`; everything is checked here, once.
 
-    Class attributes
-    ----------------
+    Attributes
+    ----------
     name : str
     package : str or None
         Import name of the solver package, imported only when it is used.
@@ -123,6 +123,7 @@ class Backend(ABC):
 
     @classmethod
     def require_package(cls) -> None:
+        """Raise `BackendUnavailableError`, with the reason, where the solver's package is missing."""
         if not cls.is_available():
             raise BackendUnavailableError(cls._missing_package())
 

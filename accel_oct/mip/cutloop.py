@@ -46,6 +46,7 @@ class CutLoop:
         self.nodes = 0
 
     def run(self) -> tuple[Termination, int]:
+        """Relaxation phase, then integer phase: why it ended, and the number of nodes."""
         session = self.session
         if not session.model.integer.any():
             return self._relaxation_phase(), self.nodes

@@ -51,16 +51,24 @@ class IntegerRequest:
 class LoopEngine(Protocol):
     """The little that the cut loop asks of a solver. Both problems begin with the rows of the model."""
 
-    def solve_relaxation(self, seconds: float) -> Run: ...
+    def solve_relaxation(self, seconds: float) -> Run:
+        """Solve the LP with all rows added so far, from where it stood."""
+        ...
 
-    def add_relaxation_rows(self, rows: Rows) -> None: ...
+    def add_relaxation_rows(self, rows: Rows) -> None:
+        """Add cuts to the LP."""
+        ...
 
     def drop_relaxation_rows(self, positions: IntArray) -> None:
         """Delete cut rows by position among the rows added so far (and not dropped)."""
 
-    def solve_integer(self, request: IntegerRequest) -> Run: ...
+    def solve_integer(self, request: IntegerRequest) -> Run:
+        """Solve the MIP with all rows added to it so far."""
+        ...
 
-    def add_integer_rows(self, rows: Rows) -> None: ...
+    def add_integer_rows(self, rows: Rows) -> None:
+        """Add cuts to the MIP; they hold in every later run."""
+        ...
 
 
 @runtime_checkable

@@ -175,7 +175,9 @@ class Handler(Protocol):
     """Separates cuts and proposes solutions; called by a backend during a solve."""
 
     @property
-    def needs(self) -> Needs: ...
+    def needs(self) -> Needs:
+        """What the handler is to be shown and what it may return; asked once, before the solve."""
+        ...
 
     def __call__(self, point: Point) -> Reply | None: ...
 
@@ -187,7 +189,9 @@ class BoundListener(Handler, Protocol):
     `ReportGate`), and always the last; and now and then, with nothing new, that the solve goes on.
     """
 
-    def on_bound(self, report: BoundReport) -> Reply | None: ...
+    def on_bound(self, report: BoundReport) -> Reply | None:
+        """Hear what has been proven so far; None, or a reply that stops the solve."""
+        ...
 
 
 @dataclass(frozen=True)

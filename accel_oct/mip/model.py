@@ -34,10 +34,12 @@ class ColumnBlock:
 
     @property
     def size(self) -> int:
+        """How many columns the block has."""
         return math.prod(self.shape)
 
     @property
     def stop(self) -> int:
+        """The first column after the block."""
         return self.start + self.size
 
     @cached_property
@@ -124,26 +126,32 @@ class MipModel:
 
     @property
     def n_columns(self) -> int:
+        """How many columns there are."""
         return self._n_columns
 
     @property
     def lower(self) -> FloatArray:
+        """Lower bound of every column."""
         return _joined(self._lower, np.empty(0))
 
     @property
     def upper(self) -> FloatArray:
+        """Upper bound of every column."""
         return _joined(self._upper, np.empty(0))
 
     @property
     def objective(self) -> FloatArray:
+        """Objective coefficient of every column."""
         return _joined(self._objective, np.empty(0))
 
     @property
     def integer(self) -> BoolArray:
+        """Which columns must be integral."""
         return _joined(self._integer, np.empty(0, dtype=bool))
 
     @property
     def rows(self) -> Rows:
+        """All rows, as one batch."""
         return Rows.concatenate([rows for _, rows in self.row_batches])
 
     def column_names(self) -> list[str]:
@@ -168,10 +176,12 @@ class ModelArrays:
 
     @classmethod
     def of(cls, model: MipModel) -> ModelArrays:
+        """The arrays of a model as it is now."""
         return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows)
 
     @property
     def n_columns(self) -> int:
+        """How many columns there are."""
         return int(self.objective.size)
 
     @property
@@ -180,6 +190,7 @@ class ModelArrays:
         return 1.0 if self.maximise else -1.0
 
     def value(self, x: FloatArray) -> float:
+        """Objective of a point."""
         return float(self.objective @ x)
 
     def rounded(self, x: FloatArray) -> FloatArray:
@@ -189,6 +200,7 @@ class ModelArrays:
         return result
 
     def is_integral(self, x: FloatArray) -> bool:
+        """Whether the integer columns of a point are integral, up to the tolerance."""
         part = x[self.integer]
         return bool(np.all(np.abs(part - np.round(part)) <= FEASIBILITY_TOLERANCE))
 

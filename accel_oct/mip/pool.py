@@ -33,6 +33,7 @@ class CutPool:
 
     @property
     def rows(self) -> Rows:
+        """All rows of the pool, as one batch."""
         if self._batches:
             self._joined = Rows.concatenate([self._joined, *self._batches])
             self._batches = []

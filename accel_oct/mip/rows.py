@@ -127,10 +127,12 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
+        """How many rows the batch has."""
         return int(self.lower.size)
 
     @property
     def n_nonzeros(self) -> int:
+        """How many coefficients it has in all."""
         return int(self.columns.size)
 
     def __len__(self) -> int:

@@ -49,6 +49,7 @@ class FrontierPoint:
 
     @property
     def is_proven(self) -> bool:
+        """Whether no tree with as many leaves scores more."""
         return self.bound == self.score
 
 
@@ -83,10 +84,12 @@ class Frontier:
 
     @property
     def max_depth(self) -> int:
+        """The depth limit."""
         return self._table.max_depth
 
     @property
     def max_leaves(self) -> int:
+        """The largest number of leaves that has an entry."""
         return len(self.scores)
 
     def __len__(self) -> int:

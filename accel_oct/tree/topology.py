@@ -69,30 +69,37 @@ class Topology:
 
     @cached_property
     def nodes(self) -> IntArray:
+        """All nodes, 1 to n."""
         return _frozen(np.arange(1, self.n_nodes + 1))
 
     @cached_property
     def internal(self) -> IntArray:
+        """The nodes that may branch."""
         return self.nodes[: self.n_internal]
 
     @cached_property
     def terminal(self) -> IntArray:
+        """The nodes of the last level."""
         return self.nodes[self.n_internal :]
 
     @cached_property
     def parent(self) -> IntArray:
+        """Parent of every node; 0 for the root."""
         return _frozen(self.nodes // 2)
 
     @cached_property
     def left(self) -> IntArray:
+        """Child of every node where the feature is 0; 0 for terminal nodes."""
         return _frozen(np.where(self.nodes <= self.n_internal, 2 * self.nodes, 0))
 
     @cached_property
     def right(self) -> IntArray:
+        """Child of every node where the feature is 1; 0 for terminal nodes."""
         return _frozen(np.where(self.nodes <= self.n_internal, 2 * self.nodes + 1, 0))
 
     @cached_property
     def depth_of(self) -> IntArray:
+        """Depth of every node; 0 for the root."""
         return _frozen(np.repeat(np.arange(self.depth + 1), 2 ** np.arange(self.depth + 1)))
 
     def is_terminal(self, node: int) -> bool:

@@ -1,0 +1,227 @@
+"""The tree as SVG pictures, a wide and a tall one, whose nodes can be reached by pointer, finger and keyboard."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from accel_oct.export.view import NodeView, TreeView
+from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, Arrangement, arrange, natural_size
+from accel_oct.plotting.layout import Cell, spine
+from accel_oct.plotting.wrapping import LINE_HEIGHT, Block, block
+from accel_oct.report.markup import Markup, element
+from accel_oct.report.wording import percent, purity
+
+__all__ = ["class_mark", "tall_picture", "wide_picture"]
+
+#: In pixels of a picture that is not scaled.
+FONT_SIZE = 13.0
+_MARGIN = 10.0
+#: Of the class at the left of a leaf.
+_BAND = 8.0
+_THINNEST, _THICKEST = 1.2, 5.0
+#: Of the tall picture, in units of the font size: its width, by how much children stand further right, the least width
+#: of a box, and what is between boxes.
+_TALL, _INDENT, _NARROWEST, _SKIP = 27.0, 1.9, 13.0, 0.55
+#: From the foot of a line to its baseline, as a part of the line.
+_BASELINE = 0.27
+
+# Widths of characters in a wide font (DejaVu Sans): in all others a text takes less room than is kept for it.
+_NARROW, _SLIM, _WIDE = frozenset("iljI.,:;'|! "), frozenset('frt()[]-/"*'), frozenset("mwMW@%\u2026\u2265\u2264<>=+")
+
+
+def wide_picture(tree: TreeView) -> Markup:
+    """The tree from top to bottom; the script moves and scales what is in its group ``world``."""
+    size = natural_size(tree, text_width)
+    drawn = arrange(tree, (size[0] * FONT_SIZE, size[1] * FONT_SIZE), FONT_SIZE, text_width)
+    layout, unit = drawn.layout, drawn.font_size
+    parents = {child: node.index for node in tree.nodes for child in (node.left, node.right) if child >= 0}
+    edges = [_edge(tree, drawn, parents[node.index], node) for node in tree.nodes if node.index in parents]
+    nodes = [
+        _node(tree, node, cell, (layout.x[node.index] - cell.width / 2, layout.top[node.index]), unit)
+        for node, cell in zip(tree.nodes, drawn.cells, strict=True)
+    ]
+    return _picture("wide", edges, nodes, (layout.width, layout.height), unit)
+
+
+def tall_picture(tree: TreeView) -> Markup:
+    """One node below the other, for narrow screens: as wide as a phone, however large the tree."""
+    answers = {child: said for node in tree.nodes for child, said in _children(node)}
+    width = max(_TALL, _NARROWEST + _INDENT * max(node.depth for node in tree.nodes))
+    cells, tops, y = [], [], 0.0
+    for node in tree.nodes:
+        own = width - _INDENT * node.depth
+        cells.append(_tall_cell(tree, node, answers.get(node.index), own))
+        y += cells[-1].above
+        tops.append(y)
+        y += cells[-1].height + _SKIP
+    edges = [
+        _tall_edge(
+            tree, node, child, tops[node.index] + cells[node.index].height, tops[child] + cells[child].height / 2
+        )
+        for node in tree.nodes
+        for child, _ in _children(node)
+    ]
+    nodes = [
+        _node(tree, node, cell, (_INDENT * node.depth, top), FONT_SIZE, centred=False)
+        for node, cell, top in zip(tree.nodes, cells, tops, strict=True)
+    ]
+    return _picture("tall", edges, nodes, (width, y - _SKIP), FONT_SIZE)
+
+
+def _picture(kind: str, edges: list[Markup], nodes: list[Markup], size: tuple[float, float], unit: float) -> Markup:
+    width, height = (side * unit + 2 * _MARGIN for side in size)
+    return element(
+        "svg",
+        element("g", element("g", edges, class_="edges"), nodes, class_="world", role="none"),
+        class_=f"tree {kind}",
+        viewBox=f"{-_MARGIN:g} {-_MARGIN:g} {width:.1f} {height:.1f}",
+        data_font=f"{unit:g}",
+        role="tree",
+        aria_label="Decision tree",
+        aria_describedby="tree-help",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+
+
+def class_mark(label: int) -> Markup:
+    """A small square in the colour of a class, beside its name."""
+    square = element("rect", class_=f"k k{label}", x=1, y=1, width=10, height=10, rx=2)
+    return element("svg", square, class_="mark", viewBox="0 0 12 12", aria_hidden="true")
+
+
+def text_width(text: str, bold: bool) -> float:
+    """Upper estimate of the width of a text at font size 1."""
+    total = 0.0
+    for character in text:
+        if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn"):
+            continue
+        if unicodedata.east_asian_width(character) in "WF":
+            total += 1.05
+        elif character in _NARROW:
+            total += 0.34
+        elif character in _SLIM:
+            total += 0.44
+        elif character in _WIDE:
+            total += 0.96
+        else:
+            total += 0.72 if character.isupper() else 0.63
+    return total * (1.08 if bold else 1.0)
+
+
+def _edge(tree: TreeView, drawn: Arrangement, parent: int, node: NodeView) -> Markup:
+    layout, unit = drawn.layout, drawn.font_size
+    cell = drawn.cells[node.index]
+    start = (layout.x[parent], layout.top[parent] + drawn.cells[parent].height)
+    if node.index in layout.stacked:
+        side = spine(layout.x[node.index], cell)
+        end = layout.top[node.index] + cell.height / 2
+        points = [start, (start[0], layout.bar[parent]), (side, layout.bar[parent]), (side, end)]
+        points.append((layout.x[node.index] - cell.width / 2, end))
+    else:
+        x, bar = layout.x[node.index], layout.bar[parent]
+        points = [start, (start[0], bar), (x, bar), (x, layout.top[node.index])]
+    path = "M" + "L".join(f"{x * unit:.1f} {y * unit:.1f}" for x, y in points)
+    share = node.weight / tree.nodes[0].weight if tree.nodes[0].weight else 0.0
+    thickness = _THINNEST + (_THICKEST - _THINNEST) * share
+    return element("path", d=path, stroke_width=f"{thickness:.2f}", data_child=node.index)
+
+
+def _children(node: NodeView) -> list[tuple[int, str]]:
+    """Children with the answers that lead to them."""
+    return [] if node.is_leaf else list(zip((node.left, node.right), node.answers, strict=True))
+
+
+def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> Cell:
+    limit = width - 2 * PAD[0] - (_BAND / FONT_SIZE if node.is_leaf else 0.0)
+    text = tree.class_names[node.label] if node.is_leaf else f"{node.brief}?"
+    title = block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
+    said = purity(tree, node) if node.is_leaf else tree.passing(node)
+    detail = block(said, limit, text_width, scale=SMALL)
+    label = None if answer is None else block(answer, width, text_width, scale=SMALL)
+    height = title.height + detail.height + 2 * PAD[1] + (BAR_HEIGHT + BAR_GAP if node.weight > 0 else 0.0)
+    return Cell(label, title, detail, width, height)
+
+
+def _tall_edge(tree: TreeView, node: NodeView, child: int, start: float, end: float) -> Markup:
+    x = (_INDENT * node.depth + _INDENT / 2) * FONT_SIZE
+    path = f"M{x:.1f} {start * FONT_SIZE:.1f}V{end * FONT_SIZE:.1f}H{x + _INDENT / 2 * FONT_SIZE:.1f}"
+    return element("path", d=path, stroke_width=_THINNEST, data_child=child)
+
+
+def _node(
+    tree: TreeView, node: NodeView, cell: Cell, corner: tuple[float, float], unit: float, centred: bool = True
+) -> Markup:
+    """A box at `corner`, in units of the font size, with all that is written in it."""
+    width, height = cell.width * unit, cell.height * unit
+    parts = [element("rect", class_="box", width=f"{width:.1f}", height=f"{height:.1f}", rx=6)]
+    if node.is_leaf:
+        band = f"M6 0H{_BAND:g}V{height:.1f}H6A6 6 0 0 1 0 {height - 6:.1f}V6A6 6 0 0 1 6 0Z"
+        parts.append(element("path", class_=f"band k{node.label}", d=band))
+    if cell.label is not None:
+        parts += _lines(cell.label, width / 2 if centred else 2.0, -cell.above * unit, unit, "answer")
+    shift = _BAND / (2 if centred else 1) if node.is_leaf else 0.0
+    room = width - 2 * PAD[0] * unit - shift
+    left, y = PAD[0] * unit + shift, PAD[1] * unit
+    x = left + room / 2 if centred else left
+    parts += _lines(cell.title, x, y, unit, "title")
+    y += cell.title.height * unit
+    if cell.detail is not None:
+        parts += _lines(cell.detail, x, y, unit, "detail")
+        y += cell.detail.height * unit
+    if node.weight > 0:
+        parts.append(_mix(node, left, y + BAR_GAP * unit, room, BAR_HEIGHT * unit))
+    return element(
+        "g",
+        parts,
+        class_="node leaf" if node.is_leaf else "node",
+        transform=f"translate({corner[0] * unit:.1f} {corner[1] * unit:.1f})",
+        data_node=node.index,
+        role="treeitem",
+        tabindex=0 if node.index == 0 else -1,
+        aria_level=node.depth + 1,
+        aria_selected="false",
+        aria_label=_spoken(tree, node),
+    )
+
+
+def _mix(node: NodeView, x: float, y: float, width: float, height: float) -> Markup:
+    """Shares of the classes as a bar."""
+    parts, start = [], x
+    for label, weight in enumerate(node.weights):
+        part = width * weight / node.weight
+        if part > 0:
+            parts.append(
+                element(
+                    "rect",
+                    class_=f"k{label}",
+                    x=f"{start:.2f}",
+                    y=f"{y:.2f}",
+                    width=f"{part:.2f}",
+                    height=f"{height:.2f}",
+                )
+            )
+        start += part
+    frame = {"x": f"{x:.2f}", "y": f"{y:.2f}", "width": f"{width:.2f}", "height": f"{height:.2f}"}
+    return element("g", parts, element("rect", class_="frame", **frame), class_="mix")
+
+
+def _lines(block: Block, x: float, y: float, unit: float, kind: str) -> list[Markup]:
+    step, size = block.scale * LINE_HEIGHT * unit, block.scale * unit
+    return [
+        element(
+            "text",
+            line,
+            class_=kind,
+            x=f"{x:.1f}",
+            y=f"{y + (row + 1 - _BASELINE) * step:.1f}",
+            font_size=f"{size:.2f}",
+        )
+        for row, line in enumerate(block.text.split("\n"))
+    ]
+
+
+def _spoken(tree: TreeView, node: NodeView) -> str:
+    name = tree.class_names[node.label]
+    if node.is_leaf:
+        return f"Leaf: {name}, {purity(tree, node)}"
+    return f"{node.question}? {tree.passing(node)}, most frequent {name} ({percent(node.share)})"
