@@ -415,16 +415,25 @@ document.getElementById("zoom-fit").addEventListener("click", fit);
 // Side by side, or one below the other on small screens; the button changes it.
 function arrange(layout) {
   stage.dataset.layout = layout;
+  squeeze();
   begin();
 }
 
 document.getElementById("layout").addEventListener("click", () => arrange(stage.dataset.layout === "tall" ? "wide" : "tall"));
-narrow.addEventListener("change", () => arrange(narrow.matches ? "tall" : "wide"));
+
+function suitScreen() {
+  arrange(narrow.matches ? "tall" : "wide");
+  if (narrow.matches) hint();
+  else describe(chosen);
+}
+
+narrow.addEventListener("change", suitScreen);
 
 // Room for text is estimated when the report is written; a font that is wider still is squeezed into it.
 function squeeze() {
-  for (const item of drawn.flat()) {
-    const room = Number(item.querySelector(".box").getAttribute("width")) - 8;
+  const shown = [...stage.querySelectorAll(".tree")].filter((picture) => picture.getClientRects().length);
+  for (const item of shown.flatMap((picture) => [...picture.querySelectorAll(".node")])) {
+    const room = item.querySelector(".box").width.baseVal.value - (item.classList.contains("leaf") ? 14 : 8);
     for (const text of item.querySelectorAll("text.title, text.detail")) {
       if (text.getComputedTextLength() > room) {
         text.setAttribute("textLength", room);
@@ -522,7 +531,5 @@ document.getElementById("theme").addEventListener("click", () => {
 // On paper nothing can be opened.
 addEventListener("beforeprint", () => document.querySelectorAll("#rules, #alternatives-section details").forEach((part) => (part.open = true)));
 
-squeeze();
 choose(0);
-if (narrow.matches) hint();
-arrange(narrow.matches ? "tall" : "wide");
+suitScreen();
