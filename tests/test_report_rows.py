@@ -186,7 +186,7 @@ def test_typed_rows_get_the_answer_of_predict(name: str, browser: Any, tmp_path:
 
 @pytest.mark.parametrize("encoder", [QuantileBucketEncoder(4, missing="category"), TableEncoder(), "auto", None])
 def test_random_rows_of_a_whole_table(encoder: Any, browser: Any, tmp_path: Path) -> None:
-    """Five hundred rows with several columns and missing values; ranges, one-hot categories and plain binary columns."""
+    """Five hundred rows, several columns, missing values; ranges, one-hot categories and plain binary columns."""
     kinds = ["floats", "whole numbers", "large whole numbers", "categories", "booleans", "ordered"]
     X = pd.DataFrame({name: KINDS[name] for name in kinds})
     if isinstance(encoder, QuantileBucketEncoder):
