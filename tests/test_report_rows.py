@@ -53,7 +53,7 @@ def instants(unit: str, count: int = ROWS) -> Any:
 def series() -> dict[str, pd.Series]:
     """A column of each kind."""
     large = [2**60 + int(k) for k in RNG.integers(-40, 40, ROWS)]
-    lengths = pd.to_timedelta(RNG.integers(-(10**14), 10**15, ROWS))
+    lengths = pd.to_timedelta(RNG.integers(-(3 * 10**14), 10**14, ROWS))
     return {
         "floats": pd.Series(RNG.normal(size=ROWS).round(3)).where(RNG.random(ROWS) > 0.1),
         "tiny floats": pd.Series(RNG.random(ROWS) * 1e-300),
