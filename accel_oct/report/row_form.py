@@ -59,6 +59,7 @@ def row_section(model: Any, tree: TreeView) -> Markup:
             autocomplete="off",
         ),
         element("div", id="answer", role="status"),
+        element("noscript", element("p", "This form needs JavaScript.")),
         id="row-section",
         class_="screen",
         aria_labelledby="row-title",
