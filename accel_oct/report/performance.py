@@ -13,7 +13,7 @@ from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.report.markup import Content, Markup, element
 from accel_oct.report.tree_picture import class_mark
-from accel_oct.report.wording import amount, percent
+from accel_oct.report.wording import amount, count, percent
 
 __all__ = ["Confusion", "confusion", "performance_section"]
 
@@ -135,24 +135,22 @@ def _matrix(found: Confusion, title: str, name: str) -> Markup:
         element("td", "\u2013" if share is None else percent(share), class_="rate") for share in found.precision
     ]
     weight = f", weight {amount(float(found.counts.sum()))}" if found.weighted else ""
-    size = f"{found.n_rows:,} row{'' if found.n_rows == 1 else 's'}{weight}"
+    size = f"{count(found.n_rows, 'row')}{weight}"
     table = element(
         "table",
-        element("caption", element("strong", title), f": {percent(found.accuracy)} right of {size}"),
         element(
             "thead", element("tr", element("th", "true class", scope="col"), head, element("th", "recall", scope="col"))
         ),
         element("tbody", rows),
         element("tfoot", element("tr", element("th", "precision", scope="row"), precision, element("td"))),
         class_="confusion",
+        aria_labelledby=f"confusion-{name}-title",
     )
+    said = element("small", f": {percent(found.accuracy)} right of {size}")
     return element(
         "div",
-        table,
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label=f"{title}: confusion",
+        element("h3", title, said, id=f"confusion-{name}-title"),
+        element("div", table, class_="scroll", tabindex=0, role="region", aria_labelledby=f"confusion-{name}-title"),
         id=f"confusion-{name}",
     )
 

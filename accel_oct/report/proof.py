@@ -29,7 +29,7 @@ _ENDED = {
 
 def verdict(model: Any) -> str:
     """One sentence on what is proven."""
-    words = str(model.proof_)
+    words = str(model.proof_).replace("_", " ")
     return words[:1].upper() + words[1:] + "."
 
 

@@ -32,7 +32,10 @@ function make(tag, attributes = {}, ...content) {
 const NANOSECONDS = { day: 86400000000000n, hour: 3600000000000n, minute: 60000000000n, second: 1000000000n };
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const WHOLE = /^[+-]?\d+$/;
-const INSTANT = /^(-?\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d\d:?\d\d(?::?\d\d)?)?$/i;
+const DAY = /(-?\d{4,6})-(\d\d)-(\d\d)/.source;
+const CLOCK = /(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?/.source;
+const ZONE = /(Z|[+-]\d\d:?\d\d(?::?\d\d)?)/.source;
+const INSTANT = new RegExp(`^${DAY}(?:[T ]${CLOCK})?\\s*${ZONE}?$`, "i");
 const DURATION = /^([+-])?\s*(?:(\d+)\s*(?:d|days?)\b)?\s*(?:([+])?\s*(\d+):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?$/i;
 
 class Unreadable extends Error {}
@@ -129,9 +132,8 @@ function holds(condition, value) {
     const text = typeof value === "string" || value === undefined;
     return text ? value === condition.value : value == limit(condition.value);
   }
-  return (
-    (condition.low === null || value >= limit(condition.low)) && (condition.high === null || value < limit(condition.high))
-  );
+  const { low, high } = condition;
+  return (low === null || value >= limit(low)) && (high === null || value < limit(high));
 }
 
 // The nodes that a row passes, from the root to its leaf.
@@ -174,7 +176,8 @@ function mixOf(node) {
   const rows = order.map((label) => {
     const width = (100 * node.weights[label]) / total;
     const bar = make("rect", { class: `k k${label}`, x: 0, y: 0, width, height: 10 });
-    const shown = make("svg", { class: "share", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, bar);
+    const frame = { class: "share", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" };
+    const shown = make("svg", frame, bar);
     return make(
       "tr",
       {},
@@ -194,12 +197,12 @@ function rules(index) {
 
 function describe(index) {
   const node = nodes[index];
-  const title = node.left < 0 ? make("h3", {}, mark(node.label), " ", className(node.label)) : make("h3", {}, `${node.question}?`);
+  const title = node.left < 0 ? [mark(node.label), " ", className(node.label)] : [`${node.question}?`];
   const close = make("button", { type: "button", class: "close" }, "Close");
   close.addEventListener("click", hint);
   details.replaceChildren(
     close,
-    title,
+    make("h3", {}, ...title),
     make("p", {}, node.left < 0 ? `Leaf: ${node.share} of ${node.passing}.` : `${node.passing}.`),
     make("h4", {}, "Classes of the training data that come here"),
     mixOf(node),
@@ -415,16 +418,27 @@ document.getElementById("zoom-fit").addEventListener("click", fit);
 // Side by side, or one below the other on small screens; the button changes it.
 function arrange(layout) {
   stage.dataset.layout = layout;
+  squeeze();
   begin();
 }
 
-document.getElementById("layout").addEventListener("click", () => arrange(stage.dataset.layout === "tall" ? "wide" : "tall"));
-narrow.addEventListener("change", () => arrange(narrow.matches ? "tall" : "wide"));
+document.getElementById("layout").addEventListener("click", () => {
+  arrange(stage.dataset.layout === "tall" ? "wide" : "tall");
+});
+
+function suitScreen() {
+  arrange(narrow.matches ? "tall" : "wide");
+  if (narrow.matches) hint();
+  else describe(chosen);
+}
+
+narrow.addEventListener("change", suitScreen);
 
 // Room for text is estimated when the report is written; a font that is wider still is squeezed into it.
 function squeeze() {
-  for (const item of drawn.flat()) {
-    const room = Number(item.querySelector(".box").getAttribute("width")) - 8;
+  const shown = [...stage.querySelectorAll(".tree")].filter((picture) => picture.getClientRects().length);
+  for (const item of shown.flatMap((picture) => [...picture.querySelectorAll(".node")])) {
+    const room = item.querySelector(".box").width.baseVal.value - (item.classList.contains("leaf") ? 14 : 8);
     for (const text of item.querySelectorAll("text.title, text.detail")) {
       if (text.getComputedTextLength() > room) {
         text.setAttribute("textLength", room);
@@ -492,7 +506,7 @@ function answerRow() {
   const leaf = nodes[way.at(-1)];
   answer.replaceChildren(
     make("p", { class: "class" }, mark(leaf.label), " ", className(leaf.label)),
-    make("p", {}, `${leaf.share} of the training data in this leaf are of this class (${leaf.passing}). The way to it:`),
+    make("p", {}, `${leaf.share} of the training data in this leaf are of this class (${leaf.passing}). Its way:`),
     rules(way.at(-1)),
   );
   answer.dataset.leaf = way.at(-1);
@@ -520,9 +534,9 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 
 // On paper nothing can be opened.
-addEventListener("beforeprint", () => document.querySelectorAll("#rules, #alternatives-section details").forEach((part) => (part.open = true)));
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("#rules, #alternatives-section details")) part.open = true;
+});
 
-squeeze();
 choose(0);
-if (narrow.matches) hint();
-arrange(narrow.matches ? "tall" : "wide");
+suitScreen();
