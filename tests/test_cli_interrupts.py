@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,7 +50,23 @@ def in_group(leader: int) -> Any:
 
 def start(arguments: list[str], leader: int = 0, **streams: Any) -> subprocess.Popen[str]:
     """A process of a group; the first of them leads it."""
-    return subprocess.Popen(arguments, text=True, preexec_fn=in_group(leader), **streams)
+    process = subprocess.Popen(arguments, text=True, preexec_fn=in_group(leader), **streams)
+    _started.append(process)
+    return process
+
+
+_started: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    """Processes that a failed test leaves behind are ended."""
+    yield
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
 
 
 def wait_for(path: Path, text: str, seconds: float = 90.0) -> None:

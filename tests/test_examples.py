@@ -143,8 +143,8 @@ def test_the_gallery_runs_and_draws(name: str) -> None:
 
 
 def test_the_code_in_the_readme_runs() -> None:
-    """The README says what X, y and group are; here they are made. Gurobi is not everywhere, so HiGHS stands in."""
-    raw, fair, binary, rules = blocks_of(DOCS.parent / "README.md")
+    """The README says what X and y are; here they are made. Gurobi is not everywhere, so HiGHS stands in."""
+    raw, fair, binary = blocks_of(DOCS.parent / "README.md")
     X, y = mixed_frame()
     scope: dict[str, object] = {"X": X, "y": y}
     exec(raw, scope)
@@ -155,10 +155,9 @@ def test_the_code_in_the_readme_runs() -> None:
     assert model.constraints_[0].multiplier > 0  # type: ignore[operator]
     rng = np.random.default_rng(0)
     ones = rng.integers(0, 2, (100, 6))
-    scope = {"X": ones, "y": (ones[:, 0] & ones[:, 1]) ^ (rng.random(100) < 0.1), "group": rng.integers(0, 2, 100)}
+    scope = {"X": ones, "y": (ones[:, 0] & ones[:, 1]) ^ (rng.random(100) < 0.1)}
     assert 'backend="gurobi"' in binary
     exec(binary.replace('backend="gurobi"', 'backend="highs"'), scope)
-    exec(rules, scope)
     assert scope["result"].status == "optimal"  # type: ignore[attr-defined]
 
 

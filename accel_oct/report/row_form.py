@@ -21,7 +21,7 @@ __all__ = ["column_data", "condition_data", "row_section"]
 
 #: Columns with more categories get a field to type in: such lists are long, and may be names of people.
 _MOST_LISTED = 50
-#: Values of the select for a category that fitting did not see; no category is empty and begins with it.
+#: What a select has for a category that fitting did not see; known ones begin with "=".
 _OTHER = "other"
 
 

@@ -57,7 +57,6 @@ def tree_section(tree: TreeView) -> Markup:
                 wide_picture(tree),
                 tall_picture(tree),
                 class_="viewport",
-                id="viewport",
             ),
             element("aside", element("p", "No node chosen.", class_="quiet"), id="details", aria_label="Chosen node"),
             class_="stage",

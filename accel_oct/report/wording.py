@@ -35,7 +35,7 @@ def amount(weight: float) -> str:
 
 def count(number: int, thing: str) -> str:
     """``1 sample``, ``2 samples``."""
-    things = {"leaf": "leaves", "class": "classes", "mistake": "mistakes"}.get(thing, f"{thing}s")
+    things = {"leaf": "leaves"}.get(thing, f"{thing}s")
     return f"{number:,} {thing if number == 1 else things}"
 
 

@@ -20,7 +20,7 @@ from accel_oct.io.writing import write_csv
 from accel_oct.live import Watch, watching
 from accel_oct.support.files import check_writable, replacing
 
-__all__ = ["check_output", "code_of", "named_failures", "plain", "printed", "tell", "watched", "write_table", "writing"]
+__all__ = ["check_output", "code_of", "named_failures", "printed", "tell", "watched", "write_table", "writing"]
 
 _FINISHED = ("optimal", "finished")
 
@@ -64,7 +64,7 @@ def write_table(
 def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> int:
     """Print the JSON document, if one was asked for; returns the exit code."""
     if telling.json:
-        document = {"command": command, "version": __version__, "exit_code": int(code), **plain(content)}
+        document = {"command": command, "version": __version__, "exit_code": int(code), **_plain(content)}
         print(json.dumps(document, allow_nan=False), file=results())
     return int(code)
 
@@ -88,16 +88,16 @@ def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:
     return Code.DONE if found <= set(_FINISHED) else Code.NOT_PROVEN
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """JSON's own types; None for infinity and for what is not a number."""
     if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return _plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return _plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int | bool) else str(value)
