@@ -9,6 +9,9 @@ from typing import Protocol
 from accel_oct.mip import relative_gap
 from accel_oct.solving.activity import Figures, figures_in_words
 
+_ROUNDING = 1e-12
+"""A gap that comes from dividing by the total weight alone: samples weigh more than that."""
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -67,11 +70,11 @@ class Moment:
 
 
 def _percent(objective: float, bound: float) -> str:
-    """A gap that is not closed never reads as zero."""
+    """A gap that is not closed never reads as zero; what is left of one by rounding does."""
     gap = relative_gap(objective, bound)
     if not math.isfinite(gap):
         return "-"
-    return f"{gap:.2%}" if gap == 0.0 or gap >= 5e-5 else "below 0.01%"
+    return f"{gap:.2%}" if gap <= _ROUNDING or gap >= 5e-5 else "below 0.01%"
 
 
 class View(Protocol):
