@@ -20,7 +20,18 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["FAILED", "SCHEMA", "STATUSES", "Instance", "Method", "Row", "packed_labels", "run_key", "unpacked_labels"]
+__all__ = [
+    "FAILED",
+    "SCHEMA",
+    "STATUSES",
+    "Instance",
+    "Method",
+    "Row",
+    "finite",
+    "packed_labels",
+    "run_key",
+    "unpacked_labels",
+]
 
 SCHEMA = 1
 STATUSES = ("optimal", "time_limit", "memory_limit", "interrupted", "infeasible", "error", "crashed")
@@ -141,7 +152,7 @@ class Row:
 
     def to_json(self) -> str:
         """The row as one line of JSON, without the end of the line."""
-        return json.dumps(_finite({"schema": self.schema, **asdict(self)}), allow_nan=False)
+        return json.dumps(finite({"schema": self.schema, **asdict(self)}), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, where: str) -> Row:
@@ -173,7 +184,7 @@ class Row:
 def run_key(instance: Instance, method: Method) -> str:
     """What makes two runs the same run: data, depth, penalty, constraints, and all of the method."""
     said = {"instance": asdict(instance), "method": asdict(method)}
-    text = json.dumps(_finite(said), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(finite(said), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
@@ -216,18 +227,18 @@ def _check_schema(values: Any, where: str) -> None:
         raise InvalidInputError(f"{where} has schema {shown(schema)}, of {whose}; this version reads schema {SCHEMA}")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON knows no infinity and no NaN: there is none then. Values of NumPy become those of Python."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _finite(entry) for key, entry in value.items()}
+        return {str(key): finite(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
-        return _finite(value.tolist())
+        return finite(value.tolist())
     if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
