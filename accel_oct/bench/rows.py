@@ -34,7 +34,8 @@ __all__ = [
 ]
 
 SCHEMA = 1
-STATUSES = ("optimal", "time_limit", "memory_limit", "interrupted", "infeasible", "error", "crashed")
+#: "finished" ended by itself and claims no proof: CART, or a peer whose objective is another.
+STATUSES = ("optimal", "finished", "time_limit", "memory_limit", "interrupted", "infeasible", "error", "crashed")
 #: What `--redo failed` runs again: these say nothing about the instance, or little.
 FAILED = ("memory_limit", "interrupted", "error", "crashed")
 

@@ -2,14 +2,15 @@
 
 An adapter fits the package on the binary columns and class indices that our own solver gets and hands back its tree.
 Everything that a row of results says about quality is then computed here, from that tree and the data: accuracy
-minus the penalty per leaf. Leaves are those of the tree as the package returned it; nothing is pruned or merged in anybody's favour.
-What the package says about itself, a proof or a bound, is kept as its claim.
+minus the penalty per leaf. Leaves are those of the tree as the package returned it; nothing is pruned or
+merged in anybody's favour. What the package says about itself, a proof or a bound, is kept as its claim.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -70,15 +71,19 @@ class Answer:
     predicted : int array, or None
         Class indices by the package's own `predict`, to check the tree against.
     finished : bool
-        The package says that the tree is optimal.
+        The package says that the tree is optimal for our objective.
+    timed_out : bool
+        Time was up. Neither of both: it ended by itself and claims nothing, as CART does.
     bound : float, or None
         Its upper bound on our objective, where it has one.
     note : str
+        For the statistics of the row.
     """
 
     tree: Nested = None
     predicted: Any = None
     finished: bool = False
+    timed_out: bool = False
     bound: float | None = None
     note: str = ""
 
@@ -185,8 +190,8 @@ def _seconds(wall: float, cpu: float) -> dict[str, float]:
 
 def _judged(peer: Peer, problem: Problem, answer: Answer, seconds: float) -> dict[str, Any]:
     stats = {"note": answer.note} if answer.note else {}
-    late = problem.time_limit is not None and seconds >= problem.time_limit
     if answer.tree is None:
+        late = answer.timed_out or (problem.time_limit is not None and seconds >= problem.time_limit)
         status, error = ("time_limit", "no tree within the time limit") if late else ("error", "no tree")
         return {"status": status, "stats": stats, "bound": answer.bound, "error": f"{peer.name}: {error}"}
     tree = tree_of(answer.tree)
@@ -203,7 +208,7 @@ def _judged(peer: Peer, problem: Problem, answer: Answer, seconds: float) -> dic
         bound = objective
     gap = None if bound is None else (bound - objective) / max(abs(objective), 1e-12)
     return {
-        "status": "optimal" if answer.finished else "time_limit",
+        "status": "optimal" if answer.finished else "time_limit" if answer.timed_out else "finished",
         "objective": objective,
         "bound": bound,
         "gap": gap,
@@ -225,9 +230,15 @@ def tree_of(nested: Nested) -> DecisionTree:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Packages print; what Python prints is dropped."""
-    with redirect_stdout(StringIO()):
-        yield
+    """Packages print, from Python and from native code: both are sent to nowhere meanwhile."""
+    with redirect_stdout(StringIO()), open(os.devnull, "wb") as nowhere:
+        kept = os.dup(1)
+        try:
+            os.dup2(nowhere.fileno(), 1)
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def _sentence(error: BaseException) -> str:

@@ -29,7 +29,7 @@ def _fit(problem: Problem) -> Look:
 
     def look() -> Answer:
         finished = bool(model._config.is_within_time_limit())  # the only place where it says so besides a warning
-        return Answer(_nested(model.get_tree()), np.asarray(model.predict(table)), finished)
+        return Answer(_nested(model.get_tree()), np.asarray(model.predict(table)), finished, not finished)
 
     return look
 

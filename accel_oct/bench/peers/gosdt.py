@@ -26,9 +26,9 @@ def _fit(problem: Problem) -> Look:
         finished = model.result_.status.name == "CONVERGED"
         bound = 1.0 - float(model.result_.lowerbound)
         if not model.trees_:
-            return Answer(bound=bound)
+            return Answer(timed_out=model.result_.status.name == "TIMEOUT", bound=bound)
         tree = model.trees_[0]
-        return Answer(_nested(tree.tree), tree.predict(problem.X), finished, bound)
+        return Answer(_nested(tree.tree), tree.predict(problem.X), finished, not finished, bound)
 
     return look
 

@@ -34,7 +34,7 @@ def _fit(problem: Problem) -> Look:
         if not model.is_fitted():
             return Answer()
         finished = bool(model.fit_result.is_optimal())
-        return Answer(_nested(model.get_tree()), np.asarray(model.predict(table)), finished)
+        return Answer(_nested(model.get_tree()), np.asarray(model.predict(table)), finished, not finished)
 
     return look
 

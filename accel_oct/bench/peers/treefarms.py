@@ -34,9 +34,8 @@ def _fit(problem: Problem) -> Look:
         if not model.get_tree_count():
             return Answer()
         values = model.model_set.available_metrics["metric_values"]
-        place = min(range(model.get_tree_count()), key=lambda index: model.model_set.get_tree_metric_at_idx_raw(index)[0])
-        tree = _nested(model[place].source)
-        return Answer(tree, finished=not model.timeout, note=f"{model.get_tree_count()} trees, {len(values)} values")
+        note = f"{model.get_tree_count()} trees of {len(values)} values"
+        return Answer(_nested(model[0].source), finished=not model.timeout, timed_out=model.timeout, note=note)
 
     return look
 
