@@ -17,6 +17,4 @@ from accel_oct.bench.peers.treefarms import TREEFARMS
 
 __all__ = ["PEERS", "Peer", "PeerError", "Problem", "measured"]
 
-PEERS: dict[str, Peer] = {
-    peer.name: peer for peer in (CART, STREED, ODTLEARN, GOSDT, CONTREE, DL85, TREEFARMS)
-}
+PEERS: dict[str, Peer] = {peer.name: peer for peer in (CART, STREED, ODTLEARN, GOSDT, CONTREE, DL85, TREEFARMS)}

@@ -17,7 +17,9 @@ def _fit(problem: Problem) -> Look:
     from odtlearn.flow_oct import BendersOCT
 
     scale = problem.leaf_penalty * problem.n_samples
-    weight = scale / (1.0 + scale)  # (1 - lambda) correct - lambda branches, divided by (1 - lambda) n, is our objective
+    weight = scale / (
+        1.0 + scale
+    )  # (1 - lambda) correct - lambda branches, divided by (1 - lambda) n, is our objective
     model = BendersOCT(
         "gurobi",
         _lambda=weight,
