@@ -49,7 +49,9 @@ MAY_IMPORT = {
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"matplotlib", "numba", "pandas", "pystreed", "scipy", "sklearn"}
+LATE_PACKAGES = {"matplotlib", "numba", "pandas", "scipy", "sklearn"}
+#: Other solvers of the same problem, for the benchmarks.
+LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
 LONGEST = 300
 

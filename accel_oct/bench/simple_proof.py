@@ -5,7 +5,8 @@ believed. Everything is a whole number: how many samples a tree of at most k lea
 A penalty per leaf is applied at the very end, so one count serves all penalties.
 
 Depth 0 is the largest class. Depth 2 takes, for every class, how many samples have feature f and feature g: from these
-numbers follow the class counts of all four corners of every pair of features. A deeper tree tries every feature at the root.
+numbers follow the class counts of all four corners of every pair of features. A deeper tree tries every feature at
+the root.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class _Count:
         self.known: dict[tuple[bytes, int], Floats] = {}
 
     def of(self, rows: NDArray[np.int64], depth: int) -> Floats:
-        """Position k: the most correct samples with exactly k leaves, or fewer; minus infinity if there is no such tree."""
+        """Position k: the most correct samples with k leaves; minus infinity where that is no number of leaves."""
         key = (rows.tobytes(), depth)
         if key not in self.known:
             if time.monotonic() > self.deadline:

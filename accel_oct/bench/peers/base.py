@@ -189,7 +189,7 @@ def _seconds(wall: float, cpu: float) -> dict[str, float]:
 
 
 def _judged(peer: Peer, problem: Problem, answer: Answer, seconds: float) -> dict[str, Any]:
-    stats = {"note": answer.note} if answer.note else {}
+    stats: dict[str, Any] = {"note": answer.note} if answer.note else {}
     if answer.tree is None:
         late = answer.timed_out or (problem.time_limit is not None and seconds >= problem.time_limit)
         status, error = ("time_limit", "no tree within the time limit") if late else ("error", "no tree")

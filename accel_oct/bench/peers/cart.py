@@ -56,7 +56,7 @@ CART = Peer(
     "scikit-learn",
     ("sklearn.tree",),
     _fit,
-    "Greedy: it claims nothing. gini, entropy and log_loss are all tried and pruned to the best value of our objective; "
-    "the best counts, and the time of the three together.",
+    "Greedy: it claims nothing. gini, entropy and log_loss are all tried and pruned to the best value of our "
+    "objective; the best counts, and the time of the three together.",
     exact=False,
 )

@@ -49,6 +49,6 @@ CONTREE = Peer(
     "pycontree",
     ("pycontree",),
     _fit,
-    "Made for numbers, where it needs no encoding; here it gets the same columns of 0 and 1 as everybody. complexity_cost "
-    "(since 1.0.8; there was no penalty before) is per branch node, one fewer than leaves. One thread.",
+    "Made for numbers, where it needs no encoding; here it gets the same columns of 0 and 1 as everybody. "
+    "complexity_cost (since 1.0.8; there was no penalty before) is per branch node, one fewer than leaves. One thread.",
 )

@@ -42,6 +42,7 @@ DL85 = Peer(
     "pydl8.5",
     ("pydl85",),
     _fit,
-    "It has no penalty: it minimises errors at this depth, and its tree is priced as it is. Its proof is a proof of ours "
-    "only where the penalty is 0; elsewhere the row says that it finished, and no more. Its time limit is in whole seconds.",
+    "It has no penalty: it minimises errors at this depth, and its tree is priced as it is. Its proof is a proof of "
+    "ours only where the penalty is 0; elsewhere the row says that it finished, and no more. Its time limit is in "
+    "whole seconds.",
 )

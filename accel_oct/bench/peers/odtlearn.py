@@ -17,9 +17,8 @@ def _fit(problem: Problem) -> Look:
     from odtlearn.flow_oct import BendersOCT
 
     scale = problem.leaf_penalty * problem.n_samples
-    weight = scale / (
-        1.0 + scale
-    )  # (1 - lambda) correct - lambda branches, divided by (1 - lambda) n, is our objective
+    # (1 - lambda) correct - lambda branches, divided by (1 - lambda) n_samples, is our objective plus one penalty.
+    weight = scale / (1.0 + scale)
     model = BendersOCT(
         "gurobi",
         _lambda=weight,
@@ -59,8 +58,9 @@ ODTLEARN = Peer(
     "odtlearn",
     ("odtlearn.flow_oct", "gurobipy"),
     _fit,
-    "It maximises (1 - lambda) times the number of correct samples minus lambda times the number of branch nodes; with "
-    "lambda = a / (1 + a), a = penalty x n_samples, the same trees are best. On Gurobi, asked for a gap of 0; the licence "
-    "that comes with gurobipy takes 2000 columns and 2000 rows. (On CBC it was seen to ignore its time limit, and is left out.)",
+    "It maximises (1 - lambda) times the number of correct samples minus lambda times the number of branch nodes; "
+    "with lambda = a / (1 + a), a = penalty x n_samples, the same trees are best. On Gurobi, asked for a gap of 0; the "
+    "licence that comes with gurobipy takes 2000 columns and 2000 rows. On CBC it was seen to ignore its time limit, "
+    "and is left out.",
     distributions=("gurobipy",),
 )

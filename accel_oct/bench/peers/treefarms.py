@@ -51,6 +51,6 @@ TREEFARMS = Peer(
     "treefarms",
     ("pandas", "treefarms"),
     _fit,
-    "It enumerates all trees within a bound of the optimum; the bound is 0 here. Penalty per leaf, as ours; two classes "
-    "only; its depth counts levels of nodes, one more than ours; its time limit is in whole seconds.",
+    "It enumerates all trees within a bound of the optimum; the bound is 0 here. Penalty per leaf, as ours; two "
+    "classes only; its depth counts levels of nodes, one more than ours; its time limit is in whole seconds.",
 )

@@ -237,9 +237,7 @@ def _beaten(group: list[Checked]) -> Iterator[Finding]:
         if not np.isfinite(values[best]):
             continue
         if one.row.status == "infeasible":
-            yield Finding(
-                "infeasible", (one.row, trees[best].row), "a tree keeps the constraints that it says none can"
-            )
+            yield Finding("infeasible", (one.row, trees[best].row), "a tree keeps what it says no tree can")
         elif bound is not None and values[best] > bound + TOLERANCE:
             text = f"its bound {bound:.9f} is below {values[best]:.9f}, which the tree of the second row reaches"
             yield Finding("bound", (one.row, trees[best].row), text)
