@@ -224,8 +224,6 @@ def merge_parts(path: Any) -> tuple[int, int]:
                 done = part.parent / _MERGED
                 done.mkdir(exist_ok=True)
                 os.replace(part, _free_name(done / part.name))
-            with suppress(OSError):
-                part.with_suffix(".lock").unlink()
     return merged, left
 
 
