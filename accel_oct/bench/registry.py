@@ -70,8 +70,8 @@ class Registry:
 
     @cached_property
     def encoded(self) -> dict[str, Path]:
-        """The files ``NAME_enc.csv`` by name, smallest file first; a folder without any is an error."""
-        if self.folder is None:
+        """The files ``NAME_enc.csv`` by name, smallest file first."""
+        if self.folder is None or (self.folder / "raw").is_dir() and not any(self.folder.glob("*_enc.csv")):
             return {}
         return dict(sorted(encoded_files(self.folder).items(), key=lambda item: (item[1].stat().st_size, item[0])))
 
