@@ -1,17 +1,30 @@
-"""Provably optimal classification trees by integer programming, on the solver of your choice."""
+"""Provably optimal classification trees by integer programming, on the solver of your choice.
+
+What is public here is loaded when it is first asked for: importing the package alone loads neither NumPy nor
+scikit-learn, so that ``accel-oct --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from accel_oct._version import __version__
-from accel_oct.estimators.classifier import OptimalTreeClassifier
-from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
-from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
-from accel_oct.io.reading import read_table
-from accel_oct.near_optimal.finding import near_optimal
-from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
-from accel_oct.solving.config import Config
-from accel_oct.solving.frontier import frontier, solve_path
-from accel_oct.solving.frontier_result import Frontier, FrontierPoint
-from accel_oct.solving.result import Result
-from accel_oct.solving.solve import solve
+
+if TYPE_CHECKING:
+    from accel_oct.estimators.classifier import OptimalTreeClassifier
+    from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+    from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
+    from accel_oct.io.reading import read_table
+    from accel_oct.near_optimal.finding import near_optimal
+    from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
+    from accel_oct.solving.config import Config
+    from accel_oct.solving.frontier import frontier, solve_path
+    from accel_oct.solving.frontier_result import Frontier, FrontierPoint
+    from accel_oct.solving.result import Result
+    from accel_oct.solving.solve import solve
 
 __all__ = [
     "Config",
@@ -32,3 +45,51 @@ __all__ = [
     "solve_path",
     "trade_off",
 ]
+
+#: Where each public name is defined; a test compares it with the imports for type checkers above.
+_HOMES = {
+    "Config": "accel_oct.solving.config",
+    "Frontier": "accel_oct.solving.frontier_result",
+    "FrontierPoint": "accel_oct.solving.frontier_result",
+    "NearOptimalTree": "accel_oct.near_optimal.trees",
+    "NearOptimalTrees": "accel_oct.near_optimal.trees",
+    "OptimalTreeClassifier": "accel_oct.estimators.classifier",
+    "OptimalTreeClassifierCV": "accel_oct.estimators.cross_validated",
+    "Result": "accel_oct.solving.result",
+    "TradeOff": "accel_oct.estimators.trade_off",
+    "TradeOffPoint": "accel_oct.estimators.trade_off",
+    "frontier": "accel_oct.solving.frontier",
+    "near_optimal": "accel_oct.near_optimal.finding",
+    "read_table": "accel_oct.io.reading",
+    "solve": "accel_oct.solving.solve",
+    "solve_path": "accel_oct.solving.frontier",
+    "trade_off": "accel_oct.estimators.trade_off",
+}
+
+#: Subpackages that may be used after ``import accel_oct`` alone.
+_PARTS = ("constraints", "encoding", "errors", "export", "io", "mip", "objectives", "plotting")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})
+
+
+class _Package(ModuleType):
+    """Keeps the function `near_optimal`: importing the subpackage of that name would put that in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

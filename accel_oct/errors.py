@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
-__all__ = ["AccelOctError", "InvalidInputError", "InvalidTypeError", "NoTreeError", "as_invalid_input", "shown"]
+__all__ = [
+    "AccelOctError",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "NoTreeError",
+    "as_invalid_input",
+    "did_you_mean",
+    "shown",
+]
 
 _MOST_BITS = 256
 
@@ -24,7 +33,20 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 
 class NoTreeError(AccelOctError, RuntimeError):
-    """A tree was asked for where none was found: no tree keeps the constraints, or none was met in time."""
+    """A tree was asked for where none was found: no tree keeps the constraints, or none was met in time.
+
+    Attributes
+    ----------
+    status : str
+        "infeasible" where it is proven that there is none; else what ended the search, such as "time_limit".
+    """
+
+    def __init__(self, message: str, status: str = "infeasible") -> None:
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self) -> tuple[type[NoTreeError], tuple[str, str]]:
+        return type(self), (str(self), self.status)
 
 
 @contextmanager
@@ -58,3 +80,11 @@ def shown(value: object) -> str:
     except Exception:  # whatever a foreign __repr__ does, or a number that is too long to be written
         return f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """``; did you mean 'class'?`` where something of that kind is known, else nothing."""
+    texts = [str(each) for each in known]
+    same = [text for text in texts if text.lower() == str(name).lower()]
+    near = same or get_close_matches(str(name), texts, n=2)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

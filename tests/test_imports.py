@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -38,18 +39,22 @@ MAY_IMPORT = {
     "heuristics": _MODEL | {"subtree"},
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
+    "live": _BASE | {"mip", "solving"},
     "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
-    "estimators": _PROBLEM | {"mip", "encoding", "constraints", "objectives", "solving", "near_optimal", "export"},
-    "bench": _SOLVING | {"_version"},
+    "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
+    "estimators": _PROBLEM
+    | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
+    "bench": _SOLVING | {"_version", "encoding"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "export", "plotting", "estimators", "bench"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
+    "__main__": {"cli"},
     "demo": {"encoding", "solving"},
     "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"matplotlib", "numba", "pandas", "scipy", "sklearn"}
+LATE_PACKAGES = {"distributed", "matplotlib", "numba", "pandas", "rich", "scipy", "sklearn"}
 #: Other solvers of the same problem, for the benchmarks.
 LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
@@ -259,6 +264,57 @@ def test_late_imports_have_a_reason() -> None:
 def test_the_check_of_late_imports(source: str, offends: bool) -> None:
     """Made-up sources; a mark for a linter is no reason."""
     assert bool(late_imports_without_reason(source, "accel_oct.subtree.made_up")) is offends
+
+
+# ---------------------------------------------------------------- quick starts
+
+COMMANDS = "accel_oct.cli.commands"
+LIGHT = ("accel_oct._version", "accel_oct.errors", "accel_oct.cli")
+
+
+def slow_imports(source: str, module: str, is_package: bool = False) -> list[str]:
+    """What a module loads that the command line must not load before a command is called."""
+    return [
+        f"{module}:{found.lines[0]} imports {found.module}"
+        for found in imports(source, module, is_package)
+        if not found.for_types
+        and found.module.split(".")[0] not in {*sys.stdlib_module_names, "typer"}
+        and (is_within(found.module, COMMANDS) or not any(is_within(found.module, light) for light in LIGHT))
+    ]
+
+
+def test_the_command_line_loads_its_commands_when_they_are_called() -> None:
+    """Outside of the modules of the commands, the command line imports typer, the standard library and itself.
+
+    So there is one place where something is loaded late, instead of imports inside of functions.
+    """
+    checked, found = [], []
+    for module, source, is_package in sources():
+        if is_within(module, "accel_oct.cli") and not is_within(module, COMMANDS):
+            checked.append(module)
+            found += slow_imports(source, module, is_package)
+    assert not found, "\n".join(found)
+    assert {"accel_oct.cli", "accel_oct.cli.app", "accel_oct.cli.options.training"} <= set(checked)
+
+
+@pytest.mark.parametrize(
+    ("source", "offends"),
+    [
+        ("import json, typer", False),
+        ("from accel_oct.errors import shown", False),
+        ("from accel_oct.cli.options import Group", False),
+        ("if TYPE_CHECKING:\n    import numpy", False),
+        ("import numpy", True),
+        ("def f():\n    import rich", True),
+        ("from accel_oct import OptimalTreeClassifier", True),
+        ("from accel_oct.cli.commands import fit", True),
+        ("from accel_oct.cli.commands.fit import run", True),
+        ("from accel_oct.support.files import replacing", True),
+    ],
+)
+def test_the_check_of_slow_imports(source: str, offends: bool) -> None:
+    """Made-up sources."""
+    assert bool(slow_imports(source, "accel_oct.cli.made_up")) is offends
 
 
 # ---------------------------------------------------------------- size

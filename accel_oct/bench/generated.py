@@ -8,7 +8,7 @@
 | ``gen-tic-tac-toe`` | 958 | all boards at the end of a game that x began; x has won |
 | ``gen-balance-scale`` | 625 | left weight times distance against right weight times distance |
 | ``gen-chain-N`` | 2^N | all points with N bits; the first 1 at an even place, or not (a decision list) |
-| ``gen-ties-NxF`` | N | N rows of F bits with few distinct rows and labels without a pattern: many trees are equally good |
+| ``gen-ties-NxF`` | N | N rows of F bits, few of them distinct, labels without a pattern: many equally good trees |
 | ``gen-hidden-NxF`` | N | F bits, a hidden tree of depth three, 10 % of the labels turned |
 
 Attributes with more than two values are one-hot, as the paper's files are.

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime, timezone
@@ -44,13 +45,19 @@ class _Ended(Exception):
 class Isolation:
     """Runs tasks one after the other, each in a process forked from a warmed-up one.
 
+    Parameters
+    ----------
+    command : sequence of str
+        What starts that one: it speaks as `accel_oct.bench.worker` does.
+
     Attributes
     ----------
     cancelled : threading.Event
         When another thread sets it, the running solve is killed and `run` raises `Cancelled`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str] = (sys.executable, "-m", "accel_oct.bench.worker")) -> None:
+        self._command = command
         self.cancelled = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._threads = 1
@@ -112,10 +119,11 @@ class Isolation:
         if self._process is not None and self._process.poll() is None and self._threads == threads:
             return
         self.close()
-        self._threads, self._messages, self._errors = threads, queue.Queue(), tempfile.TemporaryFile()
+        self._threads, self._messages = threads, queue.Queue()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process, see `close`
         known = {name: os.environ.get(name, str(threads)) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "accel_oct.bench.worker"],
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -149,24 +157,19 @@ class Isolation:
         """From the pid to the end of the solve, which is ended when it takes too much."""
         outcome: dict[str, Any] | None = None
         pid, began, started = 0, time.monotonic(), _now()
-        limit, memory = task.method.time_limit, task.method.memory_limit_mb
         deadline = began + _PREPARE_SECONDS
         while True:
             message = self._next()
             if message is None:
                 if pid and outcome is None:
-                    seconds = time.monotonic() - began
-                    if memory is not None and _resident_mb(pid) > memory:
-                        outcome = {"status": "memory_limit", "error": f"it took more than {memory:g} MB"}
-                    elif time.monotonic() > deadline:
-                        outcome = {"status": "time_limit", "error": f"it had to be ended after {seconds:.1f} s"}
+                    outcome = _excess(pid, time.monotonic() - began, deadline - began, task.method.memory_limit_mb)
                     if outcome is not None:
-                        outcome["wall_seconds"] = seconds
                         _kill(pid)
             elif "pid" in message:
                 pid = message["pid"]
             elif "begun" in message:
                 began, started = time.monotonic(), _now()
+                limit = task.method.time_limit
                 deadline = began + (float("inf") if limit is None else 1.5 * limit + _GRACE_SECONDS)
             elif "outcome" in message:
                 outcome = outcome or message["outcome"]
@@ -190,6 +193,18 @@ def _read(stream: IO[bytes] | None, messages: queue.Queue[dict[str, Any] | None]
         for line in stream:
             messages.put(json.loads(line))
     messages.put(None)
+
+
+def _excess(pid: int, seconds: float, most_seconds: float, most_mb: float | None) -> dict[str, Any] | None:
+    """What a solve is to be ended for, if anything."""
+    resident = 0.0 if most_mb is None else _resident_mb(pid)
+    if most_mb is not None and resident > most_mb:
+        error = f"it took more than {most_mb:g} MB"
+        return {"status": "memory_limit", "error": error, "wall_seconds": seconds, "peak_mb": resident}
+    if seconds > most_seconds:
+        error = f"it had to be ended after {seconds:.1f} s"
+        return {"status": "time_limit", "error": error, "wall_seconds": seconds}
+    return None
 
 
 def _crash(error: str, seconds: float = 0.0) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 | name | what it is | needs a folder |
 | --- | --- | --- |
 | ``gen-...`` | made by a rule, see `accel_oct.bench.generated` | no |
-| ``sklearn-NAME_QT_5`` | a table that comes with scikit-learn; ``QT_5``: thresholds at 5-quantiles, ``QB_5``: buckets | no |
+| ``sklearn-NAME_QT_5`` | a table of scikit-learn; ``QT_5``: thresholds at 5-quantiles, ``QB_5``: buckets | no |
 | ``NAME`` | ``NAME_enc.csv``, else made from the raw files in ``raw/`` by our encoders | yes |
 | ``fairness/NAME`` | ``fairness/NAME.csv``, whose first column is a protected group | yes |
 """
@@ -71,7 +71,7 @@ class Registry:
     @cached_property
     def encoded(self) -> dict[str, Path]:
         """The files ``NAME_enc.csv`` by name, smallest file first."""
-        if self.folder is None or (self.folder / "raw").is_dir() and not any(self.folder.glob("*_enc.csv")):
+        if self.folder is None or ((self.folder / "raw").is_dir() and not any(self.folder.glob("*_enc.csv"))):
             return {}
         return dict(sorted(encoded_files(self.folder).items(), key=lambda item: (item[1].stat().st_size, item[0])))
 

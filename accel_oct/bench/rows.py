@@ -51,7 +51,7 @@ class Instance:
     data : str
         A name of the registry.
     fingerprint : str
-        Of rows and labels, see `accel_oct.bench.registry.fingerprint`: the same name may stand for other data elsewhere.
+        See `accel_oct.bench.registry.fingerprint`: the same name may stand for other data elsewhere.
     constraints : tuple of str
         Such as ``recall(1, at_least=0.9)``.
     """
@@ -218,8 +218,8 @@ def _check_schema(values: Any, where: str) -> None:
     schema = values.get("schema")
     if schema is None and "method" in values:
         raise InvalidInputError(
-            f"{where} was written by the benchmarks before schema {SCHEMA}, without trees and without what identifies the "
-            "data; it cannot be converted: run the suite again"
+            f"{where} was written by the benchmarks before schema {SCHEMA}, without trees and without what "
+            "identifies the data; it cannot be converted: run the suite again"
         )
     if isinstance(schema, bool) or not isinstance(schema, int):
         raise InvalidInputError(f"{where} is not a row of results: it has no number of a schema")

@@ -1,7 +1,7 @@
 """Constraints of an instance as text: ``recall(1, at_least=0.9)``, ``statistical_parity(group, at_most=0.05)``.
 
-Names are those of `accel_oct.constraints` in small letters; the word ``group`` means the groups that came with the data.
-Texts are read as syntax and never executed.
+Names are those of `accel_oct.constraints` in small letters; the word ``group`` means the groups that came with the
+data. Texts are read as syntax and never executed.
 """
 
 from __future__ import annotations

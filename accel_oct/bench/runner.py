@@ -40,20 +40,18 @@ class Step(NamedTuple):
     done, total : int
         Of all runs that are to be made now, those that were there before not counted.
     seconds : float
-        Since the first began.
+        Since the beginning.
     row : Row or None
         The one that has just been written; None at the beginning.
+    seconds_left : float or None
+        If the others take as long as those so far; None until there are two.
     """
 
     done: int
     total: int
     seconds: float
-    row: Row | None
-
-    @property
-    def seconds_left(self) -> float | None:
-        """If the others take as long as those before; None before the first."""
-        return self.seconds / self.done * (self.total - self.done) if self.done else None
+    row: Row | None = None
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -202,15 +200,19 @@ def _made(
 ) -> list[Row]:
     """Write rows as they come."""
     made: list[Row] = []
-    began = time.monotonic()
+    began = first = time.monotonic()
     tell = progress or (lambda step: None)
     try:
-        tell(Step(0, len(todo), 0.0, None))
+        tell(Step(0, len(todo), 0.0))
         with closing(rows):
             for row in rows:
                 file.append(row)
                 made.append(row)
-                tell(Step(len(made), len(todo), time.monotonic() - began, row))
+                now = time.monotonic()
+                if len(made) == 1:
+                    first = now  # what comes before is mostly start-up
+                left = (now - first) / (len(made) - 1) * (len(todo) - len(made)) if len(made) > 1 else None
+                tell(Step(len(made), len(todo), now - began, row, left))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{len(made)} of {len(todo)} runs were made and are in {file.path}; the same command makes the others"

@@ -1,7 +1,7 @@
 """A folder of results that one run writes to: locked, appended to, never left with half a row.
 
-A row is written in one call, with its line break, and on the disk before the run goes on. A writer that is killed in the
-middle leaves an end without a line break; whoever opens the folder next puts it into ``torn.jsonl`` and goes on.
+A row is written in one call, with its line break, and on the disk before the run goes on. A writer that is killed in
+the middle leaves an end without a line break; whoever opens the folder next puts it into ``torn.jsonl`` and goes on.
 """
 
 from __future__ import annotations

@@ -1,5 +1,20 @@
 """The command line."""
 
-from accel_oct.cli.commands import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code, see `accel_oct.cli.codes`."""
+    try:
+        # Late, so that Ctrl-C while it loads ends as it always does.
+        from accel_oct.cli.app import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        print("accel-oct: interrupted", file=sys.stderr)
+        return 130

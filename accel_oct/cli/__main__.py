@@ -2,6 +2,6 @@
 
 import sys
 
-from accel_oct.cli.commands import main
+from accel_oct.cli import main
 
 sys.exit(main())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.labels import is_missing
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 
 
 def number(value: Any, where: str) -> float:
@@ -81,8 +81,9 @@ def row_values(values: Any, dataset: BinaryDataset, where: str) -> Any:
         return values
     found = dataset.values_named(values)
     if found is None:
-        known = shown(list(dataset.row_values) or list(dataset.feature_names))
-        raise InvalidInputError(f"{where}: there is no column {shown(values)}; known are {known}")
+        known = list(dataset.row_values) or list(dataset.feature_names)
+        near = did_you_mean(values, known) or f"; known are {shown(known)}"
+        raise InvalidInputError(f"{where}: there is no column {shown(values)}{near}")
     return found
 
 
@@ -92,7 +93,8 @@ def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
         found = dataset.features_named(value)
         # Where it is not known which features a column became, none found does not mean that there are none.
         if not found and (dataset.sources is None or value not in dataset.row_values):
-            raise InvalidInputError(f"{where}: no column has the name {shown(value)}")
+            near = did_you_mean(value, [*dataset.row_values, *dataset.feature_names])
+            raise InvalidInputError(f"{where}: no column has the name {shown(value)}{near}")
         return found
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise InvalidInputError(f"{where} must hold indices or names of columns, got {shown(value)}")

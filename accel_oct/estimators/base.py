@@ -59,6 +59,7 @@ class TreeClassifier(FittedClassifier):
     max_leaf_nodes: Any
     max_features_used: Any
     exclude: Any
+    verbose: Any
 
     # ---------------------------------------------------------------- fitting
 

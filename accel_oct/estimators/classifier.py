@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from accel_oct.constraints import Constraint
-from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.good_trees import listed_trees
+from accel_oct.estimators.parameters import n_threads, solver_seed
 from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
+from accel_oct.live import watched
 from accel_oct.near_optimal.trees import NearOptimalTrees
 from accel_oct.objectives import Fixed
+from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
+from accel_oct.support.interrupts import kept_interrupts
 
-__all__ = ["OptimalTreeClassifier", "n_threads", "solver_seed"]
+__all__ = ["OptimalTreeClassifier"]
 
 
 class OptimalTreeClassifier(TreeClassifier):
@@ -71,7 +71,7 @@ class OptimalTreeClassifier(TreeClassifier):
     config : Config or None
         Every switch of `accel_oct.solve`.
     progress : callable or None
-        Called with each `HistoryRow` while solving.
+        Called with each `HistoryRow` while solving; see docs/live-view.md.
     constraints : list of Constraint or None
         What the tree must keep, from `accel_oct.constraints` or of your own. They may name columns of X, and all
         features that are made from a column count as one. `fit` raises NoTreeError when no tree keeps them. Their
@@ -87,6 +87,8 @@ class OptimalTreeClassifier(TreeClassifier):
         them.
     components : list or None
         As in `accel_oct.solve`.
+    verbose : int
+        0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
 
     Attributes
     ----------
@@ -142,6 +144,7 @@ class OptimalTreeClassifier(TreeClassifier):
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
         self.leaf_penalty = leaf_penalty
@@ -163,6 +166,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
         self.exclude = exclude
+        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
@@ -186,11 +190,17 @@ class OptimalTreeClassifier(TreeClassifier):
         -------
         self
         """
-        began = time.perf_counter()
-        data = self._prepare(X, y, sample_weight, sensitive_features, costs)
-        self._adopt(self._solve(data, time_left(self.time_limit, began)), data)
+        with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
+            self._fit(X, y, (sample_weight, sensitive_features, costs), progress)
         self._warn_unless_proven()
         return self
+
+    def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
+        began = time.perf_counter()
+        say(progress, "encoding")
+        data = self._prepare(X, y, *given)
+        with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
+            self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
 
     def near_optimal(
         self,
@@ -227,7 +237,7 @@ class OptimalTreeClassifier(TreeClassifier):
         given = (sample_weight, sensitive_features, costs)
         return listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
 
-    def _solve(self, data: TrainingData, time_limit: float | None) -> Result:
+    def _solve(self, data: TrainingData, time_limit: float | None, progress: Progress | None = None) -> Result:
         return solve(
             data.dataset,
             max_depth=self.max_depth,
@@ -238,7 +248,7 @@ class OptimalTreeClassifier(TreeClassifier):
             threads=n_threads(self.n_jobs),
             seed=solver_seed(self.random_state),
             gap=self.gap,
-            progress=self.progress,
+            progress=self.progress if progress is None else progress,
             config=self.config,
             components=self.components,
             constraints=self._all_constraints(data),
@@ -277,21 +287,3 @@ class OptimalTreeClassifier(TreeClassifier):
             setattr(model, name, value)
         model.constraints_ = ConstraintTable(model.result_.constraints)
         return model
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """scikit-learn's n_jobs as a number of threads."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise InvalidInputError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-
-
-def solver_seed(random_state: Any) -> int:
-    """A seed for the solver from what scikit-learn takes as random_state."""
-    if random_state is None:
-        return 0
-    with as_invalid_input("random_state"):
-        generator = check_random_state(random_state)
-    return int(generator.randint(2**31 - 1))

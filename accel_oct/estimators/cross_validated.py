@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
@@ -18,14 +17,15 @@ from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.classifier import OptimalTreeClassifier
-from accel_oct.estimators.folds import FoldOutcome, Task, solve_fold
+from accel_oct.estimators.folds import FoldTeller, Task, solve_folds
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, attached
+from accel_oct.live import watched
 from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress
 from accel_oct.support.arguments import checked_depth
-from accel_oct.support.interrupts import remembered_interrupts
 
 __all__ = ["OptimalTreeClassifierCV"]
 
@@ -54,9 +54,9 @@ class OptimalTreeClassifierCV(TreeClassifier):
         What held-out rows are scored by, as everywhere in scikit-learn. None takes what the tree is fitted for:
         accuracy, or the `objective`, or accuracy under `class_weight`.
     backend, preset, time_limit, gap, encoder, missing, class_weight, random_state, config, progress, components, \
-constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exclude
+constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exclude, verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data; the time limit holds for each solve.
-        `progress` gets the rows of a fold when the fold is done (with `n_jobs`, when all are).
+        `progress` gets the rows of a fold when the fold is done; a `Watcher` hears how many are done instead.
     n_jobs : int or None
         Folds that are solved at the same time.
 
@@ -106,6 +106,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
         self.leaf_penalties = leaf_penalties
@@ -130,6 +131,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
         self.exclude = exclude
+        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
@@ -151,18 +153,10 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         """
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")
-        depths, penalties = self._depths(), self._penalties()
-        self._check_solver_arguments()
-        # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
-        check_splittable(self.constraints, self.objective)
-        data = self._classifier(depths[0], penalties[0])._prepare(X, y, sample_weight, sensitive_features, costs)
-        bind_all(self._all_constraints(data), data.dataset)
-        weights = None if sample_weight is None else as_weights(sample_weight, data.dataset.n_samples)
-        given = attached(sensitive_features, costs, data.dataset.n_samples)
-        scores, leaves = self._cross_validate(X, data.dataset.y, y, weights, given, depths, penalties)
-        chosen = self._summary(scores, leaves, depths, penalties)
-        best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
-        best.fit(X, y, sample_weight, sensitive_features, costs)
+        given = (sample_weight, sensitive_features, costs)
+        with watched(self.progress, verbose=self.verbose) as progress:
+            best, chosen = self._chosen(X, y, given, progress)
+        best._warn_unless_proven()
         self._take_over(best, chosen)
         return self
 
@@ -173,8 +167,37 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
 
     # ---------------------------------------------------------------- cross-validation
 
+    def _chosen(
+        self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None
+    ) -> tuple[OptimalTreeClassifier, dict[str, Any]]:
+        """The classifier fitted on all data, and the attributes that tell how it was chosen."""
+        depths, penalties = self._depths(), self._penalties()
+        self._check_solver_arguments()
+        # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
+        check_splittable(self.constraints, self.objective)
+        say(progress, "encoding")
+        data = self._classifier(depths[0], penalties[0])._prepare(X, y, *given)
+        bind_all(self._all_constraints(data), data.dataset)
+        n_rows = data.dataset.n_samples
+        weights = None if given[0] is None else as_weights(given[0], n_rows)
+        scores, leaves = self._cross_validate(
+            X, data.dataset.y, y, weights, attached(*given[1:], n_rows), depths, penalties, progress
+        )
+        chosen = self._summary(scores, leaves, depths, penalties)
+        best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
+        best._fit(X, y, given, progress)
+        return best, chosen
+
     def _cross_validate(
-        self, X: Any, codes: Any, y: Any, weights: Any, given: Attached, depths: list[int], penalties: list[float]
+        self,
+        X: Any,
+        codes: Any,
+        y: Any,
+        weights: Any,
+        given: Attached,
+        depths: list[int],
+        penalties: list[float],
+        progress: Progress | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Score and leaves, each (depths, penalties, folds)."""
         X = X if is_indexable(X) else Table.read(X)
@@ -189,26 +212,10 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             for depth in depths
             for train, test in folds
         ]
-        found = [outcome.scores for outcome in self._fold_outcomes(tasks)]
+        teller = FoldTeller(self.progress, progress, len(tasks))
+        found = [outcome.scores for outcome in solve_folds(tasks, self.n_jobs, teller)]
         shaped = np.array(found).reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
         return shaped[..., 0], shaped[..., 1]
-
-    def _fold_outcomes(self, tasks: list[Task]) -> list[FoldOutcome]:
-        """Solve the folds; Ctrl-C in any of them ends them all."""
-        done = []
-        report: Progress = (lambda row: None) if self.progress is None else self.progress
-        with remembered_interrupts() as interrupted:
-            if effective_n_jobs(self.n_jobs) == 1:
-                outcomes: Iterable[FoldOutcome] = (solve_fold(task, interrupted.is_set) for task in tasks)
-            else:
-                outcomes = Parallel(n_jobs=self.n_jobs)(delayed(solve_fold)(task) for task in tasks)
-            for outcome in outcomes:
-                if outcome.interrupted or interrupted.is_set():
-                    raise KeyboardInterrupt("cross-validation was interrupted: no penalty was chosen")
-                for row in outcome.history:
-                    report(row)
-                done.append(outcome)
-        return done
 
     def _summary(self, scores: Any, leaves: Any, depths: list[int], penalties: list[float]) -> dict[str, Any]:
         """The attributes that tell what was chosen, and from what."""

@@ -1,21 +1,29 @@
-"""One fold of a cross-validation: all penalties on its training rows, each tree scored on the rows held out."""
+"""The folds of a cross-validation: all penalties on their training rows, each tree scored on the rows held out."""
 
 from __future__ import annotations
 
+import logging
 import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from accel_oct.constraints import MaxLeaves, bind_all, local_rules
-from accel_oct.estimators.classifier import OptimalTreeClassifier, n_threads
+from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.held_out import held_out_data, held_out_score, rows_of
+from accel_oct.estimators.parameters import n_threads
 from accel_oct.estimators.training import Attached, TrainingData
 from accel_oct.objectives import Fixed, LinearScore
+from accel_oct.solving.activity import Relay, Teller, activity_listener
 from accel_oct.solving.frontier import solve_path
-from accel_oct.solving.result import HistoryRow, Result
+from accel_oct.solving.result import HistoryRow, Progress, Result
+from accel_oct.support.interrupts import remembered_interrupts
+
+logger = logging.getLogger("accel_oct")
 
 
 class Task(NamedTuple):
@@ -44,18 +52,75 @@ class FoldOutcome:
     interrupted: bool
 
 
-def solve_fold(task: Task, should_stop: Callable[[], bool] = lambda: False) -> FoldOutcome:
+class FoldTeller:
+    """Tells how many folds are done.
+
+    Parameters
+    ----------
+    own : callable or None
+        The user's `progress`. It gets the rows of every fold, unless it is a `Watcher`: who hears what is being done
+        would take them for rows of the tree that is fitted in the end.
+    progress : callable or None
+        That, and a view if there is one.
+    n_folds : int
+    """
+
+    def __init__(self, own: Progress | None, progress: Progress | None, n_folds: int) -> None:
+        began = time.perf_counter()
+        self._rows = own if activity_listener(own) is None else None
+        self._teller = Teller(progress, lambda: time.perf_counter() - began)
+        self._done, self._n_folds = 0, n_folds
+        self._tell()
+
+    def relay(self, number: int) -> Relay:
+        """For the solves of a fold."""
+        return Relay(self._teller, f"fold {number + 1} of {self._n_folds}")
+
+    def done(self, outcome: FoldOutcome) -> None:
+        """A fold is done."""
+        if self._rows is not None:
+            for row in outcome.history:
+                self._rows(row)
+        self._done += 1
+        logger.info("cross-validation: %d of %d folds are done", self._done, self._n_folds)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._teller.begin("cross-validation", lambda: ("", {"folds done": (self._done, self._n_folds)}))
+
+
+def solve_folds(tasks: list[Task], n_jobs: int | None, teller: FoldTeller) -> list[FoldOutcome]:
+    """Solve the folds; Ctrl-C in any of them ends them all."""
+    done: list[FoldOutcome] = []
+    with remembered_interrupts() as interrupted:
+        if effective_n_jobs(n_jobs) == 1:
+            outcomes: Iterable[FoldOutcome] = (
+                solve_fold(task, interrupted.is_set, teller.relay(number)) for number, task in enumerate(tasks)
+            )
+        else:
+            outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(solve_fold)(task) for task in tasks)
+        for outcome in outcomes:
+            if outcome.interrupted or interrupted.is_set():
+                raise KeyboardInterrupt("cross-validation was interrupted: no penalty was chosen")
+            done.append(outcome)
+            teller.done(outcome)
+    return done
+
+
+def solve_fold(
+    task: Task, should_stop: Callable[[], bool] = lambda: False, progress: Progress | None = None
+) -> FoldOutcome:
     model, X, y, weights, given, train, test, penalties, scoring = task
     data = model._prepare(
         rows_of(X, train), y[train], None if weights is None else weights[train], given.of_rows(train)
     )
     held_out = rows_of(X, test)
     test_weights = None if weights is None or not weights[test].any() else weights[test]
-    rows = held_out_data(model, data, held_out, y[test], test_weights, given.of_rows(test))
+    rows = held_out_data(model, held_out, y[test], test_weights, given.of_rows(test))
     scores: list[tuple[float, float]] = []
     history: list[HistoryRow] = []
     interrupted = False
-    for result in _results(model, data, penalties):
+    for result in _results(model, data, penalties, progress):
         if result.found is None:
             scores.append((math.nan, math.nan))
         else:
@@ -70,20 +135,25 @@ def solve_fold(task: Task, should_stop: Callable[[], bool] = lambda: False) -> F
     return FoldOutcome(scores, history, interrupted)
 
 
-def _results(model: OptimalTreeClassifier, data: TrainingData, penalties: list[float]) -> Iterable[Result]:
+def _results(
+    model: OptimalTreeClassifier, data: TrainingData, penalties: list[float], progress: Progress | None
+) -> Iterable[Result]:
     """The optimum of each penalty: all read off one frontier, unless something was asked for that only `solve` does."""
     constraints = model._all_constraints(data)
     asked = (model.backend, model.preset, model.gap, model.config, model.components)
     bound = bind_all(constraints, data.dataset)
     independent = all(local_rules(each) is not None or isinstance(each, MaxLeaves) for each in bound)
     if asked != ("highs", "default", 0.0, None, None) or not independent or not isinstance(data.score, LinearScore):
-        return (model.set_params(leaf_penalty=penalty)._solve(data, model.time_limit) for penalty in penalties)
+        return (
+            model.set_params(leaf_penalty=penalty)._solve(data, model.time_limit, progress) for penalty in penalties
+        )
     return solve_path(
         data.dataset,
         max_depth=model.max_depth,
         leaf_penalties=penalties,
         time_limit=model.time_limit,
         threads=n_threads(model.n_jobs),
+        progress=progress,
         constraints=constraints,
         objective=Fixed(data.score),
     )

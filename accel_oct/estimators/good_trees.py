@@ -9,9 +9,11 @@ from sklearn.base import clone
 
 from accel_oct.constraints import bind_all
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.live import watched
 from accel_oct.near_optimal.finding import near_optimal
 from accel_oct.near_optimal.trees import NearOptimalTrees
 from accel_oct.objectives import Fixed
+from accel_oct.solving.activity import say
 from accel_oct.solving.search import chosen_result
 from accel_oct.support.arguments import time_left
 from accel_oct.tree import DecisionTree
@@ -30,8 +32,24 @@ def listed_trees(
     threads: int,
 ) -> NearOptimalTrees:
     """See `OptimalTreeClassifier.near_optimal`; `given` are sample_weight, sensitive_features and costs."""
+    with watched(None, verbose=model.verbose, time_limit=model.time_limit) as progress:
+        return _listed(model, X, y, given, within, limit, labels, threads, progress)
+
+
+def _listed(
+    model: TreeClassifier,
+    X: Any,
+    y: Any,
+    given: tuple[Any, Any, Any],
+    within: float,
+    limit: int | None,
+    labels: str,
+    threads: int,
+    progress: Any,
+) -> NearOptimalTrees:
     began = time.perf_counter()
     base: TreeClassifier = clone(model)
+    say(progress, "encoding")
     data = base._prepare(X, y, *given)
     constraints = base._all_constraints(data)
 
@@ -50,6 +68,7 @@ def listed_trees(
         labels=labels,
         time_limit=time_left(model.time_limit, began),
         threads=threads,
+        progress=progress,
         objective=Fixed(data.score),
         as_model=as_model,
     )

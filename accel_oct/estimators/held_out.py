@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from accel_oct.data.binary_matrix import as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
@@ -26,10 +27,14 @@ def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
     return X.rows(chosen) if isinstance(X, Table) else _safe_indexing(X, chosen)
 
 
-def held_out_data(
-    model: TreeClassifier, data: TrainingData, X: Any, y: NDArray[Any], weights: Any, given: Attached
-) -> BinaryDataset:
-    """Rows as the model sees them: its features, its classes; labels that it never saw come behind them."""
+def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, given: Attached) -> BinaryDataset:
+    """Rows as a model sees them that has learnt its encoding: its features, its classes; labels that it never saw come
+    behind them.
+    """
+    table, names = Table.read(X), tuple(map(str, model._binary_names()))
+    sources: tuple[str, ...] | None = None
+    if isinstance(model.encoder_, BinaryEncoder):
+        sources = tuple(table.name(condition.column) for condition in model.encoder_.conditions_) or ("",)
     binary = as_binary_matrix(model._transformed(X), name="encoder output")
     if not binary.shape[1]:
         binary = np.zeros((len(y), 1), dtype=bool)
@@ -37,15 +42,16 @@ def held_out_data(
     unseen = sorted(set(y.tolist()) - set(known))
     place = {label: k for k, label in enumerate([*known, *unseen])}
     codes = np.array([place[label] for label in y.tolist()], dtype=np.int64)
-    dataset = BinaryDataset.from_arrays(binary, codes, weights, feature_names=data.dataset.feature_names)
+    distinct = names if len(set(names)) == len(names) > 0 else None
+    dataset = BinaryDataset.from_arrays(binary, codes, weights, feature_names=distinct)
     classes = np.array([*known, *unseen], dtype=object) if unseen else model.classes_.copy()
     return replace(
         dataset,
         y=codes,
         classes=classes,
         class_names=tuple(map(str, classes)),
-        sources=data.dataset.sources,
-        row_values=RowValues(Table.read(X), given),
+        sources=sources,
+        row_values=RowValues(table, given),
     )
 
 

@@ -238,7 +238,7 @@ def _held_out(
         model: OptimalTreeClassifier = clone(base)
         train_weights, test_weights = (None if weights is None else weights[rows] for rows in (train, test))
         data = model._prepare(rows_of(X, train), labels[train], train_weights, given.of_rows(train))
-        rows = held_out_data(model, data, rows_of(X, test), labels[test], test_weights, given.of_rows(test))
+        rows = held_out_data(model, rows_of(X, test), labels[test], test_weights, given.of_rows(test))
         for place, limit in enumerate(limits):
             own = _with_limit(model, constraint, field, limit)
             result = own._solve(data, own.time_limit)

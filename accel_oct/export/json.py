@@ -89,6 +89,7 @@ def _parameters(model: Any) -> dict[str, Any]:
     named = isinstance(model.objective, str)
     parameters |= {name: _plain(getattr(model, name)) for name in LATER_PARAMETERS if name != "objective"}
     parameters["objective"] = model.objective if named else None
+    parameters["verbose"] = int(model.verbose)
     parameters["encoder"] = encoder if encoder is None or isinstance(encoder, str) else encoder_to_dict(encoder)
     return parameters
 

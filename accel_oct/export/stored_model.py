@@ -37,7 +37,7 @@ MAX_BYTES = 64 << 20
 
 PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
 #: Those that came later; files without them are read too.
-LATER_PARAMETERS = ("min_samples_leaf", "max_leaf_nodes", "max_features_used", "exclude", "objective")
+LATER_PARAMETERS = ("min_samples_leaf", "max_leaf_nodes", "max_features_used", "exclude", "objective", "verbose")
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _MOST_JOBS = 1 << 20
 #: Characters of all class labels together, each as long as the longest: so much room NumPy takes for them.
@@ -121,6 +121,8 @@ def _read_later(entries: Reader) -> dict[str, Any]:
     found = {name: entries.get(name) for name in LATER_PARAMETERS if name in entries.values}
     if "min_samples_leaf" in found:
         entries.number("min_samples_leaf", least=0.0)
+    if "verbose" in found:
+        entries.whole("verbose")
     for name in ("max_leaf_nodes", "max_features_used"):
         if found.get(name) is not None:
             entries.whole(name)

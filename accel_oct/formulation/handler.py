@@ -56,6 +56,7 @@ class TreeHandler:
             names = ", ".join(component.name for component in self.components)
             raise InvalidInputError(f"components must have names of their own, got {names}")
         self.lift_seconds = 0.0
+        self._nodes = 0
         self._on_bound = on_bound
         own = Needs([Event.CANDIDATE], injects=True, bounds=True)
         self._needs = reduce(lambda needs, component: needs | component.needs, components, own)
@@ -76,7 +77,13 @@ class TreeHandler:
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
 
     def on_bound(self, report: BoundReport) -> Reply:
+        self._nodes = report.nodes
         return Reply(stop=self._on_bound(report.bound))
+
+    def describe(self) -> tuple[str, dict[str, int]]:
+        """For whoever watches: nodes, and the cuts of every component that has made some."""
+        cuts = {f"{name} cuts": counts.cuts for name, counts in self.statistics.items() if counts.cuts}
+        return "", {"nodes": self._nodes, **cuts}
 
     def _ask(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
         statistics = self.statistics[component.name]

@@ -16,6 +16,9 @@ __all__ = ["TextColumn", "read_delimited"]
 
 _BLOCK = 20_000
 _BETWEEN = "\0"
+_PEEK = 4096
+#: What no text in any encoding of single bytes holds.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 _NO_DELIMITER = '\r\n\0"'
 #: What `str.strip` takes away, in ASCII and besides the ends of lines.
 _BLANK = re.compile("[ \\t\\x0b\\x0c\\x1c-\\x1f]")
@@ -60,8 +63,11 @@ def read_delimited(source: Source, *, delimiter: str, header: bool, encoding: st
         raise InvalidInputError(
             f"{name} is not a CSV file: the delimiter must be a single character, got {delimiter!r:.20}"
         )
+    begin = _begin(source)
     try:
         plain = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+        if plain == "utf-8-sig" and (guess := _utf_16(begin)):
+            raise InvalidInputError(f"{name} is not a CSV file in the encoding {encoding}: set it to {guess}")
         lines = _without_nul(io.TextIOWrapper(source.file, plain, newline=""), name)
         rows = _Rows(lines, delimiter, name)
         first = next(rows.parsed(), None)
@@ -78,13 +84,32 @@ def read_delimited(source: Source, *, delimiter: str, header: bool, encoding: st
             for column, place in zip(columns, blocks, strict=True):
                 place.append(_BETWEEN.join(column))
     except UnicodeDecodeError as error:
+        if _CONTROL.search(begin):
+            raise InvalidInputError(f"{name} is not a text file: it holds control characters") from None
         raise InvalidInputError(
             f"{name} is not a CSV file in the encoding {encoding}: {error.reason} at byte {error.start}; "
-            "say which encoding it has"
+            "set the encoding that it has, such as latin-1"
         ) from None
     except (csv.Error, LookupError, UnicodeError) as error:  # a field without end, an encoding that is none
         raise InvalidInputError(f"{name} is not a CSV file: {error}") from None
     return [TextColumn(each, place) for each, place in zip(names, blocks, strict=True)], n_rows
+
+
+def _begin(source: Source) -> bytes:
+    """Some of the first bytes, which are still to be read."""
+    peek = getattr(source.file, "peek", None)
+    return b"" if peek is None else bytes(peek(_PEEK)[:_PEEK])
+
+
+def _utf_16(begin: bytes) -> str | None:
+    """UTF-16 by its mark, or because every second byte is empty."""
+    if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    half = len(begin) // 2
+    for name, empty, full in (("utf-16-le", begin[1::2], begin[0::2]), ("utf-16-be", begin[0::2], begin[1::2])):
+        if half > 1 and empty.count(0) > 0.9 * half and not full.count(0):
+            return name
+    return None
 
 
 class _Rows:

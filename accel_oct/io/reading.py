@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 
 from accel_oct.encoding.columns import Table, as_categories, infer_kind
 from accel_oct.encoding.scales import Scale
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.delimited import TextColumn, read_delimited
 from accel_oct.io.formats import read_arrow, read_excel
 from accel_oct.io.rules import Rules, labels, order_of, plain_labels, typed
 from accel_oct.io.sources import MAX_BYTES, Source, opened_source
 
-__all__ = ["FORMATS", "read_table"]
+__all__ = ["FORMATS", "missing_column", "read_table"]
 
 Format = Literal["csv", "tsv", "parquet", "feather", "excel"]
 FORMATS = ("csv", "tsv", "parquet", "feather", "excel")
 _TABS = (".tsv", ".tab")
+#: What else may stand between cells, in a file that seems to have a single column.
+_DELIMITERS = (";", "\t", "|", ",", ":", " ")
+_MOST_NAMES = 20
 #: What a type of `Rules` is among the kinds of columns.
 _KINDS = {"number": "numeric", "boolean": "boolean", "datetime": "datetime", "duration": "duration"}
 #: And the other way round, for the kinds that text can be read as.
@@ -100,9 +103,13 @@ def read_table(
     names = getattr(like, "feature_names_in_", None)
     if names is None:
         return table
-    if isinstance(table, Table):
-        return table.select([str(name) for name in names])
-    return table[0].select([str(name) for name in names]), table[1]
+    wanted = [str(name) for name in names]
+    found = table if isinstance(table, Table) else table[0]
+    for name in wanted:
+        if name not in (found.names or ()):
+            where = "standard input" if path == "-" else str(path)
+            raise InvalidInputError(missing_column(where, name, found.names or ()))
+    return found.select(wanted) if isinstance(table, Table) else (found.select(wanted), table[1])
 
 
 def _read(
@@ -201,8 +208,20 @@ def _split(table: Table, target: str, name: str) -> tuple[Table, NDArray[Any]]:
 
 def _place(names: list[str], target: str, name: str) -> int:
     if target not in names:
-        raise InvalidInputError(f"{name} has no column {shown(target)}; it has {', '.join(map(repr, names))}")
+        raise InvalidInputError(missing_column(name, target, names))
     return names.index(target)
+
+
+def missing_column(name: str, wanted: str, names: Sequence[str]) -> str:
+    """A sentence about a column that a file does not have, with what may have been meant."""
+    text = f"{name} has no column {shown(wanted)}"
+    mark = next((mark for mark in _DELIMITERS if len(names) == 1 and mark in names[0]), None)
+    if mark is not None:
+        return f"{text}: it has a single column, {shown(names[0])}; set the delimiter to {mark!r} if that is meant"
+    if near := did_you_mean(wanted, names):
+        return text + near
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{text}; it has {', '.join(map(repr, names[:_MOST_NAMES]))}{more}"
 
 
 def _check_names(rules: Rules, names: Iterable[str], name: str) -> None:

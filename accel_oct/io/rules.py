@@ -48,6 +48,9 @@ def number_pattern(decimal: str) -> re.Pattern[str]:
     return re.compile(rf"[+-]?(?:(?:0|[1-9]\d*)(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 
 
+_COMMA_NUMBER = number_pattern(",")
+
+
 @dataclass(frozen=True)
 class Rules:
     """How texts are to be read.
@@ -128,7 +131,12 @@ def typed(column: TextColumn, rules: Rules) -> tuple[NDArray[Any], Scale | None,
     if wanted == "number" or (wanted == "auto" and not others):
         return _numbers(column, known, rules.decimal), None, None
     remark = None
-    if others and len(others) < len(known) and all(text.lower() in _LIKELY_MISSING for text in others):
+    if len(others) > 1 and wanted == "auto" and rules.decimal == "." and all(map(_COMMA_NUMBER.match, others)):
+        remark = (
+            f"column {column.name!r} is text, not numbers, because of {shown(min(others))}: set decimal to ',' if that "
+            "is its decimal mark"
+        )
+    elif others and len(others) < len(known) and all(text.lower() in _LIKELY_MISSING for text in others):
         listed = ", ".join(repr(text) for text in sorted(others)[:3])
         remark = (
             f"column {column.name!r} is text, not numbers, because of {listed}: name it as a missing value if it is one"

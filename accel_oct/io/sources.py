@@ -93,7 +93,9 @@ def wanted_package(package: str, name: str) -> Any:
 
 def _regular(path: Path) -> IO[bytes]:
     mode = path.stat().st_mode
-    if stat.S_ISDIR(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+    if stat.S_ISDIR(mode):
+        raise InvalidInputError(f"{path} is not a regular file: it is a folder")
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         # A pipe is fine: shells make them for `<(command)`. /dev/stdin is a device on a terminal only.
         raise InvalidInputError(f"{path} is not a regular file")
     return path.open("rb")

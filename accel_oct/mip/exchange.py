@@ -89,7 +89,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class BoundReport:
-    """How far the solve has come, told whenever bound or incumbent has changed, with no point to look at.
+    """How far the solve has come, told when bound or incumbent has changed, or for long nothing was.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class BoundListener(Handler, Protocol):
     """A handler that declares ``Needs(bounds=True)``.
 
     `on_bound` hears the first bound or incumbent, every later change of either (a slow listener hears fewer, see
-    `ReportGate`), and always the last.
+    `ReportGate`), and always the last; and now and then, with nothing new, that the solve goes on.
     """
 
     def on_bound(self, report: BoundReport) -> Reply | None: ...

@@ -9,6 +9,8 @@ _SHARE = 0.05
 _GRACE = 0.25
 #: ... but news older than this is told at once: a proof that waits for the next report must not wait for long.
 _LONGEST_PAUSE = 1.0
+#: Seconds after which a handler hears that the solve goes on, with nothing else to tell.
+_PULSE = 0.5
 
 
 class ReportGate:
@@ -23,9 +25,9 @@ class ReportGate:
         self._spent = 0.0
         self._last = 0.0
 
-    def has_news(self, bound: float, incumbent: float | None) -> bool:
-        """Whether this differs from what was reported last."""
-        return (bound, incumbent) != self._heard
+    def has_news(self, bound: float, incumbent: float | None, seconds: float) -> bool:
+        """Whether this differs from what was reported last, or that was long ago; the first report has a bound."""
+        return (bound, incumbent) != self._heard or (self._last > 0.0 and seconds - self._last >= _PULSE)
 
     def is_open(self, seconds: float) -> bool:
         """Whether the handler has time to hear a report at this moment of the solve."""

@@ -225,7 +225,7 @@ class SolveSession(SolveControl):
     def _tell_news(self) -> None:
         # A bound that rounding has put on the wrong side of the incumbent is not passed on.
         bound = self.bound if self.better(self.bound, self.incumbent) else cast(float, self.incumbent)
-        if not self._gate.has_news(bound, self.incumbent):
+        if not self._gate.has_news(bound, self.incumbent, self.seconds):
             return
         report = BoundReport(bound, self.incumbent, self.nodes, self.seconds)
         began = time.perf_counter()

@@ -17,6 +17,7 @@ from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.solving.activity import Activity, activity_listener
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.support.arguments import checked_depth
@@ -96,7 +97,7 @@ def near_optimal(
         Bytes for each of: tables of best values, what is counted, what is listed. Status "memory_limit" says that it
         was not enough to count all trees, or to list those that were asked for.
     progress : callable (NearOptimalProgress), optional
-        Called now and then, from the thread that works.
+        Called now and then, from the thread that works. A `Watcher` gets an `Activity` instead.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
     as_model : callable (tree, objective, optimum), optional
@@ -129,9 +130,17 @@ def near_optimal(
     deadline = None if seconds is None else time.monotonic() + max(0.0, seconds - (time.perf_counter() - began))
     stopper = Stopper(deadline, interrupted.is_set)
 
+    listener = activity_listener(progress)
+
     def report(listed: int, at_least: int) -> None:
-        if progress is not None:
-            progress(NearOptimalProgress(time.perf_counter() - began, listed, at_least))
+        passed = time.perf_counter() - began
+        if listener is not None:
+            listener(Activity(passed, "near-optimal trees", "", {"listed": listed, "counted": at_least}))
+        elif progress is not None:
+            progress(NearOptimalProgress(passed, listed, at_least))
+
+    if listener is not None:
+        report(0, 0)
 
     search = NearOptimalSearch(
         setting.X,

@@ -67,6 +67,7 @@ class PricedSearch:
     _done: bool = field(default=False, init=False)
     _root_bounds: dict[int, float] = field(default_factory=dict, init=False)
     _roots: RootByRoot | None = field(default=None, init=False)
+    _closing: Closing | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.dual = Dual(
@@ -105,6 +106,7 @@ class PricedSearch:
         )
         if not closing.possible:
             return
+        self._closing = closing
         self._root_bounds = closing.root_bounds()
         closing.run(self._value, self._tighten)
         self.outcomes, self.slack = closing.n_outcomes, closing.slack
@@ -125,6 +127,27 @@ class PricedSearch:
         roots.run(self._value, self._tighten)
         self.evaluations += roots.evaluations
         self.outcomes += roots.outcomes
+
+    @property
+    def doing(self) -> str:
+        """Which step is under way."""
+        if self._roots is not None:
+            return "root by root"
+        return "common prices" if self._closing is None else "trees that prices leave open"
+
+    @property
+    def figures(self) -> dict[str, int | float | tuple[int, int]]:
+        """How far it is; may be asked at any time. The slack is in units of weight."""
+        roots, closing = self._roots, self._closing
+        figures: dict[str, int | float | tuple[int, int]] = {
+            "prices": self.dual.evaluations + (0 if roots is None else roots.evaluations)
+        }
+        if roots is not None:
+            figures["roots open"] = roots.open_roots
+        if closing is not None:
+            figures["outcomes"] = closing.n_outcomes + (0 if roots is None else roots.outcomes)
+            figures["slack"] = closing.slack
+        return figures
 
     def knowledge(self) -> PricedKnowledge:
         """What is known of trees by their root, with the prices that say it; for whoever goes on."""

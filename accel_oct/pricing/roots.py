@@ -62,6 +62,7 @@ class RootByRoot:
 
     def __post_init__(self) -> None:
         self.bounds = dict(self.bounds)
+        self._left: dict[int, float] = {}
         self.own: dict[int, tuple[PricedProblem, float]] = {}
         self.tables: dict[int, tuple[PricedProblem, float, dict[int, float]]] = {}
 
@@ -72,7 +73,8 @@ class RootByRoot:
         that takes too much it waits for the others, which may lead to better trees, and is tried once more.
         """
         self._value = value
-        left = dict(self.bounds)  # what the trees of roots that are not closed may be worth
+        # What the trees of roots that are not closed may be worth.
+        left = self._left = dict(self.bounds)
         waiting = [(0, -bound, feature, _NEW) for feature, bound in left.items()]
         heapq.heapify(waiting)
         duals: dict[int, Dual] = {}
@@ -90,6 +92,11 @@ class RootByRoot:
                 if self._is_open(left[feature]) and tries < len(_EFFORTS):
                     heapq.heappush(waiting, (late, -left[feature], feature, tries + 1))
         on_bound(max([self._value, *filter(self._is_open, left.values())]))
+
+    @property
+    def open_roots(self) -> tuple[int, int]:
+        """Roots that may still hold a better tree, of how many."""
+        return sum(map(self._is_open, tuple(self._left.values()))), len(self._left)
 
     def _is_open(self, bound: float) -> bool:
         """Whether trees that may be worth so much may beat the best tree known."""

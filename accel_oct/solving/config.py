@@ -16,7 +16,7 @@ from accel_oct.cuts.benders import BendersConfig, BendersCuts
 from accel_oct.cuts.disjunctive import DisjunctivePathBounds, SubtreeBoundConfig
 from accel_oct.cuts.equivalent_points import EquivalentPointConfig, EquivalentPointInequalities
 from accel_oct.cuts.path_bound import PathBoundConfig, PathBoundCuts
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.formulation import Component, Site
 from accel_oct.heuristics.polishing import Polishing
 from accel_oct.support.files import read_text
@@ -125,7 +125,8 @@ def _updated(base: Any, values: Mapping[str, Any], where: str) -> Any:
     changes: dict[str, Any] = {}
     for key, value in values.items():
         if key not in known:
-            raise InvalidInputError(f"{where} has no key {shown(key)}; known are {', '.join(sorted(known))}")
+            near = did_you_mean(key, sorted(known)) or f"; known are {', '.join(sorted(known))}"
+            raise InvalidInputError(f"{where} has no key {shown(key)}{near}")
         current = getattr(base, key)
         if is_dataclass(current) and isinstance(value, Mapping):
             changes[key] = _updated(current, value, f"{where}.{key}")

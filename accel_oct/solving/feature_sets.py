@@ -70,6 +70,8 @@ class FeatureSetSearch:
         That were looked at, with tables of their own each.
     sets : int
         That were looked up instead, if any.
+    waiting : int
+        Nodes that were not looked at yet.
     """
 
     dataset: BinaryDataset
@@ -82,6 +84,7 @@ class FeatureSetSearch:
     slack: float = 0.0
     nodes: int = 0
     sets: int = 0
+    waiting: int = 0
 
     def run(self, known: float, bound: float) -> None:
         """Search until the best tree is proven or it is time to stop.
@@ -111,6 +114,7 @@ class FeatureSetSearch:
                 break
             node = heapq.heappop(waiting)[3]
             self.nodes += 1
+            self.waiting = len(waiting)
             upper, children = self._visit(node)
             upper = min(bound, upper)
             if self.stopper():

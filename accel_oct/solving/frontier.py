@@ -12,11 +12,13 @@ from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.solving.activity import Teller
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
 from accel_oct.subtree import FrontierTable, frontier_table
+from accel_oct.subtree.steps import Steps
 from accel_oct.support.interrupts import run_interruptibly
 
 
@@ -102,14 +104,18 @@ def _computed(
     tables: list[FrontierTable] = []
     most = min(2**problem.max_depth, problem.max_leaves or 2**problem.max_depth)
 
-    def report(seconds: float, scores: Any, bounds: Any) -> None:
-        if progress is not None:
-            used = time.perf_counter() - began
-            progress(HistoryRow(used, problem.reported(float(scores[most])), problem.reported(float(bounds[most]))))
+    def seconds() -> float:
+        return time.perf_counter() - began
+
+    steps, teller = Steps(), Teller(progress, seconds)
+    teller.begin("frontier", lambda: (steps.doing, steps.figures))
+
+    def report(_: float, scores: Any, bounds: Any) -> None:
+        score, bound = problem.reported(float(scores[most])), problem.reported(float(bounds[most]))
+        teller.row(HistoryRow(seconds(), score, bound))
 
     def work() -> None:
-        used = time.perf_counter() - began
-        deadline = None if time_limit is None else time.monotonic() + max(time_limit - used, 0.0)
+        deadline = None if time_limit is None else time.monotonic() + max(time_limit - seconds(), 0.0)
         tables.append(
             frontier_table(
                 data.X,
@@ -121,15 +127,17 @@ def _computed(
                 threads=usable,
                 memory_limit=memory_limit,
                 deadline=deadline,
-                should_stop=interrupted.is_set,
-                progress=report if progress is not None else None,
+                should_stop=teller.beating(interrupted.is_set),
+                progress=report,
+                steps=steps,
             )
         )
 
-    run_interruptibly(work, interrupted.set)
+    with teller.listening():
+        run_interruptibly(work, interrupted.set)
     report(0.0, tables[0].scores, tables[0].upper_bounds)
     status: Status = "interrupted" if interrupted.is_set() else "time_limit"
-    return Frontier(problem, tables[0], status, time.perf_counter() - began)
+    return Frontier(problem, tables[0], status, seconds())
 
 
 def solve_path(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from accel_oct.heuristics.improver import Improver, table_seconds
+from accel_oct.solving.activity import Figures
 from accel_oct.solving.search import Search
 from accel_oct.subtree.stopping import Stopper
 
@@ -117,3 +118,8 @@ class LocalImproving:
 
     def _note(self) -> None:
         self._search.statistics["local_search"] = self._improver.counts
+
+    def describe(self) -> tuple[str, Figures]:
+        """For whoever watches."""
+        counts = self._improver.counts
+        return "local search", {"starts": counts.starts, "moves": counts.moves, "better": counts.better}

@@ -9,6 +9,7 @@ from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions
 from accel_oct.objectives import Accuracy, Fixed, RatioScore
+from accel_oct.solving.activity import Relay
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import frontier
 from accel_oct.solving.problem import Problem
@@ -34,19 +35,22 @@ class RatioSteps:
         plain = self.config == Config.preset("default") and not self.components
         return plain and (not problem.coupling or problem.max_leaves is not None)
 
-    def on_frontier(self, fixed: Fixed, seconds: float | None, worthwhile: Callable[[int], bool]) -> Levels:
+    def on_frontier(
+        self, fixed: Fixed, seconds: float | None, worthwhile: Callable[[int], bool], progress: Progress
+    ) -> Levels:
         table = frontier(
             fixed.score.dataset,
             max_depth=self.max_depth,
             time_limit=seconds,
             threads=self.options.threads,
             memory_limit=self.config.subtree_bounds.memory_limit,
+            progress=progress,
             constraints=self.constraints,
             objective=fixed,
         )
         return levels_of(table, 2**self.max_depth, worthwhile), table.status
 
-    def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
+    def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None, progress: Progress) -> Levels:
         limit = [MaxLeaves(leaves)] if leaves < 2**self.max_depth else []
         result = self.solve(
             fixed.score.dataset,
@@ -59,6 +63,7 @@ class RatioSteps:
             seed=self.options.seed,
             node_limit=self.options.node_limit,
             solver_options=self.options.native,
+            progress=progress,
             components=self.components,
             constraints=[*(self.constraints or []), *limit],
             objective=fixed,
@@ -79,9 +84,10 @@ def best_ratio(
         noise += 2 * SOLVER_NOISE
 
     def step(fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
+        relay = Relay(search.teller, f"step {search.steps + 1} of a ratio")
         if tables:
-            return steps.on_frontier(fixed, seconds, lambda h: search.may_win(h))
-        return steps.by_solve(fixed, leaves, seconds)
+            return steps.on_frontier(fixed, seconds, lambda h: search.may_win(h), relay)
+        return steps.by_solve(fixed, leaves, seconds, relay)
 
     search = RatioSearch(
         score, problem.leaf_penalty, problem.max_depth, step, clock, noise, tables, steps.options.gap, progress

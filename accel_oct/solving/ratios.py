@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from accel_oct.constraints import BoundConstraint
 from accel_oct.mip import relative_gap
 from accel_oct.objectives import Fixed, LinearScore, RatioScore
+from accel_oct.solving.activity import Teller
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
@@ -100,6 +101,7 @@ class RatioSearch:
     history: list[HistoryRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.teller = Teller(self.progress, lambda: self.clock.seconds)
         over, under = self.score.numerator, self.score.denominator
         self._least, self._most = float(under.min(axis=1).sum()), float(under.max(axis=1).sum())
         size = 2**self.max_depth
@@ -218,8 +220,7 @@ class RatioSearch:
         row = HistoryRow(self.clock.seconds, self.objective, self.bound)
         if not self.history or self.history[-1][1:] != row[1:]:
             self.history.append(row)
-            if self.progress is not None:
-                self.progress(row)
+            self.teller.row(row)
 
 
 def _whole_power(over: FloatArray, under: FloatArray) -> int | None:

@@ -107,7 +107,8 @@ class Result:
         if self.found is None:
             if self.status == "infeasible":
                 raise NoTreeError(f"there is no tree: {self.stats.get('infeasible', 'none keeps the constraints')}")
-            raise NoTreeError(f"there is no tree: the solve ended with status {self.status!r} before one was found")
+            message = f"there is no tree: the solve ended with status {self.status!r} before one was found"
+            raise NoTreeError(message, self.status)
         return self.found
 
     @property

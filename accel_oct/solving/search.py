@@ -15,6 +15,7 @@ from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
+from accel_oct.solving.activity import Teller
 from accel_oct.solving.config import Config
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
@@ -65,7 +66,9 @@ class Search:
     options : SolveOptions
     clock : Clock
     progress : callable or None
-        Told every row of the history.
+        Told every row of the history; a `Watcher` also what is being done.
+    teller : Teller
+        Who tells it.
     incumbent : Incumbent
     bound : float
         In units of weight; valid at all times.
@@ -98,6 +101,7 @@ class Search:
     improving: Improving | None = None
 
     def __post_init__(self) -> None:
+        self.teller = Teller(self.progress, lambda: self.clock.seconds)
         self._recording = threading.RLock()  # tables on several threads ask for better trees on any of them
         problem = self.problem
         self.slack = PROOF_TOLERANCE * problem.total_weight
@@ -178,8 +182,7 @@ class Search:
                 return
             row = HistoryRow(self.clock.seconds, objective, bound)
             self.history.append(row)
-            if self.progress is not None:
-                self.progress(row)
+            self.teller.row(row)
 
     # ---------------------------------------------------------------- the end
 

@@ -15,6 +15,7 @@ from accel_oct.subtree.compiled_counts import CompiledCounts
 from accel_oct.subtree.kernels.arguments import SHARED_SWEEP, Work
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.reduction import Reduced
+from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import Stopper
 
 Array = NDArray[Any]
@@ -34,9 +35,11 @@ class DeepLevels:
         Level two of the same data.
     keep_tables : bool
         Keep the tables of every feature: level four needs them, F**2 * P counters per channel.
+    steps : Steps, optional
+        Told how far the levels are.
     """
 
-    def __init__(self, pairs: PairLevel, keep_tables: bool, threads: int = 1) -> None:
+    def __init__(self, pairs: PairLevel, keep_tables: bool, threads: int = 1, steps: Steps | None = None) -> None:
         if pairs.compiled is None or not pairs.kept:
             raise ValueError("the deeper levels need compiled counts with their table")
         self.pairs = pairs
@@ -45,6 +48,7 @@ class DeepLevels:
         F = pairs.n_features
         self.dtype = spread.dtype
         self._threads = max(1, threads)
+        self._steps = steps or Steps()
         self._keep = keep_tables
         self._tables: Array = np.zeros((F if keep_tables else 0, *spread.table_shape), dtype=spread.dtype)
         self.side_profiles: Floats = np.zeros((F, 2, 4))
@@ -94,6 +98,7 @@ class DeepLevels:
             with_f = self._tables[f] if self._keep else work.table
             return f, signed, members, entries, whole, with_f, work, best, self._splits, counts.limits
 
+        self._steps.level = 3
         best, done = self._parallel(engine.kernels().level_three, arguments, 1, 6 * width, stopper)
         split = best.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
         self.side_profiles[:, :, 0] = pairs.side_profiles[:, :, 0]
@@ -120,6 +125,7 @@ class DeepLevels:
             count = min(sweep, F - f)
             return f, count, signed, symmetric, want, members, entries, whole, self._tables, work, best, counts.limits
 
+        self._steps.level = 4
         best, done = self._parallel(engine.kernels().level_four, arguments, sweep, F * 12 * width, stopper)
         self.pair_scores = best.reshape(F, 2, 2, 3, width)[..., :F]
         return done
@@ -136,6 +142,7 @@ class DeepLevels:
             best: Array = np.zeros(size, dtype=spread.dtype)
             code = None
             for f in queue:
+                self._steps.features = (f, F)
                 if stopper():
                     return best, False
                 given = arguments(work, best, f)

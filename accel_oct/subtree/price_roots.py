@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.reduction import Reduced, as_factor, both_sides, similar_sides
+from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -32,13 +33,14 @@ class Outcome:
 
 @dataclass
 class SearchCounts:
-    """How many sets were looked at on which level, pairs of features and root features."""
+    """How many sets were looked at on which level, pairs of features and root features; and how far all is."""
 
     pair_levels: int = 0
     level_three: int = 0
     level_four: int = 0
     pairs: int = 0
     roots: int = 0
+    steps: Steps = field(default_factory=Steps)
 
 
 class SideSearch(Protocol):
@@ -100,6 +102,9 @@ class PriceRoots:
             if search.stopper() or self._X.size * _SECONDS_PER_CELL > search.stopper.remaining:
                 return best
             goal = max(best.value, search.goal(target, top))
+            if top:
+                still = ~closed & (self._upper.sum(axis=1) > goal)
+                search.counts.steps.roots = (int(still.sum()), closed.size)
             if best.upper <= goal or closed.all():
                 return best
             f = self._next(closed, goal)

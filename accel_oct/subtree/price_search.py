@@ -36,6 +36,7 @@ class PriceSearch:
         stopper: Stopper | None = None,
         threads: int = 1,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        counts: SearchCounts | None = None,
     ) -> None:
         self.units = Units(signed)
         self.leaf_price = leaf_price
@@ -43,7 +44,7 @@ class PriceSearch:
         self.stopper = stopper or Stopper()
         self.threads = threads
         self.memory_limit = memory_limit
-        self.counts = SearchCounts()
+        self.counts = counts or SearchCounts()
         self.report: Callable[[Outcome], None] | None = None
         self.known_value: Callable[[], float] | None = None
         self._code: Code | None = None
@@ -76,7 +77,7 @@ class PriceSearch:
         if not (in_time and code.allows(data, 3)) or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
             return self._deepen(pairs, None, depth, best, target, top)
         fits = depth == 4 and code.allows(data, 4) and DeepLevels.fits(pairs, self.memory_limit)
-        deep = DeepLevels(pairs, fits, self.threads)
+        deep = DeepLevels(pairs, fits, self.threads, self.counts.steps if top else None)
         self.counts.level_three += 1
         if not deep.level_three(self.stopper):
             return best

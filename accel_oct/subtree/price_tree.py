@@ -76,6 +76,7 @@ def best_tree(
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     on_improvement: Callable[[float, float, float], None] | None = None,
     known_value: Callable[[], float] | None = None,
+    counts: SearchCounts | None = None,
 ) -> BestTree:
     """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
 
@@ -96,6 +97,8 @@ def best_tree(
     known_value : callable, optional
         The value of the best tree that the caller knows by now, asked now and then. Trees that are not better are not
         looked for, so the result may be worse than that and its bound may be equal to it.
+    counts : SearchCounts, optional
+        Filled while the search goes on, for whoever watches.
     """
     start = time.monotonic()
     features = np.asarray(X, dtype=bool)
@@ -106,7 +109,7 @@ def best_tree(
         return score - leaf_price * tree.n_leaves
 
     data = reduce_data(features, classes, sample_weights, int(n_classes), rules).without_light_columns(leaf_price)
-    search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit)
+    search = PriceSearch(leaf_price, data.signed, Stopper(deadline, should_stop), threads, memory_limit, counts)
     units, weight = search.units, data.total_weight
     if known_value is not None:
         search.known_value = lambda: float(units.from_score(known_value(), weight))

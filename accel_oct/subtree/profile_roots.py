@@ -12,6 +12,7 @@ from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profiles import Profile, convolve, find_split
 from accel_oct.subtree.reduction import Reduced, as_factor, both_sides, similar_sides
+from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -39,8 +40,9 @@ class ProfileRoots:
     Features that cannot improve any number of leaves are never opened.
     """
 
-    def __init__(self, solver: SideSolver, pairs: PairLevel, depth: int) -> None:
+    def __init__(self, solver: SideSolver, pairs: PairLevel, depth: int, steps: Steps | None = None) -> None:
         self._solver = solver
+        self._steps = steps
         self._pairs = pairs
         self._depth = depth
         data = pairs.data
@@ -51,7 +53,7 @@ class ProfileRoots:
         ceilings = both_sides(data.row_ceiling, self._X)
         self._upper = np.repeat(self._number(ceilings)[:, :, None], half, axis=2)
         if DeepLevels.possible(pairs, solver.memory_limit, solver.threads):
-            deep = DeepLevels(pairs, False, solver.threads)
+            deep = DeepLevels(pairs, False, solver.threads, steps)
             if deep.level_three(solver.stopper):
                 # Depth two is exact up to three leaves: four leaves may form a chain of depth three.
                 self._upper[:, :, :3] = deep.side_profiles[:, :, :3]
@@ -68,6 +70,8 @@ class ProfileRoots:
         while True:
             gain = np.where(self._done, -np.inf, (potential - self.lower).max(axis=1))
             f = int(np.argmax(gain))
+            if self._steps is not None:
+                self._steps.roots = (int((gain > 0).sum()), self._F)
             if gain[f] <= 0 or self._solver.stopper():
                 break
             sides = [self._solve_side(f, side) for side in (0, 1)]

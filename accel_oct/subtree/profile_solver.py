@@ -16,6 +16,7 @@ from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_roots import ProfileRoots, Report
 from accel_oct.subtree.profiles import Profile, Units, better_of, convolve, extended, find_split, with_leaf
 from accel_oct.subtree.reduction import Reduced
+from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
@@ -41,10 +42,11 @@ class ProfileSolver:
         self.threads = threads
         self.memory_limit = memory_limit
 
-    def solve(self, data: Reduced, depth: int, report: Report | None = None) -> Profile:
+    def solve(self, data: Reduced, depth: int, report: Report | None = None, steps: Steps | None = None) -> Profile:
         """Profile of depth `depth`; exact unless stopped.
 
-        `report` hears of the scores and bounds of these very data: the searches below a root have none.
+        `report` hears of the scores and bounds of these very data, and `steps` of how far their search is: the
+        searches below a root have neither.
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
@@ -60,10 +62,10 @@ class ProfileSolver:
             return Profile(values, values, pairs.tree)
         compiled = DeepLevels.possible(pairs, self.memory_limit, self.threads)
         if depth == 3 and compiled:
-            return self._three(pairs)
+            return self._three(pairs, steps)
         if depth == 4 and compiled and DeepLevels.fits(pairs, self.memory_limit):
-            return self._four(pairs)
-        return ProfileRoots(self, pairs, depth).run(report)
+            return self._four(pairs, steps)
+        return ProfileRoots(self, pairs, depth, steps).run(report)
 
     def _leaf(self, data: Reduced, depth: int) -> Profile:
         counts = data.class_weights
@@ -74,16 +76,16 @@ class ProfileSolver:
     def _shallow(self, pairs: PairLevel, depth: int) -> Profile:
         return Profile(pairs.profile[: 2**depth], pairs.upper_profile[: 2**depth], pairs.tree)
 
-    def _three(self, pairs: PairLevel) -> Profile:
-        deep = DeepLevels(pairs, False, self.threads)
+    def _three(self, pairs: PairLevel, steps: Steps | None = None) -> Profile:
+        deep = DeepLevels(pairs, False, self.threads, steps)
         if not deep.level_three(self.stopper):
             return self._stopped(pairs, 3, pairs.profile, pairs.profile)
         sides = deep.side_profiles
         values = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
         return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, values, leaves))
 
-    def _four(self, pairs: PairLevel) -> Profile:
-        deep = DeepLevels(pairs, True, self.threads)
+    def _four(self, pairs: PairLevel, steps: Steps | None) -> Profile:
+        deep = DeepLevels(pairs, True, self.threads, steps)
         if not deep.level_three(self.stopper):
             return self._stopped(pairs, 4, pairs.profile, pairs.profile)
         sides = deep.side_profiles

@@ -14,6 +14,7 @@ from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.profile_solver import ProfileSolver
 from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
@@ -93,6 +94,7 @@ def frontier_table(
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
     progress: Callable[[float, Floats, Floats], None] | None = None,
+    steps: Steps | None = None,
 ) -> FrontierTable:
     """Best score for every number of leaves of trees of depth at most `max_depth`.
 
@@ -115,6 +117,8 @@ def frontier_table(
     progress : callable, optional
         Called with (seconds, scores, upper bounds), arrays as in the result, after every root feature that is searched
         on its own (from depth five, or where the tables do not fit).
+    steps : Steps, optional
+        Filled while the search goes on, for whoever watches.
     """
     start = time.monotonic()
     data = reduce_data(
@@ -129,7 +133,8 @@ def frontier_table(
         if progress is not None:
             progress(time.monotonic() - start, public(lower), public(upper))
 
-    profile = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit).solve(data, max_depth, report)
+    solver = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit)
+    profile = solver.solve(data, max_depth, report, steps)
     return FrontierTable(
         scores=public(profile.lower),
         upper_bounds=public(profile.upper),

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["as_path", "read_text", "replacing"]
+__all__ = ["as_path", "check_writable", "read_text", "replacing"]
 
 _LONGEST_NAME = 300
 
@@ -66,6 +66,28 @@ def replacing(path: Any, *, binary: bool = False) -> Iterator[IO[Any]]:
             beside.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def check_writable(path: Any, argument: str = "output") -> None:
+    """Raise InvalidInputError if `replacing` could not write there, before there is anything to write."""
+    target = as_path(path, argument)
+    name = f"cannot write {_short(target)}"
+    try:
+        if target.is_dir():
+            raise InvalidInputError(f"{name}: it is a folder")
+        if target.exists() and not target.is_file():
+            if not os.access(target, os.W_OK):
+                raise InvalidInputError(f"{name}: permission denied")
+            return
+        beside = Path(os.path.realpath(target))
+        if not beside.parent.is_dir():
+            raise InvalidInputError(f"{name}: there is no folder {_short(beside.parent)}")
+        # Tried out: who may write where is more than permissions say.
+        trial = beside.with_name(f".{beside.name[:64]}.{secrets.token_hex(8)}.tmp")
+        trial.open("x").close()
+        trial.unlink()
+    except OSError as error:
+        raise InvalidInputError(f"{name}: {error.strerror or error}") from None
 
 
 def _sync_folder(folder: Path) -> None:

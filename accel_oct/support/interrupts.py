@@ -76,20 +76,76 @@ def remembered_interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
+class _Kept:
+    """Ctrl-C that waits for the next work that can be stopped."""
+
+    def __init__(self) -> None:
+        self.pressed = 0
+        self.waiting = False
+
+    def take(self) -> int:
+        """How often it was pressed without anybody hearing it."""
+        pressed, self.pressed = self.pressed, 0
+        return pressed
+
+
+_kept = _Kept()
+
+
+@contextmanager
+def kept_interrupts() -> Iterator[threading.Event]:
+    """Ctrl-C between pieces of work is kept: the next piece hears of it when it begins, and stops.
+
+    So a solve that has a tree already returns it, whenever Ctrl-C comes. A second one between pieces of work is raised
+    at once. The event tells whether one came.
+    """
+    event = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield event  # signals are not ours to handle here
+        return
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            if event.is_set() and not _kept.waiting:
+                raise
+            event.set()
+            _kept.pressed += 1
+
+    signal.signal(signal.SIGINT, keep)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _kept.take()
+
+
 def _wait(done: threading.Event, on_interrupt: Callable[[], None]) -> int:
     """Wait for the work, or until patience with it ends; returns how often Ctrl-C was pressed."""
+    _kept.waiting = True
+    try:
+        return _waited(done, on_interrupt)
+    finally:
+        _kept.waiting = False
+
+
+def _waited(done: threading.Event, on_interrupt: Callable[[], None]) -> int:
     pressed, told, until = 0, False, float("inf")
     while True:
         try:
+            pressed += _kept.take()
             if pressed and not told:
                 told = True
                 on_interrupt()
             if pressed > 1:
                 until = min(until, time.monotonic() + _PATIENCE)
-            while not done.wait(0.1):
+            while not done.wait(0.1) and not _kept.pressed:
                 if time.monotonic() > until:
                     logger.warning("the solver has not stopped %g s after it was told to; it is left behind", _PATIENCE)
                     return pressed
-            return pressed
+            if done.is_set():
+                return pressed
         except KeyboardInterrupt:
             pressed += 1

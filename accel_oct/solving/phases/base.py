@@ -29,7 +29,7 @@ class Phase(Protocol):
 def run_stoppable(search: Search, work: Callable[[Stopper], None]) -> Status | None:
     """Run in a thread that Ctrl-C and the time limit stop, if the work asks; returns what stopped it, if anything."""
     interrupted = threading.Event()
-    stopper = Stopper(search.clock.deadline, interrupted.is_set)
+    stopper = Stopper(search.clock.deadline, search.teller.beating(interrupted.is_set))
     run_interruptibly(lambda: work(stopper), interrupted.set)
     if interrupted.is_set():
         return "interrupted"
@@ -38,14 +38,16 @@ def run_stoppable(search: Search, work: Callable[[Stopper], None]) -> Status | N
 
 def run_phases(search: Search, phases: Iterable[Phase]) -> Result:
     """Run the phases that apply until one proves something, the time is up or the user stops."""
-    for phase in phases:
-        if not phase.applies(search):
-            continue
-        ended = phase.run(search)
-        if search.is_proven:
-            return search.result("optimal", phase.name)
-        if search.is_infeasible:
-            return search.result("infeasible", phase.name)
-        if ended is not None:
-            return search.result(ended, "nothing: not proven")
+    with search.teller.listening():
+        for phase in phases:
+            if not phase.applies(search):
+                continue
+            search.teller.begin(phase.name)
+            ended = phase.run(search)
+            if search.is_proven:
+                return search.result("optimal", phase.name)
+            if search.is_infeasible:
+                return search.result("infeasible", phase.name)
+            if ended is not None:
+                return search.result(ended, "nothing: not proven")
     return search.result("gap_limit", "nothing: not proven")

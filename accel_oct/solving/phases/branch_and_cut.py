@@ -86,6 +86,7 @@ class BranchAndCut:
         return self._run_on(self._backends[-1], search)
 
     def _run_on(self, backend: Backend, search: Search) -> Status | None:
+        search.teller.doing("building the model")
         master, own = self._built or self._master(search)
         self._built = None
         problem = search.problem
@@ -94,12 +95,18 @@ class BranchAndCut:
         if search.priced is not None and search.config.price_rows:
             told = hand_over(master, search.priced, search.incumbent, rounding.next_above)
             search.statistics["price_rows"] = replace(told, bound=problem.reported(told.bound))
+
+        def on_bound(bound: float) -> bool:
+            search.teller.beat()
+            return search.tighten(rounding.valid(bound))
+
         handler = TreeHandler(
             master,
             [*_built_in(master, backend, search), *own],
             search.incumbent,
-            lambda bound: search.tighten(rounding.valid(bound)),
+            on_bound,
         )
+        search.teller.describe(handler.describe)
         backend.load(master.model)
         if backend.capabilities.start and search.incumbent.tree is not None:
             backend.set_start(master.lift(search.incumbent.tree))

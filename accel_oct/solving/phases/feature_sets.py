@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from accel_oct.constraints import BoundConstraint, MaxLeaves
+from accel_oct.solving.activity import Figures
 from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
@@ -116,6 +117,13 @@ def _search(search: Search, stopper: Stopper) -> None:
     sets = FeatureSetSearch(
         problem.dataset, rules, _solver(search, stopper), offer, search.tighten, stopper, lists, slack=search.slack
     )
+
+    def describe() -> tuple[str, Figures]:
+        if sets.sets:
+            return "looking sets up", {"sets": sets.sets}
+        return "", {"feature sets": sets.nodes, "waiting": sets.waiting}
+
+    search.teller.describe(describe)
     sets.run(search.incumbent.value, search.bound)
     search.statistics["feature_sets"] = FeatureSetStatistics(
         seconds=time.perf_counter() - began, groups=rules.size, nodes=sets.nodes, sets=sets.sets

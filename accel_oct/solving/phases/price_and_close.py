@@ -96,6 +96,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         threads=options.threads,
         memory_limit=search.config.subtree_bounds.memory_limit,
     )
+    search.teller.describe(lambda: (prices.doing, prices.figures))
     prices.price(search.incumbent.value)
     dual, dual_seconds = prices.dual, time.perf_counter() - began
     prices.close()

@@ -15,6 +15,7 @@ from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.subtree import SearchCounts, best_tree, frontier_table
+from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import Stopper
 
 
@@ -76,6 +77,10 @@ def _best_of_all(search: Search) -> Status | None:
 
     def work(stopper: Stopper) -> None:
         improving = search.improving
+        counts = SearchCounts()
+        search.teller.describe(
+            lambda: (counts.steps.doing, {**counts.steps.figures, "sample sets": counts.pair_levels})
+        )
         outcome = best_tree(
             data.X,
             data.y,
@@ -91,6 +96,7 @@ def _best_of_all(search: Search) -> Status | None:
             memory_limit=search.config.subtree_bounds.memory_limit,
             on_improvement=on_improvement,
             known_value=(lambda: incumbent.value) if independent and improving is not None else None,
+            counts=counts,
         )
         if outcome.found is not None:
             incumbent.offer(outcome.found)
@@ -106,6 +112,8 @@ def _leaf_limited(search: Search) -> Status | None:
     data = problem.table_data
 
     def work(stopper: Stopper) -> None:
+        steps = Steps()
+        search.teller.describe(lambda: (steps.doing, steps.figures))
         table = frontier_table(
             data.X,
             data.y,
@@ -116,6 +124,7 @@ def _leaf_limited(search: Search) -> Status | None:
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             should_stop=stopper,
+            steps=steps,
         )
         value, bound, leaves = table.best(problem.leaf_price, problem.max_leaves)
         if value > -math.inf:

@@ -64,6 +64,7 @@ def _improve(search: Search, stopper: Stopper) -> None:
         return
     search.record()
     search.improving = improving
+    search.teller.describe(improving.describe)
     if config.warm_start == "cart" and cart_seconds(data, problem.max_depth) < min(_SECOND_CART, stopper.remaining):
         search.offer_and_record(cart(data, problem.max_depth, price, search.options.seed, "entropy"))
     improving.run_first()

@@ -24,6 +24,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from accel_oct.support.announcements import announce
+
 logger = logging.getLogger(__name__)
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
@@ -85,6 +87,7 @@ class EntryPoint:
         signature = tuple(numba.typeof(argument) for argument in arguments)
         if self._compiled is None:
             self._compiled = _stored.dispatcher(self._function)
+        announce(f"compiling {self._function.__name__}")
         began, stored = time.perf_counter(), _loads(self._compiled)
         try:
             self._compiled.compile(signature)

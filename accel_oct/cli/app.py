@@ -1,0 +1,242 @@
+"""The command ``accel-oct``: its commands and options, and how it ends.
+
+What a command does is in a module of its own in `accel_oct.cli.commands`, which is loaded when the command is called:
+nothing here imports NumPy or any other part of the library that takes time to load.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from accel_oct._version import __version__
+from accel_oct.cli import options as opt
+from accel_oct.cli.codes import Code
+from accel_oct.cli.streams import hardy_streams, results_apart
+from accel_oct.errors import AccelOctError, NoTreeError
+
+__all__ = ["COMMANDS", "run"]
+
+_HELP = "Provably optimal classification trees."
+_TRACKER = "please report it, with the command and these lines, where you got accel_oct from"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what `--help` says, and the groups of options that its `run` takes, in this order."""
+
+    name: str
+    help: str
+    groups: tuple[type[opt.Group], ...]
+    panel: str
+
+    def load(self) -> Callable[..., int]:
+        """The function that does it; its module imports whatever it needs."""
+        return _loaded(self.name)
+
+
+def _loaded(name: str) -> Callable[..., int]:
+    found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{name.replace('-', '_')}").run
+    return found
+
+
+_FIND, _USE, _MORE = "Find trees", "Use a fitted tree", "More"
+_TRAINING = (
+    opt.TableOptions,
+    opt.TargetOptions,
+    opt.TreeOptions,
+    opt.RuleOptions,
+    opt.EncoderOptions,
+    opt.LimitOptions,
+)
+_LAST = (opt.RunFile, opt.OutputOptions, opt.TellingOptions)
+
+COMMANDS = (
+    Command(
+        "fit",
+        "Find the optimal tree of a table.",
+        (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, *_LAST),
+        _FIND,
+    ),
+    Command("path", "The optimal trees of many leaf penalties, in one pass.", (*_TRAINING, *_LAST), _FIND),
+    Command("frontier", "The best tree for every number of leaves, in one pass.", (*_TRAINING, *_LAST), _FIND),
+    Command(
+        "near-optimal",
+        "All trees that are almost as good as the best one.",
+        (*_TRAINING, opt.NearOptions, *_LAST),
+        _FIND,
+    ),
+    Command(
+        "predict",
+        "Classify the rows of a table.",
+        (opt.ModelFile, opt.TableOptions, opt.PredictionOptions, opt.OutputOptions, opt.TellingOptions),
+        _USE,
+    ),
+    Command(
+        "show",
+        "Print or draw a fitted tree, or turn it into code.",
+        (opt.ModelFile, opt.DrawingOptions, opt.OutputOptions, opt.TellingOptions),
+        _USE,
+    ),
+    Command(
+        "check",
+        "Is a model proven, and does it hold on a file?",
+        (opt.ModelFile, opt.TableOptions, opt.TargetOptions, opt.RuleOptions, opt.TellingOptions),
+        _USE,
+    ),
+    Command(
+        "report",
+        "One HTML page about a model and its data.",
+        (
+            opt.ModelFile,
+            opt.TableOptions,
+            opt.TargetOptions,
+            opt.ReportOptions,
+            opt.OutputOptions,
+            opt.TellingOptions,
+        ),
+        _USE,
+    ),
+    Command(
+        "encode",
+        "Turn a table into binary columns.",
+        (opt.TableOptions, opt.TargetOptions, opt.EncoderOptions, opt.OutputOptions, opt.TellingOptions),
+        _MORE,
+    ),
+    Command("backends", "Which solvers can be used.", (opt.TellingOptions,), _MORE),
+    Command("config", "Print a preset with all of its switches, as TOML.", (opt.PresetName, opt.TellingOptions), _MORE),
+)
+
+
+class _Ended(Exception):
+    """Carries what ended a command past typer, which has ways of its own with Ctrl-C and closed pipes."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    with hardy_streams(), _warnings_as_lines():
+        try:
+            found = _app()(given or ["--help"], prog_name="accel-oct", standalone_mode=False)
+            sys.stdout.flush()
+            return int(found or 0) if given else int(Code.BAD_INPUT)
+        except (Exception, KeyboardInterrupt) as raised:
+            error = raised.args[0] if isinstance(raised, _Ended) else raised
+            code, message = _ending(error)
+            if "--debug" in given or code is Code.BUG:
+                traceback.print_exception(error)
+            return _tell_error(code, message, "--json" in given)
+
+
+def _ending(error: BaseException) -> tuple[Code, str]:
+    """The exit code of an error, and its sentence."""
+    message = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        return Code.INTERRUPTED, message or "stopped before there was a result"
+    if hasattr(error, "format_message"):  # of the command line itself, whatever the version of typer calls its class
+        where = getattr(getattr(error, "ctx", None), "command_path", "accel-oct")
+        said = " ".join(error.format_message().split()).rstrip(".")
+        return Code.BAD_INPUT, f"{said[:1].lower()}{said[1:]} (see '{where} --help')"
+    if isinstance(error, NoTreeError):
+        return {"infeasible": Code.NO_TREE, "interrupted": Code.INTERRUPTED}.get(error.status, Code.NOT_PROVEN), message
+    if isinstance(error, AccelOctError):
+        return Code.BAD_INPUT, message
+    if isinstance(error, OSError):
+        named = isinstance(error.filename, str | bytes)
+        what = f"read or write {os.fsdecode(error.filename)}" if named else "write standard output"
+        return Code.BAD_INPUT, f"cannot {what}: {error.strerror or message}"
+    return Code.BUG, f"this is a bug of accel_oct: {type(error).__name__}: {message}; {_TRACKER}"
+
+
+def _tell_error(code: Code, message: str, as_json: bool) -> int:
+    print(f"accel-oct: {'interrupted' if code is Code.INTERRUPTED else 'error'}: {message}", file=sys.stderr)
+    if as_json:
+        # Most commands need no JSON, and this is loaded with them anyway.
+        from json import dumps
+
+        print(dumps({"error": {"code": int(code), "kind": code.name.lower(), "message": message}}))
+    return int(code)
+
+
+# ---------------------------------------------------------------- typer
+
+
+def _app() -> typer.Typer:
+    """The whole command line; on a terminal with rich's panels, elsewhere as plain text."""
+    app = typer.Typer(
+        name="accel-oct",
+        help=_HELP,
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_whole)
+    for command in COMMANDS:
+        app.command(command.name, help=command.help, rich_help_panel=command.panel)(_called(command))
+    app.command(
+        "bench",
+        help="Measure, and report what was measured.",
+        rich_help_panel=_MORE,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    )(_bench)
+    return app
+
+
+def _called(command: Command) -> Callable[..., int]:
+    """A function with all options of the groups as parameters, which is what typer reads."""
+
+    def call(**values: Any) -> int:
+        groups = [group(**{field.name: values[field.name] for field in fields(group)}) for group in command.groups]
+        try:
+            with results_apart():
+                return command.load()(*groups)
+        except (Exception, KeyboardInterrupt) as error:
+            raise _Ended(error) from None
+
+    parameters = []
+    for group in command.groups:
+        hints = get_type_hints(group, include_extras=True)
+        for field in fields(group):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            parameters.append(
+                inspect.Parameter(
+                    field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+                )
+            )
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
+def _whole(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=lambda asked: _version(asked))] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options before the command; `run` has seen --debug."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"accel-oct {__version__}")
+        raise typer.Exit()
+
+
+def _bench(context: typer.Context) -> int:
+    return _loaded("bench")(context.args)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda message, *_, **__: print(f"accel-oct: warning: {message}", file=sys.stderr)
+        yield

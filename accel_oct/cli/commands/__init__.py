@@ -1,0 +1,1 @@
+"""What each command does: a module per command, loaded when the command is called, and what they share."""

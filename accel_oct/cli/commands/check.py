@@ -1,0 +1,115 @@
+"""``accel-oct check``: what of a model holds on a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel_oct.cli.codes import Code
+from accel_oct.cli.commands.called import constraint, objective
+from accel_oct.cli.commands.models import Stored, read_model
+from accel_oct.cli.commands.tables import Training, read_training
+from accel_oct.cli.commands.telling import printed, tell
+from accel_oct.cli.options import ModelFile, RuleOptions, TableOptions, TargetOptions, TellingOptions
+from accel_oct.constraints import bind_all
+from accel_oct.data import BinaryDataset
+from accel_oct.data.labels import as_weights
+from accel_oct.errors import InvalidInputError
+from accel_oct.estimators.held_out import held_out_data
+from accel_oct.estimators.rules import all_constraints
+from accel_oct.estimators.training import attached
+
+__all__ = ["run"]
+
+#: Sums of floats in another order.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked: `holds` is None where it could not be."""
+
+    what: str
+    holds: bool | None
+    detail: str
+
+
+def run(
+    file: ModelFile, table: TableOptions, columns: TargetOptions, rules: RuleOptions, telling: TellingOptions
+) -> int:
+    """Proof, objective and constraints; the exit code is that of the worst."""
+    stored = read_model(file, table)
+    model = stored.model
+    data = read_training(table, stored.columns(columns), like=model)
+    goal = rules.objective or stored.objective
+    if goal is not None:
+        model.objective, _ = objective(goal)
+    texts = rules.constraint or stored.texts("constraints")
+    model.constraints = [constraint(text)[0] for text in texts]
+    own = stored.fingerprint
+    same = None if own is None else own == data.fingerprint
+    rows = held_out_data(model, data.X, data.y, data.weights, attached(None, None, len(data.y)))
+    accuracy = float(model.score(data.X, data.y, sample_weight=data.weights))
+    value, found = _objective(stored, data, rows, same)
+    findings = [Finding("proof", model.status_ == "optimal", model.proof_), found, *_constraints(stored, rows, same)]
+    code = _code(findings)
+    on = {None: "a file", True: "the training data", False: "other data than those of the training"}[same]
+    printed(telling, None, f"{len(data.y)} rows of {on}, accuracy {accuracy:.4f}", *map(_line, findings))
+    return tell(
+        telling,
+        "check",
+        code,
+        training_data=same,
+        rows=len(data.y),
+        accuracy=accuracy,
+        objective=value,
+        stored_objective=model.objective_,
+        findings=[vars(each) for each in findings],
+    )
+
+
+def _code(findings: list[Finding]) -> Code:
+    if any(each.holds is not True for each in findings[1:]):
+        return Code.DOES_NOT_HOLD
+    return Code.DONE if findings[0].holds else Code.NOT_PROVEN
+
+
+def _line(finding: Finding) -> str:
+    word = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}[finding.holds]
+    return f"{finding.what}: {word}: {finding.detail}"
+
+
+def _objective(stored: Stored, data: Training, rows: BinaryDataset, same: bool | None) -> tuple[float, Finding]:
+    """Recomputed from the rows; only on the training data must it be what the file says."""
+    model, tree = stored.model, stored.model.tree_.tree
+    weights = as_weights(data.weights, len(data.y))
+    seen = rows.n_classes == len(model.classes_)
+    factors = model._class_factors(data.y, rows.y, weights) if seen else np.ones(rows.n_classes)
+    value = float(model._objective(factors).bind(rows).value(tree)) - model.leaf_penalty * tree.n_leaves
+    told = f"{value:.6f}, and {model.objective_:.6f} in the model"
+    if not same:
+        return value, Finding("objective", True, f"{told}, which was measured on other data" if same is False else told)
+    close = abs(value - model.objective_) <= _ROUNDING * max(1.0, abs(value))
+    return value, Finding("objective", close, told)
+
+
+def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iterator[Finding]:
+    """Limits on these rows; fewest samples of a leaf are asked of the training data only."""
+    model = stored.model
+    least = model.min_samples_leaf if same else 1
+    listed = all_constraints(model.constraints, least, model.max_leaf_nodes, model.max_features_used, rows.weights > 0)
+    for each in listed:
+        try:
+            (bound,) = bind_all([each], rows)
+        except InvalidInputError as error:
+            yield Finding(type(each).__name__, None, str(error))
+            continue
+        value: Any = bound.value(model.tree_.tree) if hasattr(bound, "value") else None
+        holds = bound.violation(model.tree_.tree) <= 0
+        yield Finding(bound.name, holds, "" if value is None else f"value {value:.6g}")
+    if not stored.training and len(model.constraints_) > len(listed):
+        names = "; ".join(report.name for report in model.constraints_)
+        yield Finding("constraints", None, f"the model names them ({names}) but not their columns; use --constraint")

@@ -1,0 +1,32 @@
+"""``accel-oct config``: the switches of a preset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from accel_oct.cli.codes import Code
+from accel_oct.cli.commands.telling import printed, tell
+from accel_oct.cli.options import PresetName, TellingOptions
+from accel_oct.solving.config import Config
+
+__all__ = ["run"]
+
+
+def run(wanted: PresetName, telling: TellingOptions) -> int:
+    """As TOML that a run file takes."""
+    switches = asdict(Config.preset(wanted.preset))
+    printed(telling, None, f"# preset {wanted.preset}", *_lines(switches, "config"))
+    return tell(telling, "config", Code.DONE, preset=wanted.preset, config=switches)
+
+
+def _lines(values: Mapping[str, Any], section: str) -> Iterator[str]:
+    """JSON writes texts, numbers and booleans as TOML does."""
+    yield f"[{section}]"
+    yield from (f"{key} = {json.dumps(value)}" for key, value in values.items() if not isinstance(value, dict))
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield ""
+            yield from _lines(value, f"{section}.{key}")

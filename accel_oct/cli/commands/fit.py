@@ -1,0 +1,155 @@
+"""``accel-oct fit``: from a table to a proven tree."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from accel_oct.cli.codes import Code
+from accel_oct.cli.commands.models import model_text
+from accel_oct.cli.commands.settings import read_run
+from accel_oct.cli.commands.tables import Training, read_training
+from accel_oct.cli.commands.telling import check_output, code_of, printed, tell, watched, writing
+from accel_oct.cli.commands.training import classifier, read_rules, tree_parameters
+from accel_oct.cli.options import (
+    BackendOptions,
+    EncoderOptions,
+    LimitOptions,
+    OutputOptions,
+    RuleOptions,
+    RunFile,
+    TableOptions,
+    TargetOptions,
+    TellingOptions,
+    TreeOptions,
+    ValidationOptions,
+)
+from accel_oct.errors import AccelOctError
+from accel_oct.export import to_text
+from accel_oct.support.interrupts import kept_interrupts, remembered_interrupts
+
+__all__ = ["run"]
+
+
+def run(
+    table: TableOptions,
+    columns: TargetOptions,
+    tree: TreeOptions,
+    rules: RuleOptions,
+    encoder: EncoderOptions,
+    limits: LimitOptions,
+    solver: BackendOptions,
+    validation: ValidationOptions,
+    file: RunFile,
+    output: OutputOptions,
+    telling: TellingOptions,
+) -> int:
+    """Fit, write the model, and then tell."""
+    settings = read_run(file)
+    check_output(output, telling)
+    table, columns, tree, encoder = map(settings.filled, (table, columns, tree, encoder))  # type: ignore[assignment]
+    limits, solver, validation = map(settings.filled, (limits, solver, validation))  # type: ignore[assignment]
+    said = read_rules(settings, rules)
+    data = read_training(table, columns)
+    _warn_of_one_class(data)
+    shared = tree_parameters(tree, said, encoder, limits, data.y)
+    model = classifier(tree, shared, settings, solver, validation)
+    interrupted = _fitted(model, data, limits.time_limit, telling)
+    # From here on there is a tree, and Ctrl-C must not lose it.
+    with kept_interrupts() as late:
+        failure = _saved(model_text(model, data, columns, said.texts), output)
+        reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.gap)
+        status = "optimal" if reached else model.status_
+        code = code_of([status], interrupted)
+        _tell(model, data, code, output, telling)
+        if failure is not None:
+            raise failure
+    return int(Code.INTERRUPTED if late.is_set() else code)
+
+
+def _warn_of_one_class(data: Training) -> None:
+    labels = set(data.y.tolist())
+    if len(labels) == 1:
+        rows = f"all {len(data.y)} rows have" if len(data.y) > 1 else "there is a single row, of"
+        warnings.warn(f"{rows} the class {labels.pop()!r}: the tree is a single leaf", UserWarning, stacklevel=2)
+
+
+def _fitted(model: Any, data: Training, time_limit: float | None, telling: TellingOptions) -> bool:
+    """Fit while people watch; returns whether Ctrl-C was pressed. It raises only where there is no tree yet."""
+    with remembered_interrupts() as pressed:
+        try:
+            with watched(telling, time_limit) as model.progress:
+                model.fit(data.X, data.y, sample_weight=data.weights)
+        except KeyboardInterrupt:
+            if not hasattr(model, "tree_"):
+                raise
+            pressed.set()
+        return pressed.is_set()
+
+
+def _saved(text: str, output: OutputOptions) -> AccelOctError | None:
+    """Write the model; an error is told after the tree was printed, which is worth something by itself."""
+    if output.output is None:
+        return None
+    try:
+        with writing(output.output) as file:
+            file.write(text)
+    except AccelOctError as error:
+        return error
+    return None
+
+
+def _tell(model: Any, data: Training, code: int, output: OutputOptions, telling: TellingOptions) -> None:
+    accuracy = model.score(data.X, data.y, sample_weight=data.weights)
+    chosen = hasattr(model, "best_estimator_")
+    printed(telling, output, to_text(model), _summary(model, accuracy, chosen))
+    if model.constraints_:
+        printed(telling, output, str(model.constraints_))
+    best = model.best_estimator_ if chosen else model
+    tell(
+        telling,
+        "fit",
+        code,
+        status=model.status_,
+        proven=model.status_ == "optimal",
+        proof=model.proof_,
+        exact=model.exact_,
+        objective=model.objective_,
+        bound=model.bound_,
+        gap=model.gap_,
+        seconds=model.result_.seconds,
+        backend=model.result_.backend,
+        accuracy=accuracy,
+        leaves=model.get_n_leaves(),
+        depth=model.get_depth(),
+        leaf_penalty=best.leaf_penalty,
+        max_depth=best.max_depth,
+        cross_validated=chosen,
+        classes=model.classes_,
+        columns_used=columns_used(model),
+        constraints=[vars(report) for report in model.constraints_],
+        tree=to_text(model),
+        model=output.output,
+    )
+
+
+def _summary(model: Any, accuracy: float, chosen: bool) -> str:
+    parts = []
+    if chosen:
+        parts.append(f"leaf penalty {model.leaf_penalty_:g} and depth {model.max_depth_} (cross-validated)")
+    leaves = model.get_n_leaves()
+    parts += [
+        f"{leaves} {'leaf' if leaves == 1 else 'leaves'}",
+        f"training accuracy {accuracy:.4f}",
+        f"objective {model.objective_:.6f}",
+        f"bound {model.bound_:.6f}",
+        model.proof_,
+    ]
+    return f"# {', '.join(parts)}"
+
+
+def columns_used(model: Any) -> list[str]:
+    """Names of the columns that the tree looks at."""
+    names = getattr(model, "feature_names_in_", None)
+    used = sorted({model.encoder_.conditions_[feature].column for feature in model.tree_.tree.features_used})
+    return [f"x{column}" if names is None else str(names[column]) for column in used]

@@ -1,0 +1,45 @@
+"""``accel-oct predict``: the classes of the rows of a table."""
+
+from __future__ import annotations
+
+from accel_oct.cli.codes import Code
+from accel_oct.cli.commands.models import read_model
+from accel_oct.cli.commands.tables import read_features
+from accel_oct.cli.commands.telling import check_output, tell, writing
+from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, TableOptions, TellingOptions
+from accel_oct.io.writing import is_binary, write_columns, write_csv
+
+__all__ = ["run"]
+
+
+def run(
+    file: ModelFile,
+    table: TableOptions,
+    wanted: PredictionOptions,
+    output: OutputOptions,
+    telling: TellingOptions,
+) -> int:
+    """Read, predict, write. The order of the columns, and further columns, do not matter."""
+    check_output(output, telling)
+    model = read_model(file, table).model
+    X = read_features(table, like=model)
+    classes = model.predict(X).tolist()
+    names, columns = ["prediction"], [classes]
+    shares = model.predict_proba(X) if wanted.proba else None
+    if shares is not None:
+        names += [f"probability of {label}" for label in model.classes_]
+        columns += shares.T.tolist()
+    if output.output is not None and is_binary(output.output):
+        write_columns(output.output, names, columns)
+    elif output.output is not None or not telling.json:
+        with writing(output.output) as written:
+            write_csv(written, names, zip(*columns, strict=True), escape_formulas=wanted.escape_formulas)
+    return tell(
+        telling,
+        "predict",
+        Code.DONE,
+        classes=model.classes_,
+        predictions=classes,
+        probabilities=shares,
+        output=output.output,
+    )

@@ -1,0 +1,60 @@
+"""``accel-oct report``: a page about a model and its data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accel_oct.cli.codes import Code
+from accel_oct.cli.commands.called import constraint, objective
+from accel_oct.cli.commands.models import read_model
+from accel_oct.cli.commands.tables import read_training
+from accel_oct.cli.commands.telling import check_output, printed, tell
+from accel_oct.cli.options import (
+    ModelFile,
+    OutputOptions,
+    ReportOptions,
+    TableOptions,
+    TargetOptions,
+    TellingOptions,
+)
+from accel_oct.errors import InvalidInputError
+from accel_oct.report import write_report
+
+__all__ = ["run"]
+
+
+def run(
+    file: ModelFile,
+    table: TableOptions,
+    columns: TargetOptions,
+    wanted: ReportOptions,
+    output: OutputOptions,
+    telling: TellingOptions,
+) -> int:
+    """Write the page."""
+    if output.output in (None, "-"):
+        raise InvalidInputError("--output is needed: the file for the report, such as report.html")
+    check_output(output, telling)
+    stored = read_model(file, table)
+    model = stored.model
+    if stored.objective is not None:
+        model.objective, _ = objective(stored.objective)
+    model.constraints = [constraint(text)[0] for text in stored.texts("constraints")] or None
+    named = stored.columns(columns)
+    data = read_training(table, named, like=model)
+    test = None
+    if wanted.test is not None:
+        held_out = read_training(replace(table, data=wanted.test), named, like=model)
+        test = held_out.X, held_out.y
+    write_report(
+        model,
+        output.output,
+        data.X,
+        data.y,
+        sample_weight=data.weights,
+        test=test,
+        near_optimal=wanted.near_optimal,
+        title=wanted.title,
+    )
+    printed(telling, output, f"wrote {output.output}")
+    return tell(telling, "report", Code.DONE, output=output.output)

@@ -1,0 +1,114 @@
+"""Tables as commands need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.cli.options import TableOptions, TargetOptions
+from accel_oct.encoding.columns import Table
+from accel_oct.encoding.fingerprint import table_fingerprint
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.io.reading import missing_column, read_table
+
+__all__ = ["Training", "read_features", "read_training"]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A table, the classes of its rows, and their weights if a column holds them."""
+
+    X: Table
+    y: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+    @property
+    def fingerprint(self) -> str:
+        """By which the table is recognised, whatever format its file has."""
+        return table_fingerprint(self.X, self.y, self.weights)
+
+
+def read_features(options: TableOptions, like: Any = None) -> Table:
+    """The table without a target; as a model needs it where one is given."""
+    found: Table = read_table(_path(options), like=like, **_arguments(options))
+    return found
+
+
+def read_training(options: TableOptions, columns: TargetOptions, like: Any = None) -> Training:
+    """The table, its target and its weights."""
+    path = _path(options)
+    if columns.target is None:
+        raise InvalidInputError("no target was given: name the column that holds the classes by --target")
+    where = "standard input" if path == "-" else path
+    more = [columns.sample_weight] if columns.sample_weight is not None else []
+    X, y = read_table(path, target=columns.target, like=_with_columns(like, more), **_arguments(options))
+    weights, names = None, list(X.names or ())
+    if more:
+        if more[0] not in names:
+            raise InvalidInputError(f"--sample-weight: {missing_column(where, more[0], names)}")
+        weights = _weights(X.columns[names.index(more[0])], more[0])
+        X = X.select([name for name in names if name != more[0]])
+    if not len(y):
+        raise InvalidInputError(f"{where} has no rows below its header")
+    if not X.columns:
+        raise InvalidInputError(f"{where} has no column besides {shown(columns.target)}, which is the target")
+    return Training(X, y, weights)
+
+
+def _path(options: TableOptions) -> str:
+    if options.data is None:
+        raise InvalidInputError("no table was given: name a file, or - for standard input")
+    return options.data
+
+
+@dataclass(frozen=True)
+class _Like:
+    """A model as `read_table` sees it, with more columns."""
+
+    feature_names_in_: list[str]
+    kinds_: tuple[str, ...]
+
+
+def _with_columns(like: Any, more: list[str]) -> Any:
+    names = getattr(like, "feature_names_in_", None)
+    if names is None or not more:
+        return like
+    own = [str(name) for name in names]
+    added = [name for name in more if name not in own]
+    kinds = tuple(getattr(like, "encoder_", like).kinds_)
+    return _Like([*own, *added], (*kinds, *("numeric" for _ in added)))
+
+
+def _weights(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values.astype(np.float64))
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"--sample-weight: column {shown(name)} must hold numbers") from None
+
+
+def _arguments(options: TableOptions) -> dict[str, Any]:
+    dtype = {}
+    for entry in options.dtype or []:
+        name, mark, wanted = entry.rpartition("=") if "=ordered:" not in entry else _ordered(entry)
+        if not mark:
+            raise InvalidInputError(f"--dtype must be NAME=TYPE, got {shown(entry)}")
+        dtype[name] = wanted
+    return {
+        "format": options.input_format,
+        "delimiter": options.delimiter,
+        "header": options.header is not False,
+        "decimal": options.decimal if options.decimal is not None else ".",
+        "encoding": options.text_encoding or "utf-8",
+        "na_values": options.na_values or [],
+        "dtype": dtype,
+        "sheet": options.sheet,
+    }
+
+
+def _ordered(entry: str) -> tuple[str, str, str]:
+    """Categories may hold the mark themselves."""
+    name, _, order = entry.partition("=ordered:")
+    return name, "=", f"ordered:{order}"

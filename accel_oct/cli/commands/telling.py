@@ -1,0 +1,125 @@
+"""How results reach people, files and machines: files first, then standard output."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+
+from accel_oct._version import __version__
+from accel_oct.cli.codes import Code
+from accel_oct.cli.options import OutputOptions, TellingOptions
+from accel_oct.cli.streams import results
+from accel_oct.errors import InvalidInputError
+from accel_oct.io.writing import write_csv
+from accel_oct.live import Watch, watching
+from accel_oct.support.files import check_writable, replacing
+
+__all__ = ["check_output", "code_of", "plain", "printed", "tell", "watched", "write_table", "writing"]
+
+_FINISHED = ("optimal", "finished")
+
+
+def check_output(output: OutputOptions, telling: TellingOptions) -> None:
+    """Complain about a place that cannot be written to before any work is done."""
+    if output.output == "-" and telling.json:
+        raise InvalidInputError("--output - and --json both want standard output; leave one of them out")
+    if output.output not in (None, "-"):
+        check_writable(output.output)
+
+
+@contextmanager
+def writing(path: str | None, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """A file that is replaced as a whole, or standard output."""
+    if path is None or path == "-":
+        yield results().buffer if binary else results()
+        return
+    try:
+        with replacing(path, binary=binary) as file:
+            yield file
+    except OSError as error:
+        raise InvalidInputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write_table(
+    output: OutputOptions, telling: TellingOptions, names: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """CSV into the file, or onto standard output unless a JSON document goes there."""
+    if output.output is not None or not telling.json:
+        with writing(output.output) as file:
+            write_csv(file, names, rows)
+
+
+def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> int:
+    """Print the JSON document, if one was asked for; returns the exit code."""
+    if telling.json:
+        document = {"command": command, "version": __version__, "exit_code": int(code), **plain(content)}
+        print(json.dumps(document, allow_nan=False), file=results())
+    return int(code)
+
+
+def printed(telling: TellingOptions, output: OutputOptions | None, *lines: str) -> None:
+    """Text for people: on standard output, or on standard error where that is taken."""
+    if telling.json:
+        return
+    taken = output is not None and output.output == "-"
+    for line in lines:
+        print(line, file=sys.stderr if taken else results())
+
+
+def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:
+    """The exit code for the worst of some statuses."""
+    found = set(statuses)
+    if interrupted or "interrupted" in found:
+        return Code.INTERRUPTED
+    if "infeasible" in found:
+        return Code.NO_TREE
+    return Code.DONE if found <= set(_FINISHED) else Code.NOT_PROVEN
+
+
+def plain(value: Any) -> Any:
+    """JSON's own types; None for infinity and for what is not a number."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+@contextmanager
+def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch]:
+    """Show on standard error how a search goes; the value is for its `progress`."""
+    with (
+        _logged(telling),
+        watching(sys.stderr, time_limit=time_limit, quiet=telling.quiet, verbose=1 + telling.verbose) as watch,
+    ):
+        yield watch
+
+
+@contextmanager
+def _logged(telling: TellingOptions) -> Iterator[None]:
+    """With --verbose, what the library logs goes to standard error."""
+    logger = logging.getLogger("accel_oct")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("accel-oct: %(message)s"))
+    before = logger.level
+    if telling.verbose:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

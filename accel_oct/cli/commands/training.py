@@ -1,0 +1,184 @@
+"""Classifiers from what was said on the command line and in a run file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.cli.commands.called import constraint, objective
+from accel_oct.cli.commands.settings import RunSettings
+from accel_oct.cli.options import (
+    BackendOptions,
+    EncoderOptions,
+    LimitOptions,
+    RuleOptions,
+    TreeOptions,
+    ValidationOptions,
+)
+from accel_oct.encoding import (
+    AllThresholdsEncoder,
+    OneHotCategoryEncoder,
+    QuantileBucketEncoder,
+    QuantileThresholdEncoder,
+    TableEncoder,
+    TreeGuidedThresholdEncoder,
+)
+from accel_oct.encoding.table import DEFAULT_QUANTILES
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
+from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+
+__all__ = ["Rules", "classifier", "numbers", "read_rules", "table_encoder", "tree_parameters"]
+
+_DEFAULT_PENALTY = 0.01
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Objective and constraints, and the texts that they were said in."""
+
+    objective: Any
+    constraints: list[Any]
+    texts: dict[str, Any]
+
+
+def read_rules(settings: RunSettings, options: RuleOptions) -> Rules:
+    """What the tree is to be good at, and what it must keep."""
+    goal, listed = settings.rules(options)
+    made = [constraint(text) for text in listed]
+    found, text = (None, None) if goal is None else objective(goal)
+    return Rules(found, [value for value, _ in made], {"objective": text, "constraints": [said for _, said in made]})
+
+
+def tree_parameters(
+    tree: TreeOptions, rules: Rules, encoder: EncoderOptions, limits: LimitOptions, y: NDArray[Any]
+) -> dict[str, Any]:
+    """Parameters that every search for trees has in common; the penalty and the depth are apart."""
+    return {
+        "min_samples_leaf": _one_number(str(tree.min_samples_leaf or 1), "--min-samples-leaf"),
+        "max_leaf_nodes": tree.max_leaf_nodes,
+        "max_features_used": tree.max_features_used,
+        "exclude": list(tree.exclude) if tree.exclude else None,
+        "class_weight": _class_weight(tree.class_weight, y),
+        "objective": rules.objective,
+        "constraints": rules.constraints or None,
+        "encoder": estimator_encoder(encoder),
+        "missing": encoder.missing or "category",
+        "time_limit": limits.time_limit,
+        "n_jobs": limits.threads,
+    }
+
+
+def classifier(
+    tree: TreeOptions,
+    shared: dict[str, Any],
+    settings: RunSettings,
+    solver: BackendOptions,
+    validation: ValidationOptions,
+) -> Any:
+    """The classifier that `fit` fits."""
+    preset, config = settings.switches(solver.preset)
+    depths = [int(d) for d in numbers([str(tree.max_depth)], "--max-depth", whole=True)]
+    penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
+    more: dict[str, Any] = {
+        "backend": solver.backend,
+        "preset": preset,
+        "config": config,
+        "gap": solver.gap,
+        "random_state": solver.seed,
+    }
+    if validation.cv is not None:
+        more |= {"cv": validation.cv, "scoring": validation.scoring, "rule": validation.rule}
+        return OptimalTreeClassifierCV(depths, penalties or None, **more, **shared)
+    if validation.scoring is not None:
+        raise InvalidInputError("--scoring is for rows held out: it needs --cv")
+    return OptimalTreeClassifier(
+        _single(depths, "--max-depth"),
+        _single(penalties or [_DEFAULT_PENALTY], "--leaf-penalty"),
+        **more,
+        **shared,
+    )
+
+
+def estimator_encoder(options: EncoderOptions) -> Any:
+    """What the estimators take as `encoder`."""
+    name = options.encoder or "auto"
+    if name == "none":
+        return None
+    if name != "auto":
+        return table_encoder(options)
+    if options.quantiles is not None or options.max_categories is not None:
+        raise InvalidInputError(
+            "--quantiles and --max-categories are for encoders that take them: name one by --encoder, such as "
+            "quantile-thresholds"
+        )
+    return "auto"
+
+
+def table_encoder(options: EncoderOptions) -> TableEncoder:
+    """An encoder that is said in words."""
+    count = DEFAULT_QUANTILES if options.quantiles is None else options.quantiles
+    makers: dict[str, Callable[[], Any]] = {
+        "quantile-thresholds": lambda: QuantileThresholdEncoder(count),
+        "quantile-buckets": lambda: QuantileBucketEncoder(count),
+        "all-thresholds": AllThresholdsEncoder,
+        "tree-guided": TreeGuidedThresholdEncoder,
+    }
+    limit = options.max_categories
+    categorical = None if limit is None else OneHotCategoryEncoder(limit or None)
+    return TableEncoder(
+        makers[options.encoder or "quantile-thresholds"](), categorical, missing=options.missing or "category"
+    )
+
+
+def numbers(texts: Sequence[str], option: str, whole: bool = False) -> list[float]:
+    """Numbers from one or several texts, each with commas between them or not."""
+    found = [_one_number(part, option) for text in texts for part in str(text).replace(",", " ").split()]
+    for number in found if whole else ():
+        if not isinstance(number, int):
+            raise InvalidInputError(f"{option} must be a whole number, got {shown(number)}")
+    if texts and not found:
+        raise InvalidInputError(f"{option} must be a number, got {shown(texts[0])}")
+    return found
+
+
+def _one_number(text: str, option: str) -> float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise InvalidInputError(f"{option} must be a number, got {shown(text)}")
+
+
+def _single(values: Sequence[float], option: str) -> Any:
+    if len(values) > 1:
+        raise InvalidInputError(f"{option} takes several values only together with --cv")
+    return values[0]
+
+
+def _class_weight(texts: Sequence[str] | None, y: NDArray[Any]) -> Any:
+    """``balanced``, or weights by the labels of the table."""
+    if not texts:
+        return None
+    if list(texts) == ["balanced"]:
+        return "balanced"
+    labels = {str(label): label for label in np.unique(y).tolist()} if y.dtype != object else _plain_labels(y)
+    found = {}
+    for text in texts:
+        name, mark, weight = text.rpartition("=")
+        if not mark:
+            raise InvalidInputError(f"--class-weight must be LABEL=WEIGHT or balanced, got {shown(text)}")
+        if name not in labels:
+            near = did_you_mean(name, list(labels)) or f"; there are {', '.join(list(labels)[:10])}"
+            raise InvalidInputError(f"--class-weight: there is no class {shown(name)}{near}")
+        found[labels[name]] = float(_one_number(weight, "--class-weight"))
+    return found
+
+
+def _plain_labels(y: NDArray[Any]) -> dict[str, Any]:
+    return {str(label): label for label in y.tolist()}

@@ -1,0 +1,249 @@
+"""Options that say what is searched, and how: a run file has the same words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from typer import Argument, Option
+
+from accel_oct.cli.options.groups import Group
+
+__all__ = [
+    "GROUPS",
+    "BackendOptions",
+    "EncoderOptions",
+    "LimitOptions",
+    "RuleOptions",
+    "TableOptions",
+    "TargetOptions",
+    "TreeOptions",
+    "ValidationOptions",
+]
+
+_READING, _TREE, _ENCODING, _SOLVING = "Reading the table", "The tree", "Columns to binary features", "Solving"
+_VALIDATING = "Cross-validation"
+
+
+def _option(*names: str, help: str, panel: str, metavar: str | None = None) -> Any:
+    return Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False)
+
+
+@dataclass(frozen=True)
+class TableOptions(Group):
+    """A file with a table, and how to read it."""
+
+    SECTION = "data"
+    KEYS: ClassVar[dict[str, str]] = {"data": "path", "input_format": "format", "text_encoding": "encoding"}
+
+    data: Annotated[
+        str | None,
+        Argument(metavar="DATA", help="CSV, TSV, Parquet, Feather or Excel file; - is standard input."),
+    ] = None
+    input_format: Annotated[
+        Literal["csv", "tsv", "parquet", "feather", "excel"] | None,
+        _option("--format", help="By content and ending if not given.", panel=_READING),
+    ] = None
+    delimiter: Annotated[
+        str | None, _option("--delimiter", "--separator", help="Between the cells of a text file.", panel=_READING)
+    ] = None
+    header: Annotated[
+        bool | None,
+        _option("--header/--no-header", help="Without one, the columns are named x0, x1, ...", panel=_READING),
+    ] = None
+    decimal: Annotated[str | None, _option("--decimal", help="Decimal mark of a text file.", panel=_READING)] = None
+    text_encoding: Annotated[
+        str | None, _option("--encoding", help="Of a text file; utf-8 by default.", panel=_READING)
+    ] = None
+    na_values: Annotated[
+        list[str] | None,
+        _option("--na-values", metavar="TEXT", help="A text that means a missing value; repeatable.", panel=_READING),
+    ] = None
+    dtype: Annotated[
+        list[str] | None,
+        _option(
+            "--dtype",
+            metavar="NAME=TYPE",
+            help="text, number, boolean, datetime, duration or ordered:low<mid<high; repeatable.",
+            panel=_READING,
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None, _option("--sheet", help="Name or number (from 1) of an Excel sheet.", panel=_READING)
+    ] = None
+
+
+@dataclass(frozen=True)
+class TargetOptions(Group):
+    """Which columns are no features."""
+
+    SECTION = "data"
+
+    target: Annotated[
+        str | None,
+        _option("--target", "-t", metavar="COLUMN", help="Column that holds the classes.", panel=_READING),
+    ] = None
+    sample_weight: Annotated[
+        str | None,
+        _option("--sample-weight", metavar="COLUMN", help="Column that holds weights of rows.", panel=_READING),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TreeOptions(Group):
+    """What the tree may be like."""
+
+    SECTION = "tree"
+
+    max_depth: Annotated[
+        str | None,
+        _option("--max-depth", "-d", metavar="DEPTH", help="3 by default; with --cv several: 2,3.", panel=_TREE),
+    ] = None
+    leaf_penalty: Annotated[
+        list[str] | None,
+        _option(
+            "--leaf-penalty",
+            metavar="PENALTY",
+            help="What a further leaf must bring, 0.01 by default; several with --cv and in `path`: 0.1,0.01.",
+            panel=_TREE,
+        ),
+    ] = None
+    min_samples_leaf: Annotated[
+        str | None,
+        _option("--min-samples-leaf", metavar="N", help="Fewest rows of a leaf, or their share of all.", panel=_TREE),
+    ] = None
+    max_leaf_nodes: Annotated[int | None, _option("--max-leaf-nodes", help="Most leaves.", panel=_TREE)] = None
+    max_features_used: Annotated[
+        int | None, _option("--max-features-used", help="Most columns that the whole tree looks at.", panel=_TREE)
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        _option("--exclude", metavar="COLUMN", help="Column that no split may use; repeatable.", panel=_TREE),
+    ] = None
+    class_weight: Annotated[
+        list[str] | None,
+        _option(
+            "--class-weight",
+            metavar="LABEL=WEIGHT",
+            help="Weight of a class in the objective, repeatable; or balanced.",
+            panel=_TREE,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class RuleOptions(Group):
+    """What the tree is to be good at, and what it must keep."""
+
+    objective: Annotated[
+        str | None,
+        _option(
+            "--objective",
+            metavar="OBJECTIVE",
+            help="accuracy, balanced_accuracy, f1, f_beta(beta=2), cost_matrix([[0, 1], [5, 0]]), ...",
+            panel=_TREE,
+        ),
+    ] = None
+    constraint: Annotated[
+        list[str] | None,
+        _option(
+            "--constraint",
+            metavar="RULE",
+            help="Such as 'statistical_parity(sex, at_most=0.02)' or 'recall(high, at_least=0.9)'; repeatable.",
+            panel=_TREE,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class EncoderOptions(Group):
+    """How columns become binary."""
+
+    SECTION = "encoder"
+
+    encoder: Annotated[
+        Literal["auto", "quantile-thresholds", "quantile-buckets", "all-thresholds", "tree-guided", "none"] | None,
+        _option(
+            "--encoder",
+            help="For numeric columns; auto by default. none takes a table of 0 and 1 as it is.",
+            panel=_ENCODING,
+        ),
+    ] = None
+    quantiles: Annotated[
+        int | None, _option("--quantiles", help="How many, for the encoders by quantiles.", panel=_ENCODING)
+    ] = None
+    max_categories: Annotated[
+        int | None,
+        _option(
+            "--max-categories",
+            help="Features per column of categories, 0 for no limit; not with --encoder auto.",
+            panel=_ENCODING,
+        ),
+    ] = None
+    missing: Annotated[
+        Literal["category", "error"] | None,
+        _option("--missing", help="Missing values are a category of their own, or an error.", panel=_ENCODING),
+    ] = None
+
+
+@dataclass(frozen=True)
+class LimitOptions(Group):
+    """How much may be spent."""
+
+    SECTION = "solver"
+
+    time_limit: Annotated[
+        float | None, _option("--time-limit", metavar="SECONDS", help="Keep the best so far then.", panel=_SOLVING)
+    ] = None
+    threads: Annotated[int | None, _option("--threads", help="1 by default; -1 for all cores.", panel=_SOLVING)] = None
+
+
+@dataclass(frozen=True)
+class BackendOptions(Group):
+    """Which solver, and what it is to prove."""
+
+    SECTION = "solver"
+    KEYS: ClassVar[dict[str, str]] = {"preset": ""}
+
+    backend: Annotated[
+        str | None, _option("--backend", help="See `accel-oct backends`; highs by default.", panel=_SOLVING)
+    ] = None
+    preset: Annotated[
+        str | None, _option("--preset", help="Which techniques are used; see `accel-oct config`.", panel=_SOLVING)
+    ] = None
+    gap: Annotated[
+        float | None, _option("--gap", help="Relative gap at which to stop; 0 asks for a proof.", panel=_SOLVING)
+    ] = None
+    seed: Annotated[int | None, _option("--seed", help="Decides between equally good trees.", panel=_SOLVING)] = None
+
+
+@dataclass(frozen=True)
+class ValidationOptions(Group):
+    """Choosing the penalty and the depth."""
+
+    SECTION = "validation"
+
+    cv: Annotated[
+        int | None,
+        _option("--cv", metavar="K", help="Choose penalty and depth by K-fold cross-validation.", panel=_VALIDATING),
+    ] = None
+    scoring: Annotated[
+        str | None,
+        _option("--scoring", help="scikit-learn's name of a score, for rows held out.", panel=_VALIDATING),
+    ] = None
+    rule: Annotated[
+        Literal["best", "one_standard_error"] | None,
+        _option("--cv-rule", help="Take the best, or the simplest within a standard error.", panel=_VALIDATING),
+    ] = None
+
+
+#: Groups that a run file can fill in.
+GROUPS: tuple[type[Group], ...] = (
+    TableOptions,
+    TargetOptions,
+    TreeOptions,
+    EncoderOptions,
+    LimitOptions,
+    BackendOptions,
+    ValidationOptions,
+)

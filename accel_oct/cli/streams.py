@@ -1,0 +1,79 @@
+"""Standard output and standard error that outlive their readers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, TextIO
+
+__all__ = ["hardy_streams", "results", "results_apart"]
+
+
+class _Hardy:
+    """A stream that falls silent when whoever read it is gone: that is no error, and must not end a solve.
+
+    Ctrl-C in ``accel-oct fit ... | tee log`` ends tee as well, while we still have a tree to save.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return int(self._stream.write(text))
+        except BrokenPipeError:
+            self._silence()
+            return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        self.write("".join(lines))
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._silence()
+
+    def _silence(self) -> None:
+        """What is still in the buffer goes nowhere, when Python ends too."""
+        with suppress(OSError, ValueError):  # a stream without a file, as in tests
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def hardy_streams() -> Iterator[None]:
+    """Both standard streams for the length of a command; what is written is flushed at its end."""
+    before = sys.stdout, sys.stderr
+    hardy: Any = _Hardy(before[0]), _Hardy(before[1])
+    sys.stdout, sys.stderr = hardy
+    try:
+        yield
+        sys.stdout.flush()
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+_apart: list[TextIO] = []
+
+
+@contextmanager
+def results_apart() -> Iterator[None]:
+    """Standard output for results alone: what solvers and other packages print goes to standard error."""
+    _apart.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _apart.pop()
+
+
+def results() -> TextIO:
+    """Where results go."""
+    return _apart[-1] if _apart else sys.stdout

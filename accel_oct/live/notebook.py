@@ -1,0 +1,46 @@
+"""The panel in the output of a notebook's cell.
+
+rich's own live display needs ipywidgets there, and a front end that has them; a display that is updated works in all.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from IPython.display import HTML, display
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from accel_oct.live.panel import MomentPanel
+from accel_oct.live.view import Moment
+
+_WIDTH = 79
+_FORMAT = '<pre style="white-space:pre;line-height:normal;font-family:monospace">{code}</pre>'
+
+
+class NotebookPanel:
+    """One output of the cell, which changes."""
+
+    def __init__(self, verbose: int = 1) -> None:
+        self._verbose = verbose
+        self._handle: Any = None
+
+    def draw(self, moment: Moment) -> None:
+        self._show(MomentPanel(moment, self._verbose))
+
+    def end(self, moment: Moment) -> None:
+        self._show(Text(moment.summary))
+
+    def _show(self, content: RenderableType) -> None:
+        html = HTML(_html(content))
+        if self._handle is None:
+            self._handle = display(html, display_id=True)
+        else:
+            self._handle.update(html)
+
+
+def _html(content: RenderableType) -> str:
+    console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False)
+    console.print(content)
+    return console.export_html(inline_styles=True, code_format=_FORMAT)

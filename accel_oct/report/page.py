@@ -1,0 +1,219 @@
+"""The report as one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from accel_oct._version import __version__
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.export.palette import class_hue
+from accel_oct.export.view import TreeView, view
+from accel_oct.report.alternatives import alternatives_section, listed_alternatives
+from accel_oct.report.markup import Content, Markup, element, joined, script_data
+from accel_oct.report.performance import Confusion, confusion, performance_section
+from accel_oct.report.proof import gap_of, proof_section, verdict
+from accel_oct.report.provenance import provenance_section, same_counts
+from accel_oct.report.row_form import column_data, condition_data, row_section
+from accel_oct.report.rules_section import constraints_section
+from accel_oct.report.tree_section import node_data, tree_section
+from accel_oct.report.wording import percent, readable
+from accel_oct.support.files import as_path, replacing
+
+__all__ = ["html_report", "write_report"]
+
+_TITLE = "Optimal decision tree"
+
+
+def html_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    near_optimal: Any = None,
+    title: str | None = None,
+) -> str:
+    """A report on a fitted tree as the text of an HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    model : fitted OptimalTreeClassifier or OptimalTreeClassifierCV
+        One that was read from JSON too; what is not stored in there is told.
+    X : data frame or array-like (n_samples, n_features)
+        The table that the tree was fitted on.
+    y : array-like (n_samples,)
+    sample_weight : array-like (n_samples,), optional
+    test : pair (X, y), optional
+        Rows that the tree has not seen; they get a confusion matrix of their own.
+    near_optimal : float or NearOptimalTrees, optional
+        How much less the objective of other trees may be that are shown: 0.01 is one point of accuracy. Or these trees
+        themselves, from ``model.near_optimal``, which takes what constraints may need.
+    title : str, optional
+
+    Returns
+    -------
+    str
+        The same model and data give the same text. No row of the tables is in it: see ``docs/report.md``.
+    """
+    check_is_fitted(model, "tree_")
+    if title is not None and not isinstance(title, str):
+        raise InvalidInputError(f"title must be text, got {shown(title)}")
+    if test is not None and (not isinstance(test, tuple | list) or len(test) != 2):
+        raise InvalidInputError(f"test must be a pair (X, y), got {shown(test)}")
+    pair = None if test is None else (test[0], test[1])
+    tree = readable(view(model))
+    training = confusion(model, X, y, sample_weight)
+    held_out = None if pair is None else confusion(model, pair[0], pair[1], what="the y of test")
+    trees = listed_alternatives(model, X, y, sample_weight, near_optimal)
+    sections = [
+        tree_section(tree),
+        row_section(model, tree),
+        proof_section(model, tree),
+        performance_section(training, held_out),
+        constraints_section(model),
+        alternatives_section(model, trees),
+        provenance_section(model, X, y, sample_weight, pair),
+    ]
+    heading = _TITLE if title is None else title
+    header = _header(model, heading, training, held_out, same_counts(model, X, sample_weight))
+    return _page(
+        heading, [header, _navigation(sections), element("main", sections, id="main")], _data(model, tree), tree
+    )
+
+
+def write_report(
+    model: Any,
+    path: str | Path,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    near_optimal: Any = None,
+    title: str | None = None,
+) -> Path:
+    """Write `html_report` to a file, which is replaced as a whole: when something fails, what was there still is.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, test, near_optimal, title
+        As in `html_report`.
+    path : path
+
+    Returns
+    -------
+    Path
+        Of the file.
+    """
+    target = as_path(path)
+    text = html_report(model, X, y, sample_weight=sample_weight, test=test, near_optimal=near_optimal, title=title)
+    with replacing(target) as file:
+        file.write(text)
+    return target
+
+
+def _header(model: Any, heading: str, training: Confusion, test: Confusion | None, same: bool) -> Markup:
+    figures = [("right on training data", percent(training.accuracy))]
+    if test is not None:
+        figures.append(("right on test data", percent(test.accuracy)))
+    n_leaves, depth = model.get_n_leaves(), model.get_depth()
+    figures += [("leaf" if n_leaves == 1 else "leaves", f"{n_leaves}"), ("depth", f"{depth}")]
+    figures.append(("gap", gap_of(model)))
+    cards = [element("div", element("dt", term), element("dd", value)) for term, value in figures]
+    told = None
+    if not same:
+        told = element(
+            "p",
+            "The data given for this report are not those that the tree was fitted on: other numbers of rows come to "
+            "its nodes. Counts in the tree are those of the fit.",
+            class_="warning",
+        )
+    return element(
+        "header",
+        element(
+            "div",
+            element("h1", heading, dir="auto"),
+            element("button", "Dark or light", type="button", id="theme", class_="screen"),
+        ),
+        element("p", verdict(model), class_="lead " + ("proven" if model.status_ == "optimal" else "open")),
+        told,
+        element("dl", cards, class_="cards"),
+    )
+
+
+def _navigation(sections: list[Markup | None]) -> Markup:
+    titles = {
+        "tree": "Tree",
+        "row": "Try a row",
+        "proof": "Proof",
+        "performance": "Right and wrong",
+        "constraints": "Constraints",
+        "alternatives": "Other trees",
+        "provenance": "Data and settings",
+    }
+    present = [name for name, section in zip(titles, sections, strict=True) if section is not None]
+    links = [element("li", element("a", titles[name], href=f"#{name}-section")) for name in present]
+    return element("nav", element("ul", links), aria_label="Sections", class_="screen")
+
+
+def _data(model: Any, tree: TreeView) -> Markup:
+    nodes = [
+        {**data, "condition": condition_data(node.condition)}
+        for data, node in zip(node_data(tree), tree.nodes, strict=True)
+    ]
+    return script_data(
+        "data",
+        {
+            "nodes": nodes,
+            "classes": list(tree.class_names),
+            "columns": column_data(model, tree),
+            "weighted": tree.weighted,
+        },
+    )
+
+
+def _page(title: str, body: Content, data: Markup, tree: TreeView) -> str:
+    style = _resource("report.css") + _class_colours(len(tree.class_names))
+    script = _resource("report.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="generator", content=f"accel_oct {__version__}"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    foot = element(
+        "footer", element("p", f"Made with accel_oct {__version__}. This file loads nothing and sends nothing.")
+    )
+    skip = element("a", "To the content", href="#main", class_="skip")
+    whole = element("body", skip, body, foot, data, element("script", Markup(script)))
+    return joined([Markup("<!doctype html>\n"), element("html", head, whole, lang="en")]) + "\n"
+
+
+def _resource(name: str) -> str:
+    return (resources.files("accel_oct.report") / name).read_text(encoding="utf-8")
+
+
+def _class_colours(n_classes: int) -> str:
+    return "".join(f".k{label}{{fill:{class_hue(label)}}}\n" for label in range(n_classes))
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
