@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
     | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
-    "bench": _SOLVING | {"_version", "plotting", "encoding"},
+    "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
     "__main__": {"cli"},

@@ -171,10 +171,13 @@ def _html(report: Report) -> str:
     sections = []
     for part in report.parts:
         title = html.escape(part.comparison.title)
-        tests = "".join(f"<li>{html.escape(str(test))}</li>" for test in part.tests)
+        tests = "".join(
+            f'<li>{html.escape(test.verdict)} <span class="fine">{html.escape(test.details)}</span></li>'
+            for test in part.tests
+        )
         verdicts = f'<ul class="verdicts">{tests}</ul>' if tests else ""
         sections.append(f"<h2>{title}</h2>\n{html_table(part.summary)}\n{verdicts}")
-        sections.append(f"<figure>{part.panels}</figure>")
+        sections.append(f'<figure class="wide">{part.panels}</figure>')
         if part.profile:
             inner = (
                 f'<figure class="narrow">{part.profile}<figcaption>Performance profile: the share of instances solved '

@@ -46,7 +46,7 @@ def is_solved(row: Row) -> bool:
 
 
 def labels(rows: Iterable[Row]) -> dict[str, str]:
-    """What to call the method of each row, by the row's key: its name, and what else differs among rows of that name."""
+    """What to call the method of each row, by the row's key: its name, and what differs among rows of that name."""
     rows = list(rows)
     fields = ("package", "backend", "preset", "threads", "seed", "time_limit")
     found = {}

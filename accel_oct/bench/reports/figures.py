@@ -68,7 +68,6 @@ def profile(comparison: Comparison) -> str:
     plt = pyplot()
     with plt.rc_context(_STYLE):
         figure, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
-        longest = 2.0
         curves = [performance_profile(comparison, method) for method in comparison.methods]
         longest = max([2.0, *(float(factors[-1]) for factors, _ in curves if len(factors))]) * 1.2
         for place, (method, (factors, shares)) in enumerate(zip(comparison.methods, curves, strict=True)):
@@ -94,11 +93,12 @@ def _range(comparison: Comparison) -> tuple[float, float]:
 
 
 def _within(gaps: Any) -> list[float]:
-    return [0.0, *gaps.tolist(), max(1.0, float(gaps[-1]) * 1.05 if len(gaps) else 1.0)]
+    return [0.0, *gaps[gaps > 0].tolist(), max(1.0, float(gaps[-1]) * 1.05 if len(gaps) else 1.0)]
 
 
 def _counted(gaps: Any) -> list[float]:
-    return [float((gaps <= 0).sum()), *np.arange(1, len(gaps) + 1).tolist(), float(len(gaps))]
+    closed = int((gaps <= 0).sum())
+    return [float(closed), *np.arange(closed + 1, len(gaps) + 1).tolist(), float(len(gaps))]
 
 
 def _look(place: int) -> dict[str, Any]:

@@ -21,10 +21,14 @@ p, ul { margin: .5rem 0; }
 li { margin: .25rem 0; }
 .meta, .caption { color: var(--soft); font-size: .86rem; }
 .caption { margin-top: .4rem; }
-.verdicts li { padding-left: .2rem; }
+.verdicts { padding-left: 1.2rem; }
+.fine { display: block; color: var(--soft); font-size: .86rem; }
 figure { margin: 1rem 0; }
 figure svg { display: block; width: 100%; height: auto; max-width: 52rem; color: var(--ink); }
+figure.wide { overflow-x: auto; }
+figure.wide svg { min-width: 36rem; }
 figure.narrow svg { max-width: 34rem; }
+@media (prefers-color-scheme: dark) { svg [style*="#0072b2"] { stroke: #4aa3df !important; } }
 figcaption { color: var(--soft); font-size: .86rem; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; min-width: 100%; }
@@ -46,7 +50,8 @@ summary { cursor: pointer; font-weight: 600; padding: .25rem 0; }
 
 def page(title: str, meta: Sequence[str], sections: Sequence[str]) -> str:
     """The whole page; `meta` lines are escaped here, sections are HTML already."""
-    lines = "".join(f'<p class="meta">{html.escape(line)}</p>\n' for line in meta)
+    first, *others = (f'<p class="meta">{html.escape(line)}</p>\n' for line in meta)
+    lines = f"{first}<details><summary>Machine, versions, limits</summary>\n{''.join(others)}</details>\n"
     body = "\n".join(sections)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

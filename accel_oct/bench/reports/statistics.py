@@ -54,7 +54,7 @@ class PairedTest:
     low, high : float
         Bootstrap interval of the ratio at 95 %, data sets resampled as a whole.
     p_value : float
-        Wilcoxon signed-rank test of the logarithms of the ratios, one mean per data set where there are enough data sets.
+        Wilcoxon signed-rank test of the logarithms of the ratios: of their mean per data set, if there are enough.
     pairs, units : int
         Instances that count, and independent observations of the test.
     by_data : bool
@@ -80,22 +80,34 @@ class PairedTest:
         """The test and the interval agree that there is a difference."""
         return self.p_value < LEVEL and not self.low <= 1.0 <= self.high
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """Whether there is a difference, in a sentence."""
         if not self.pairs:
-            return f"{self.first} and {self.second}: no instance was solved by either, so nothing can be said."
-        units = (
-            f"{self.units} data sets" if self.by_data else f"{self.units} instances, too few data sets to take as units"
-        )
-        fine = (
-            f"95 % interval {self.low:.2g} to {self.high:.2g}, p = {self.p_value:.2g}, {self.pairs} instances, {units}"
-        )
-        extra = f"; {self.censored} pairs with one time-out" if self.censored else ""
-        extra += f"; {self.dropped} pairs with two left out" if self.dropped else ""
-        times = f"{self.first} takes {self.ratio:.2g} times as long as {self.second} ({fine}{extra})"
+            return f"{self.first} and {self.second}: neither solved any instance, so nothing can be said."
         if not self.exceeds_noise:
-            return f"{times}: the difference does not exceed the noise."
-        word = "faster" if self.ratio < 1 else "slower"
-        return f"{times}: it is {word}, by more than the noise."
+            return f"{self.first} against {self.second}: the difference does not exceed the noise."
+        word, times = ("faster", 1 / self.ratio) if self.ratio < 1 else ("slower", self.ratio)
+        where = "" if self.by_data else " on these few data sets"
+        return f"{self.first} is {times:.3g} times {word} than {self.second}{where}, by more than the noise."
+
+    @property
+    def details(self) -> str:
+        """The figures behind it."""
+        if not self.pairs:
+            return ""
+        unit = "data sets" if self.by_data else "instances, for there are too few data sets"
+        parts = [
+            f"ratio {self.ratio:.2g}, 95 % interval {self.low:.2g} to {self.high:.2g}",
+            f"p = {self.p_value:.2g} by {self.units} {unit}",
+            f"{self.pairs} pairs",
+        ]
+        parts += [f"{self.censored} of them with one time-out"] if self.censored else []
+        parts += [f"{self.dropped} with two left out"] if self.dropped else []
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.verdict} ({self.details})" if self.details else self.verdict
 
 
 def paired_test(comparison: Comparison, first: str, second: str, shift: float, seed: int = 0) -> PairedTest:

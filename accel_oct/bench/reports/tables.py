@@ -75,16 +75,16 @@ def summary_table(comparison: Comparison, shift: float) -> Table:
     best = min(sort)
     header = ["method", "solved", "mean s", "median s", "longest s", "gap %", "best tree", "failed"]
     caption = (
-        f"{len(comparison.instances)} instances, the same for all. Solved: a proof is claimed. Mean: geometric, shifted by "
-        f"{shift:g} s; what is not solved counts at the limit in all three times. Gap: mean of the unsolved that have a "
-        "bound. Best tree: instances on which no method has a better one. Bold: most solved, then the smaller mean."
+        f"{len(comparison.instances)} instances, the same for all. Solved: a proof is claimed. Mean: geometric, shifted "
+        f"by {shift:g} s; what is not solved counts at the limit in all three times. Gap: mean of the unsolved that have "
+        "a bound. Best tree: instances on which no method has a better one. Bold: most solved, then the smaller mean."
     )
     cells = [[Cell(text, key == best) for text in line] for line, key in zip(lines, sort, strict=True)]
     return Table(f"{comparison.title}: summary", header, cells, caption)
 
 
 def data_table(comparison: Comparison) -> Table:
-    """The paper's table: per data set and method the number solved, the mean time of these, the mean gap of the others."""
+    """The paper's table: per data set and method the number solved, their mean time, the mean gap of the others."""
     names = list(dict.fromkeys(comparison.families))
     place = np.array([names.index(name) for name in comparison.families])
     lines = []
@@ -100,7 +100,8 @@ def data_table(comparison: Comparison) -> Table:
         lines.append(line)
     caption = (
         "Solved: instances with a claimed proof. Time: mean seconds of the solved. Gap: mean gap of the others in %; "
-        "those without a bound or a tree are left out of it. Bold: most solved, then the shorter time, then the smaller gap."
+        "those without a bound or a tree are left out of it. Bold: most solved, then the shorter time, then the smaller "
+        "gap."
     )
     header = ["data", "instances", *(["solved", "time", "gap"] * len(comparison.methods))]
     groups = [("", 2), *((method, 3) for method in comparison.methods)]
