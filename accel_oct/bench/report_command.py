@@ -52,7 +52,7 @@ def docs(
     ] = False,
 ) -> int:
     """Fill in the blocks of pages that are made from result files."""
-    from accel_oct.bench.reports.documents import fill  # loads NumPy
+    from accel_oct.bench.reports.documents import fill  # loads NumPy and matplotlib
 
     stale = [path for page in pages for path in fill(page, write=not check)]
     for path in stale:

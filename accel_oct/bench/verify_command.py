@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from accel_oct.bench.command import DataDir, app
+from accel_oct.errors import InvalidInputError
 
 __all__ = ["CONTRADICTED", "NOT_CHECKED", "verify"]
 
@@ -32,6 +33,8 @@ def verify(
     from accel_oct.bench.verify import checked, compared, proven_again  # as above
 
     rows = [row for source in all_rows(results) for row in source.rows]
+    if not rows:
+        raise InvalidInputError(f"there are no rows in {', '.join(map(str, results))}")
     registry = Registry(data_dir or os.environ.get(DATA_VARIABLE) or None)
     examined = checked(rows, registry)
     findings = [finding for one in examined for finding in one.findings] + compared(examined)

@@ -99,7 +99,7 @@ def build(rows: Sequence[Row], sources: Sequence[str], clock: Clock = "wall", sh
 
 
 def _part(comparison: Comparison, shift: float) -> Part:
-    methods = comparison.methods
+    methods = [method for method in comparison.methods if comparison.claims(method)]
     pairs = list(combinations(methods, 2)) if len(methods) <= _ALL_PAIRS else [(m, methods[0]) for m in methods[1:]]
     return Part(
         comparison,
@@ -108,7 +108,7 @@ def _part(comparison: Comparison, shift: float) -> Part:
         instance_table(comparison),
         tuple(paired_test(comparison, first, second, shift) for first, second in pairs),
         figures.panels(comparison),
-        figures.profile(comparison) if len(methods) > 1 else None,
+        figures.profile(comparison) if len(comparison.methods) > 1 else None,
     )
 
 

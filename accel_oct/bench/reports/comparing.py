@@ -101,16 +101,24 @@ class Comparison:
         return limits.pop() if len(limits) == 1 else None
 
     def seconds(self, method: str) -> NDArray[np.float64]:
-        """Of every instance; an unsolved one counts at the time limit, or at what it took if that is more."""
+        """Of every instance; an unsolved one counts at the time limit, or at what it took if that is more.
+
+        What ended by itself without a claim of proof counts as it is: it would not have used more time.
+        """
         return np.array([self._seconds(row) for row in self.of(method)])
 
     def _seconds(self, row: Row) -> float:
         taken = row.wall_seconds if self.clock == "wall" or row.cpu_seconds is None else row.cpu_seconds
         # A clock of a microsecond: nothing takes no time at all.
-        return max(taken if is_solved(row) else max(taken, row.method.time_limit or 0.0), 1e-6)
+        ended = is_solved(row) or row.status == "finished"
+        return max(taken if ended else max(taken, row.method.time_limit or 0.0), 1e-6)
 
     def solved(self, method: str) -> NDArray[np.bool_]:
         return np.array([is_solved(row) for row in self.of(method)], dtype=bool)
+
+    def claims(self, method: str) -> bool:
+        """Whether a method is after proofs at all: CART ends at once, and its time is of another kind."""
+        return any(row.status != "finished" for row in self.of(method))
 
     def gaps(self, method: str) -> NDArray[np.float64]:
         """Relative gap of every instance: 0 where solved, infinite where there is no bound or no tree."""

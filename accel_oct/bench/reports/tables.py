@@ -75,9 +75,10 @@ def summary_table(comparison: Comparison, shift: float) -> Table:
     best = min(sort)
     header = ["method", "solved", "mean s", "median s", "longest s", "gap %", "best tree", "failed"]
     caption = (
-        f"{len(comparison.instances)} instances, the same for all. Solved: a proof is claimed. Mean: geometric, shifted "
-        f"by {shift:g} s; what is not solved counts at the limit in all three times. Gap: mean of the unsolved that have "
-        "a bound. Best tree: instances on which no method has a better one. Bold: most solved, then the smaller mean."
+        f"{len(comparison.instances)} instances, the same for all. Solved: a proof is claimed. Mean: geometric, "
+        f"shifted by {shift:g} s. In all three times, what is not solved counts at the limit, and what ended without a "
+        "claim as it is. Gap: mean of the unsolved that have a bound. Best tree: instances on which no method has a "
+        "better one. Bold: most solved, then the smaller mean."
     )
     cells = [[Cell(text, key == best) for text in line] for line, key in zip(lines, sort, strict=True)]
     return Table(f"{comparison.title}: summary", header, cells, caption)
@@ -100,8 +101,8 @@ def data_table(comparison: Comparison) -> Table:
         lines.append(line)
     caption = (
         "Solved: instances with a claimed proof. Time: mean seconds of the solved. Gap: mean gap of the others in %; "
-        "those without a bound or a tree are left out of it. Bold: most solved, then the shorter time, then the smaller "
-        "gap."
+        "those without a bound or a tree are left out of it. Bold: most solved, then the shorter time, then the "
+        "smaller gap."
     )
     header = ["data", "instances", *(["solved", "time", "gap"] * len(comparison.methods))]
     groups = [("", 2), *((method, 3) for method in comparison.methods)]

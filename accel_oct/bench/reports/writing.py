@@ -72,7 +72,8 @@ def html_table(table: Table) -> str:
         for row in table.rows
     )
     caption = f'<p class="caption">{html.escape(table.caption)}</p>' if table.caption else ""
-    return f'<div class="scroll"><table><thead>{head}<tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table></div>{caption}'
+    inner = f"<table><thead>{head}<tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return f'<div class="scroll">{inner}</div>{caption}'
 
 
 def _starts(table: Table) -> set[int]:
