@@ -54,7 +54,9 @@ def docs(
     """Fill in the blocks of pages that are made from result files."""
     from accel_oct.bench.reports.documents import fill  # loads NumPy and matplotlib
 
-    stale = [path for page in pages for path in fill(page, write=not check)]
+    changed = [path for page in pages for path in fill(page, write=not check)]
+    # Pictures differ with the version of matplotlib, and follow from the same rows.
+    stale = [path for path in changed if not check or path.suffix != ".svg"]
     for path in stale:
         print(f"{'out of date' if check else 'written'}: {path}")
     return 4 if check and stale else 0
