@@ -18,7 +18,7 @@ from accel_oct.tree import DecisionTree
 def problem(n_classes: int = 2, penalty: float = 0.01, depth: int = 2, time_limit: float | None = 20.0) -> Problem:
     rng = np.random.default_rng(n_classes)
     X = rng.random((60, 6)) < 0.5
-    y = (X[:, 0] & X[:, 1]) + (n_classes > 2) * (X[:, 2] & ~X[:, 0])
+    y = (X[:, 0] & X[:, 1]) + (n_classes - 2) * 2 * (X[:, 2] & ~X[:, 0])
     y = np.where(rng.random(60) < 0.1, rng.integers(0, n_classes, 60), y).astype(np.int64)
     return Problem(X, y, depth, penalty, time_limit=time_limit)
 
