@@ -33,10 +33,22 @@ def test_keys_are_the_same_everywhere() -> None:
     assert run_key(task.instance, replace(task.method, time_limit=60)) == run_key(  # type: ignore[arg-type]
         task.instance, replace(task.method, time_limit=60.0)
     )
-    changed = {"name": "x", "backend": "scip", "seed": 1, "threads": 2, "time_limit": 1.0, "config": {"polishing": True}}
+    changed = {
+        "name": "x",
+        "backend": "scip",
+        "seed": 1,
+        "threads": 2,
+        "time_limit": 1.0,
+        "config": {"polishing": True},
+    }
     keys = {run_key(task.instance, replace(task.method, **{name: value})) for name, value in changed.items()}
     keys |= {run_key(replace(task.instance, **{name: value}), task.method) for name, value in {"data": "x"}.items()}
-    for name, value in {"fingerprint": "0", "max_depth": 1, "leaf_penalty": 0.1, "constraints": ("max_leaves(2)",)}.items():
+    for name, value in {
+        "fingerprint": "0",
+        "max_depth": 1,
+        "leaf_penalty": 0.1,
+        "constraints": ("max_leaves(2)",),
+    }.items():
         keys.add(run_key(replace(task.instance, **{name: value}), task.method))
     assert len(keys | {task.key}) == len(changed) + 6
 
@@ -94,7 +106,9 @@ def test_lines_of_the_old_benchmarks_are_refused_with_a_sentence(tmp_path: Path)
     """They have neither trees nor what identifies the data."""
     old = tmp_path / "bench.jsonl"
     old.write_text('{"method": "machine", "cpu": "x", "cores": 2}\n{"method": "solve", "data": "monk1"}\n')
-    with pytest.raises(InvalidInputError, match="line 1 was written by the benchmarks before schema 1.*run the suite again"):
+    with pytest.raises(
+        InvalidInputError, match="line 1 was written by the benchmarks before schema 1.*run the suite again"
+    ):
         read_results(old)
 
 
@@ -117,7 +131,9 @@ def test_a_folder_gives_one_row_per_key(tmp_path: Path) -> None:
     """Of two with one key, the one that did not fail; parts are read as they are."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "rows.jsonl").write_text(a_row("crashed").to_json() + "\n")
-    (tmp_path / "parts" / "00001-of-00002.jsonl").write_text(a_row().to_json() + "\n" + a_row(penalty=0.5).to_json() + "\n")
+    (tmp_path / "parts" / "00001-of-00002.jsonl").write_text(
+        a_row().to_json() + "\n" + a_row(penalty=0.5).to_json() + "\n"
+    )
     (tmp_path / "parts" / "00002-of-00002.jsonl").write_text(a_row("error").to_json() + "\n")
     found = read_results(tmp_path)
     assert [(row.status, row.instance.leaf_penalty) for row in found.rows] == [("optimal", 0.01), ("optimal", 0.5)]
