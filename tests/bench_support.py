@@ -70,10 +70,19 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def is_alive(pid: int) -> bool:
+    """Not gone, and not dead and waiting to be looked at by its parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def workers_of(pid: int) -> list[int]:
     """Processes that a process started, and theirs."""
     try:
         children = [int(c) for t in Path(f"/proc/{pid}/task").iterdir() for c in (t / "children").read_text().split()]
     except OSError:
         return []
+    children = list(filter(is_alive, children))
     return [*children, *(below for child in children for below in workers_of(child))]

@@ -61,5 +61,5 @@ def test_no_scheduler_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Before anything is run; the folder stays free."""
     monkeypatch.setattr("accel_oct.bench.engines._PATIENCE", "1s")
     for _ in range(2):
-        with pytest.raises(InvalidInputError, match="there is no scheduler at 'tcp://127.0.0.1:9'"):
+        with pytest.raises(InvalidInputError, match=r"there is no scheduler at 'tcp://127.0.0.1:9'"):
             run_suite(tiny_suite(tmp_path), tmp_path / "out", dask="tcp://127.0.0.1:9")

@@ -107,7 +107,7 @@ def test_lines_of_the_old_benchmarks_are_refused_with_a_sentence(tmp_path: Path)
     old = tmp_path / "bench.jsonl"
     old.write_text('{"method": "machine", "cpu": "x", "cores": 2}\n{"method": "solve", "data": "monk1"}\n')
     with pytest.raises(
-        InvalidInputError, match="line 1 was written by the benchmarks before schema 1.*run the suite again"
+        InvalidInputError, match=r"line 1 was written by the benchmarks before schema 1.*run the suite again"
     ):
         read_results(old)
 

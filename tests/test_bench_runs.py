@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from bench_support import bench, environment, lines_in, tiny_suite, wait_for, workers_of
+from bench_support import bench, environment, is_alive, lines_in, tiny_suite, wait_for, workers_of
 
 from accel_oct.bench.command import main
 from accel_oct.bench.plans import Choice
@@ -32,17 +33,22 @@ def written(folder: Path) -> list[str]:
     return [json.loads(line)["key"] for line in (folder / "rows.jsonl").read_text().splitlines()]
 
 
+def kill_after(run: subprocess.Popen[str], file: Path, lines: int) -> None:
+    """kill -9 when the file has so many lines; the processes that it started must end by themselves."""
+    wait_for(lambda: lines_in(file) >= lines)
+    started = workers_of(run.pid)
+    run.kill()
+    run.communicate()
+    assert started
+    wait_for(lambda: not any(map(is_alive, started)), 20)
+
+
 def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
-    """kill -9 in the middle, twice, and a torn end: afterwards every run has one row, and what was there is as it was."""
+    """kill -9 in the middle, twice, and a torn end: in the end every run has one row, and none has changed."""
     suite, out = tiny_suite(tmp_path, 40), tmp_path / "out"
     before: list[str] = []
     for _ in range(2):
-        run = bench("run", suite, "--out", out, "--quiet", "--jobs", 2)
-        wait_for(lambda: lines_in(out / "rows.jsonl") >= len(before) + 10)
-        started = workers_of(run.pid)
-        run.kill()
-        run.communicate()
-        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), 10)
+        kill_after(bench("run", suite, "--out", out, "--quiet", "--jobs", 2), out / "rows.jsonl", len(before) + 10)
         now = (out / "rows.jsonl").read_text().splitlines()
         assert now[: len(before)] == before and len(now) < 80
         before = now
@@ -68,7 +74,8 @@ def test_ctrl_c_keeps_rows_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert run.returncode == 130
     rows = len(written(out))
     assert f"interrupted: {rows} of 400 runs were made" in errors and "the same command makes the others" in errors
-    assert not any(Path(f"/proc/{pid}").exists() for pid in started)
+    assert started
+    wait_for(lambda: not any(map(is_alive, started)), 20)
 
 
 def test_two_runs_cannot_write_to_one_folder(tmp_path: Path) -> None:
@@ -92,11 +99,8 @@ def test_an_array_of_jobs_makes_every_run_once(tmp_path: Path, capsys: pytest.Ca
     suite, out = tiny_suite(tmp_path, 10), tmp_path / "out"
     run_suite(suite, out, choice=Choice(penalties=[0.0]))
     assert len(written(out)) == 2
-    killed = bench("run", suite, "--out", out, "--array", "1/3", "--quiet")
     part = out / "parts" / "00001-of-00003.jsonl"
-    wait_for(lambda: lines_in(part) >= 2)
-    killed.kill()
-    killed.communicate()
+    kill_after(bench("run", suite, "--out", out, "--array", "1/3", "--quiet"), part, 2)
     for index in (1, 2, 3):
         run_suite(suite, out, array=(index, 3))
     found = read_results(out)

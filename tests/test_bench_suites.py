@@ -178,5 +178,5 @@ def test_constraints_are_read_from_text() -> None:
     ]:
         with pytest.raises(InvalidInputError, match=said):
             constraint_of(text)
-    with pytest.raises(InvalidInputError, match="on data 'gen-chain-3'.*'two'"):
+    with pytest.raises(InvalidInputError, match=r"on data 'gen-chain-3'.*'two'"):
         constraints_of(["recall('two', at_least=0.5)"], data)
