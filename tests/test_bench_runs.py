@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ from accel_oct.bench.command import main
 from accel_oct.bench.plans import Choice
 from accel_oct.bench.progress import Lines, time_text
 from accel_oct.bench.reading import read_results
-from accel_oct.bench.rows import Row
+from accel_oct.bench.rows import Instance, Method, Row
 from accel_oct.bench.runner import Step, array_of, run_suite
 from accel_oct.bench.store import LockedError
+from accel_oct.bench.suite_files import suite_names, suite_of
 from accel_oct.errors import InvalidInputError
 
 
@@ -185,3 +187,19 @@ def test_estimates_are_told_in_words(tmp_path: Path) -> None:
             lines(step)
     text = (tmp_path / "log").read_text().splitlines()
     assert len(text) == 4 and Counter("left" in line for line in text) == {True: 2, False: 2}
+
+
+def test_the_code_on_the_page_runs() -> None:
+    """What docs/bench.md shows of Python passes its own assertions, and its suite file is one."""
+    page = (Path(__file__).parents[1] / "docs" / "bench.md").read_text(encoding="utf-8")
+    (code,) = (part.split("```")[0] for part in page.split("```python\n")[1:])
+    exec(code, {})
+    (suite,) = (part.split("```")[0] for part in page.split("```toml\n")[1:])
+    assert {method.backend for method in suite_of(suite, "page").methods} == {"highs", "scip", None}
+    named = {
+        row.split("`")[1] for row in page.split("## Suites")[1].split("Every suite")[0].splitlines() if "| `" in row
+    }
+    assert named == set(suite_names())
+    schema = page.split("A row, schema 1")[1].split("## Many")[0]
+    for field in (*fields(Row), *fields(Instance), *fields(Method)):
+        assert f"`{field.name}`" in schema, field.name
