@@ -20,6 +20,8 @@ __all__ = ["dask_rows", "local_rows"]
 
 #: How often a run is begun again when the worker of dask that had it is lost.
 _RETRIES = 3
+#: How long to wait for a scheduler to answer.
+_PATIENCE = "20s"
 
 
 def local_rows(tasks: Sequence[Task], jobs: int = 1) -> Iterator[Row]:
@@ -104,7 +106,7 @@ def _client(address: str | None, jobs: int) -> Iterator[Any]:
             yield own
         return
     try:
-        client = Client(address, timeout="20s")
+        client = Client(address, timeout=_PATIENCE)
     except (OSError, ValueError, TimeoutError) as error:
         raise InvalidInputError(f"dask: there is no scheduler at {address!r}: {error}") from None
     with client:

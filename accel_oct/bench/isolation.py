@@ -61,6 +61,7 @@ class Isolation:
         self.cancelled = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._threads = 1
+        self._solving = 0
         self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._errors: IO[bytes] | None = None
         self._hello: dict[str, Any] = {}
@@ -82,6 +83,7 @@ class Isolation:
             self._process.stdin.flush()
             outcome = self._watched(task, told)
         except (_Ended, BrokenPipeError):
+            _kill(self._solving)
             outcome = _crash(f"the process that solves start from has ended: {self._last_words(0)}")
             self.close()
         except BaseException:
@@ -156,17 +158,19 @@ class Isolation:
     def _watched(self, task: Task, told: int) -> dict[str, Any]:
         """From the pid to the end of the solve, which is ended when it takes too much."""
         outcome: dict[str, Any] | None = None
-        pid, began, started = 0, time.monotonic(), _now()
+        self._solving, began, started = 0, time.monotonic(), _now()
         deadline = began + _PREPARE_SECONDS
         while True:
             message = self._next()
             if message is None:
-                if pid and outcome is None:
-                    outcome = _excess(pid, time.monotonic() - began, deadline - began, task.method.memory_limit_mb)
+                if self._solving and outcome is None:
+                    outcome = _excess(
+                        self._solving, time.monotonic() - began, deadline - began, task.method.memory_limit_mb
+                    )
                     if outcome is not None:
-                        _kill(pid)
+                        _kill(self._solving)
             elif "pid" in message:
-                pid = message["pid"]
+                self._solving = message["pid"]
             elif "begun" in message:
                 began, started = time.monotonic(), _now()
                 limit = task.method.time_limit
@@ -174,6 +178,7 @@ class Isolation:
             elif "outcome" in message:
                 outcome = outcome or message["outcome"]
             elif "ended" in message:
+                self._solving = 0
                 if outcome is None:
                     outcome = _crash(f"{_ending(message['ended'])}{self._last_words(told)}", time.monotonic() - began)
                 return outcome | {"started": started}
@@ -221,10 +226,10 @@ def _ending(code: int) -> str:
 
 
 def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+    """A solve with the programs that it started; 0 is none."""
+    for kill in (os.killpg, os.kill) if pid else ():
+        with suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
 
 
 def _resident_mb(pid: int) -> float:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.bench.instances import EncodedData
-from accel_oct.encoding import OneHotCategoryEncoder, QuantileBucketEncoder, QuantileThresholdEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.files import read_text
 
@@ -110,6 +109,9 @@ def encoded_raw(name: str, folder: Path) -> EncodedData | None:
 
 def encoded_table(table: Any, numbers: Iterable[int], scheme: tuple[str, int]) -> NDArray[np.bool_]:
     """Columns of numbers at quantiles, all others one-hot, in their order."""
+    # They load scikit-learn, and most data need none of them.
+    from accel_oct.encoding import OneHotCategoryEncoder, QuantileBucketEncoder, QuantileThresholdEncoder
+
     kind, quantiles = scheme
     if quantiles < 2:
         raise InvalidInputError(f"the scheme {kind}_{quantiles} must have at least 2 quantiles")

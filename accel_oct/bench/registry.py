@@ -20,7 +20,7 @@ import numpy as np
 from accel_oct.bench.generated import GENERATED, generated
 from accel_oct.bench.instances import DATA_VARIABLE, EncodedData, encoded_files, read_encoded
 from accel_oct.bench.raw_files import RAW_FILES, encoded_raw, encoded_table, raw_scheme
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.support.files import as_path
 
 __all__ = ["SKLEARN_TABLES", "Registry", "fingerprint"]
@@ -120,11 +120,7 @@ class Registry:
         return encoded_raw(name, self.folder)
 
     def _unknown(self, name: str) -> str:
-        # A late import of the standard library's slowest matcher, for a message.
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, self.names(), n=3)
-        said = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        said = did_you_mean(name, self.names())
         if self.folder is None and self._is_foldered(name):
             return f"there is no data set {shown(name)} without a data folder: give one, or set {DATA_VARIABLE}{said}"
         return f"there is no data set {shown(name)}{f' in {self.folder}' if self.folder else ''}{said}"

@@ -10,13 +10,12 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from accel_oct import constraints
 from accel_oct.bench.instances import EncodedData
 from accel_oct.data import BinaryDataset
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 
 __all__ = ["constraint_of", "constraints_of", "dataset_of"]
 
@@ -64,9 +63,8 @@ def constraint_of(text: Any) -> Any:
         raise InvalidInputError(form)
     kind = _KINDS.get(call.func.id)
     if kind is None:
-        near = get_close_matches(call.func.id, _KINDS, n=1)
-        said = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_KINDS)}"
-        raise InvalidInputError(f"there is no constraint {call.func.id!r}; {said}")
+        near = did_you_mean(call.func.id, _KINDS) or f"; known are {', '.join(_KINDS)}"
+        raise InvalidInputError(f"there is no constraint {call.func.id!r}{near}")
     try:
         arguments = [_value(node) for node in call.args]
         keywords = {keyword.arg or "**": _value(keyword.value) for keyword in call.keywords}

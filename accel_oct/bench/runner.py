@@ -214,8 +214,10 @@ def _made(
                 left = (now - first) / (len(made) - 1) * (len(todo) - len(made)) if len(made) > 1 else None
                 tell(Step(len(made), len(todo), now - began, row, left))
     except KeyboardInterrupt:
+        asked = {task.key for task in todo}
+        there = sum(row.key in asked for row in read_lines(file.path).rows)  # it may have come right after a row
         raise KeyboardInterrupt(
-            f"{len(made)} of {len(todo)} runs were made and are in {file.path}; the same command makes the others"
+            f"{there} of {len(todo)} runs were made and are in {file.path}; the same command makes the others"
         ) from None
     return made
 

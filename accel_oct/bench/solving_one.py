@@ -124,7 +124,7 @@ def _of_result(result: Result, instance: Instance) -> Outcome:
 
 
 def _of_peer(instance: Instance, method: Method, data: EncodedData) -> Outcome:
-    peers = import_module("accel_oct.bench.peers")
+    peers = import_module("accel_oct.bench.peers")  # adapters of packages that few have
     if method.package not in peers.PEERS:
         raise AccelOctError(
             f"there is no adapter of the package {method.package!r}; known are {', '.join(peers.PEERS)}"

@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from accel_oct.bench.instances import PAPER_PENALTIES
 from accel_oct.bench.rows import Method
 from accel_oct.bench.rules import constraint_of
 from accel_oct.bench.solving_one import FRONTIER
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.mip import registered_names
 from accel_oct.solving.config import PRESETS, Config
 from accel_oct.support.files import read_text
@@ -102,9 +101,7 @@ def load_suite(name: Any) -> Suite:
     path = Path(text)
     if path.suffix == _SUFFIX or path.exists():
         return suite_of(read_text(path, _MOST_BYTES, "suite file"), path.stem)
-    raise InvalidInputError(
-        f"there is no suite {shown(text)}{_near(text, known)}; a file of your own ends in {_SUFFIX}"
-    )
+    raise InvalidInputError(f"there is no suite {shown(text)}{_near(text, known)}")
 
 
 def suite_of(text: str, name: str) -> Suite:
@@ -252,5 +249,4 @@ def _check_keys(values: Mapping[str, Any], known: Sequence[str], where: str) -> 
 
 def _near(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(names)}"
+    return did_you_mean(name, names) or f"; known are {', '.join(names)}"

@@ -57,6 +57,7 @@ def _served(line: str, channel: int) -> bool:
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
+        os.close(channel)  # its owner must hear when we end, not when the solve does
         _solve_and_exit(line, writing)
     os.close(writing)
     _send(channel, {"pid": pid})
@@ -66,6 +67,7 @@ def _served(line: str, channel: int) -> bool:
             for kill in (os.killpg, os.kill):  # it may not have a group of its own yet
                 with suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
             return False
         chunk = os.read(reading, _CHUNK)
         if not chunk:

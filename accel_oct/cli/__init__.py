@@ -16,5 +16,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(arguments)
     except KeyboardInterrupt:
-        print("accel-oct: interrupted", file=sys.stderr)
+        print("accel-oct: interrupted: stopped before there was a result", file=sys.stderr)
         return 130

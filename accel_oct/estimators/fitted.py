@@ -107,6 +107,24 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A fitted `DecisionTreeClassifier`, or a pipeline with one, that predicts the same: see `accel_oct.export`."""
         return to_sklearn(self, encoded=encoded, values=values)
 
+    def report(
+        self,
+        path: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        test: tuple[Any, Any] | None = None,
+        near_optimal: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a report on the fitted tree, one HTML file that needs nothing else: see `accel_oct.report`."""
+        # Few ask for it, and nobody should wait for it.
+        from accel_oct.report.page import write_report
+
+        more = {"sample_weight": sample_weight, "test": test, "near_optimal": near_optimal, "title": title}
+        return write_report(self, path, X, y, **more)
+
     # ---------------------------------------------------------------- helpers
 
     def _encoded(self, X: Any) -> BoolMatrix:

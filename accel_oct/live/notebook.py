@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from IPython.display import HTML, display
+from IPython.display import display
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -33,14 +33,16 @@ class NotebookPanel:
         self._show(Text(moment.summary))
 
     def _show(self, content: RenderableType) -> None:
-        html = HTML(_html(content))
+        shown = _in_html_and_text(content)
         if self._handle is None:
-            self._handle = display(html, display_id=True)
+            self._handle = display(shown, raw=True, display_id=True)
         else:
-            self._handle.update(html)
+            self._handle.update(shown, raw=True)
 
 
-def _html(content: RenderableType) -> str:
+def _in_html_and_text(content: RenderableType) -> dict[str, str]:
+    """For front ends that show HTML, and for those that do not."""
     console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False)
     console.print(content)
-    return console.export_html(inline_styles=True, code_format=_FORMAT)
+    text = console.export_text(clear=False)
+    return {"text/html": console.export_html(inline_styles=True, code_format=_FORMAT), "text/plain": text}

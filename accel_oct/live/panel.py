@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -16,24 +16,33 @@ from accel_oct.solving.activity import figure_in_words
 _WIDEST, _NARROW = 78, 58
 """Columns of the panel at most, and below which values stand in lines of their own without a frame."""
 
+_LOW = 7
+"""Lines of a window below which there is one line only."""
+
 _BAR = 24
 
 
 class MomentPanel:
     """Draws itself in the width that there is when it is drawn."""
 
-    def __init__(self, moment: Moment, verbose: int = 1) -> None:
-        self._moment, self._verbose = moment, verbose
+    def __init__(self, moment: Moment, verbose: int = 1, on_terminal: bool = False) -> None:
+        self._moment, self._verbose, self._on_terminal = moment, verbose, on_terminal
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # One column stays free: where a terminal wraps early, lines would not be where they are taken to be.
         width = min(_WIDEST, options.max_width - 1)
-        if width < _NARROW:
-            yield Group(*self._stacked())
+        if console.height < _LOW:
+            content: RenderableType = _text(self._moment.line)
+        elif width < _NARROW:
+            content = Group(*self._stacked())
         else:
             title = Text("accel_oct", style="bold")
             body = Group(*self._rows(options.ascii_only))
-            yield Panel(body, title=title, title_align="left", box=box.ROUNDED, width=width, border_style="cyan")
+            content = Panel(body, title=title, title_align="left", box=box.ROUNDED, width=width, border_style="cyan")
+        yield from console.render(content, options.update(width=max(1, width)))
+        if self._on_terminal:
+            # The cursor waits here, so that the ^C which a terminal shows does not break a line of the panel.
+            yield Text("")
 
     def _rows(self, ascii_only: bool) -> Iterator[RenderableType]:
         moment = self._moment
@@ -48,7 +57,7 @@ class MomentPanel:
         yield top
         values = Text(no_wrap=True, overflow="ellipsis")
         for name, value in moment.values.items():
-            values.append(f"{name} ", style="dim").append(f"{value:<14}")
+            values.append(f"{name:>{len(name) + 4 if values else len(name)}} ", style="dim").append(value)
         yield values
         yield from self._work()
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.control import Control
 from rich.live import Live
 from rich.segment import ControlType, Segment
+from rich.text import Text
 
 from accel_oct.live.lines import LinePolicy
 from accel_oct.live.panel import MomentPanel
@@ -40,11 +41,11 @@ class TerminalPanel:
     def draw(self, moment: Moment) -> None:
         size = self._size()
         self._console.size = size
-        if self._live is not None and size[0] < self._width:
-            self._stop()
+        if size[0] < self._width:
+            self._clear()
         if self._verbose > 1 and self._policy.is_due(moment):
-            self._console.print(moment.line, markup=False, highlight=False, soft_wrap=True)
-        panel = MomentPanel(moment, self._verbose)
+            self._print(moment.line)
+        panel = MomentPanel(moment, self._verbose, on_terminal=True)
         if self._live is None:
             self._start(panel)
         else:
@@ -54,8 +55,12 @@ class TerminalPanel:
 
     def end(self, moment: Moment) -> None:
         self._console.size = self._size()
+        self._clear()
         self._stop()
-        self._console.print(moment.summary, markup=False, highlight=False, soft_wrap=True)
+        self._print(moment.summary)
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _size(self) -> tuple[int, int]:
         """Of this very terminal: what rich asks may be another one."""
@@ -83,23 +88,26 @@ class TerminalPanel:
                 self._moved.append((handler, handler.stream))
                 handler.setStream(now)
 
-    def _stop(self) -> None:
-        """Remove the panel.
+    def _clear(self) -> None:
+        """Remove what was drawn.
 
-        Where the window has become narrower since it was drawn, the terminal has broken its lines, and rich would
-        remove too few of them.
+        Where the window has become narrower meanwhile, the terminal has broken lines in two: rich removes as many lines
+        as it has drawn, and here go the others.
         """
-        if self._live is None:
-            return
+        if self._live is not None:
+            self._live.update(Text(""), refresh=True)
+            width = self._console.width
+            for _ in range(sum(-(-length // width) - 1 for length in self._drawn if length > width)):
+                self._console.control(Control((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)))
+        self._drawn = []
+
+    def _stop(self) -> None:
         for handler, stream in self._moved:
             handler.setStream(stream)
         self._moved.clear()
-        self._live.stop()
-        self._live = None
-        width = self._console.width
-        broken = sum(-(-length // width) - 1 for length in self._drawn if length > width)
-        for _ in range(broken):
-            self._console.control(Control((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)))
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
 
 def _stream_handlers() -> Iterator[logging.StreamHandler[TextIO]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from accel_oct.mip import relative_gap
@@ -61,10 +61,9 @@ class Moment:
     @property
     def summary(self) -> str:
         """The line that is left behind."""
-        words = [f"{self.seconds:8.1f} s", "end"]
         if math.isfinite(self.objective) or math.isfinite(self.bound):
-            words += [f"{name} {value}" for name, value in self.values.items()]
-        return "  ".join(words)
+            return replace(self, phase="end", part="", doing="", figures={}).line
+        return replace(self, phase="end", part="", doing="").line
 
 
 def _percent(objective: float, bound: float) -> str:

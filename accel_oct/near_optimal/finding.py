@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
@@ -17,7 +17,7 @@ from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Objective, RatioScore, as_objective
-from accel_oct.solving.activity import Activity, activity_listener
+from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.support.arguments import checked_depth
@@ -128,19 +128,17 @@ def near_optimal(
     usable = usable_threads(threads)
     interrupted = threading.Event()
     deadline = None if seconds is None else time.monotonic() + max(0.0, seconds - (time.perf_counter() - began))
-    stopper = Stopper(deadline, interrupted.is_set)
-
-    listener = activity_listener(progress)
+    figures: dict[str, Figure] = {}
+    watched = activity_listener(progress) is not None
+    rows = None if watched else progress
+    teller = Teller(cast(Watcher, progress) if watched else None, lambda: time.perf_counter() - began)
+    teller.begin("near-optimal trees", lambda: ("", dict(figures)))
+    stopper = Stopper(deadline, teller.beating(interrupted.is_set))
 
     def report(listed: int, at_least: int) -> None:
-        passed = time.perf_counter() - began
-        if listener is not None:
-            listener(Activity(passed, "near-optimal trees", "", {"listed": listed, "counted": at_least}))
-        elif progress is not None:
-            progress(NearOptimalProgress(passed, listed, at_least))
-
-    if listener is not None:
-        report(0, 0)
+        figures.update({"listed": listed, "counted": at_least})
+        if rows is not None:
+            rows(NearOptimalProgress(time.perf_counter() - began, listed, at_least))
 
     search = NearOptimalSearch(
         setting.X,
@@ -154,7 +152,8 @@ def near_optimal(
         memory_limit=memory,
         on_progress=report,
     )
-    run_interruptibly(lambda: search.run(most), interrupted.set)
+    with teller.listening():
+        run_interruptibly(lambda: search.run(most), interrupted.set)
     found = search.found
     status: NearOptimalStatus = "finished" if found.ended == "stopped" else found.ended
     if found.ended == "stopped":
@@ -172,6 +171,7 @@ def near_optimal(
     if len(trees):
         trees.optimum = trees[0].objective
     report(len(trees), trees.at_least)
+    teller.doing("")
     return trees
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.text import to_text
-from accel_oct.near_optimal.trees import NearOptimalTrees
+from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.report.markup import Markup, element
 from accel_oct.report.wording import count, decimals, percent
 
@@ -43,11 +43,15 @@ def alternatives_section(model: Any, trees: NearOptimalTrees | None) -> Markup |
     if trees is None:
         return None
     problem = _problem(model, trees)
-    head = element("h2", "Trees that are almost as good", id="alternatives-title")
-    parts = [head, element("p", problem or _summary(trees))]
+    parts = [
+        element("h2", "Trees that are almost as good", id="alternatives-title"),
+        element("p", problem or _summary(model, trees)),
+    ]
     if not problem:
         own = to_text(model, show_counts=False)
-        parts += [_tree(trees, place, own) for place in range(min(_SHOWN, len(trees)))]
+        texts = [to_text(trees.model(place), show_counts=False) for place in range(min(_SHOWN, len(trees)))]
+        opened = next((place for place, text in enumerate(texts) if text != own), None)
+        parts += [_tree(trees[k], k + 1, text, text == own, k == opened) for k, text in enumerate(texts)]
         if len(trees) > _SHOWN:
             parts.append(element("p", f"The best {_SHOWN} are shown.", class_="quiet"))
     return element("section", parts, id="alternatives-section", aria_labelledby="alternatives-title")
@@ -58,8 +62,8 @@ def _problem(model: Any, trees: NearOptimalTrees) -> str | None:
     if trees.optimum is None:
         return "The search for other trees ended before the best objective was known."
     limits = getattr(model, "constraints_", ())
-    asked = (model.constraints, model.max_leaf_nodes, model.max_features_used)
-    if limits and not any(asked) and model.min_samples_leaf == 1:
+    by_parameter = (model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None)
+    if len(limits) > len(model.constraints or ()) + sum(by_parameter):
         return "Not listed: the constraints are not stored with this model, so it cannot be said which trees keep them."
     if model.status_ == "optimal" and not limits and abs(trees.optimum - model.objective_) > _TOLERANCE:
         return (
@@ -69,28 +73,31 @@ def _problem(model: Any, trees: NearOptimalTrees) -> str | None:
     return None
 
 
-def _summary(trees: NearOptimalTrees) -> str:
-    number = f"{trees.count:,}" if trees.count is not None else f"at least {trees.at_least:,}"
-    be = "is" if number == "1" else "are"
+def _summary(model: Any, trees: NearOptimalTrees) -> str:
+    """How many there are; what was listed before constraints were looked at may leave some out."""
+    number = f"{trees.at_least:,}" if trees.counted else f"at least {trees.at_least:,}"
+    one = trees.at_least == 1
+    assert trees.optimum is not None  # _problem was asked
+    least = decimals(trees.optimum - trees.within)
+    if getattr(model, "constraints_", ()):
+        return (
+            f"Constraints aside, the best objective of all trees is {decimals(trees.optimum)}. Of the trees with at "
+            f"least {least}, that is {trees.within:g} less, {number} {'keeps' if one else 'keep'} the constraints."
+        )
     sizes = ""
     if trees.count_by_leaves:
         listed = ", ".join(f"{n:,} with {count(leaves, 'leaf')}" for leaves, n in trees.count_by_leaves.items())
         sizes = f" By size: {listed}."
-    least = decimals(trees.optimum - trees.within) if trees.optimum is not None else "?"
     return (
-        f"There {be} {number} tree{'' if number == '1' else 's'} with an objective of at least {least}, that is "
-        f"{trees.within:g} below the best, the best included.{sizes}"
+        f"There {'is' if one else 'are'} {number} tree{'' if one else 's'} with an objective of at least {least}, that "
+        f"is {trees.within:g} below the best, the best included.{sizes}"
     )
 
 
-def _tree(trees: NearOptimalTrees, place: int, own: str) -> Markup:
-    entry = trees[place]
-    text = to_text(trees.model(place), show_counts=False)
-    mark = " \u2013 the tree of this report" if text == own else ""
+def _tree(entry: NearOptimalTree, number: int, text: str, own: bool, opened: bool) -> Markup:
     title = (
-        f"{place + 1}. Objective {decimals(entry.objective)}, {percent(entry.accuracy)} right, "
-        f"{count(entry.n_leaves, 'leaf')}{mark}"
+        f"{number}. Objective {decimals(entry.objective)}, {percent(entry.accuracy)} right, "
+        f"{count(entry.n_leaves, 'leaf')}"
     )
-    return element(
-        "details", element("summary", title), element("pre", text, dir="auto", tabindex=0), open=place == 1 or None
-    )
+    title += " \u2013 the tree of this report" if own else ""
+    return element("details", element("summary", title), element("pre", text, dir="auto", tabindex=0), open=opened)

@@ -15,12 +15,12 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.palette import class_hue
 from accel_oct.export.view import TreeView, view
 from accel_oct.report.alternatives import alternatives_section, listed_alternatives
+from accel_oct.report.constraints import constraints_section
 from accel_oct.report.markup import Content, Markup, element, joined, script_data
 from accel_oct.report.performance import Confusion, confusion, performance_section
 from accel_oct.report.proof import gap_of, proof_section, verdict
 from accel_oct.report.provenance import provenance_section, same_counts
 from accel_oct.report.row_form import column_data, condition_data, row_section
-from accel_oct.report.rules_section import constraints_section
 from accel_oct.report.tree_section import node_data, tree_section
 from accel_oct.report.wording import percent, readable
 from accel_oct.support.files import as_path, replacing

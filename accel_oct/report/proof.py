@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.export.view import TreeView
 from accel_oct.report.convergence import convergence_picture
@@ -13,6 +15,8 @@ from accel_oct.report.wording import count, decimals, percent
 
 __all__ = ["gap_of", "leaf_penalty_of", "proof_section", "verdict"]
 
+#: Far below what a row is worth, far above what rounding does.
+_TOLERANCE = 1e-7
 _ENDED = {
     "gap_limit": "the gap that was asked for was reached",
     "time_limit": "the time limit was reached",
@@ -84,9 +88,8 @@ def _meaning(model: Any) -> str:
 
 def _figures(model: Any) -> list[Markup]:
     result, penalty, leaves = model.result_, leaf_penalty_of(model), model.get_n_leaves()
-    name = model.objective if isinstance(model.objective, str) else None
-    score = "accuracy" if model.objective is None and model.class_weight is None else name or "score"
-    made_of = f"{score.replace('_', ' ')} {decimals(model.objective_ + penalty * leaves)}"
+    score = model.objective_ + penalty * leaves
+    made_of = f"{_score_name(model, score)} {decimals(score)}"
     if penalty:
         made_of += f" \u2212 {leaves} \u00d7 {penalty:g}"
     pairs: list[tuple[str, Content]] = [
@@ -99,9 +102,22 @@ def _figures(model: Any) -> list[Markup]:
         ("Seconds", f"{result.seconds:.3g}"),
     ]
     decided = result.stats.get("decided_by")
-    if isinstance(decided, str):
+    if isinstance(decided, str) and model.status_ == "optimal":
         pairs.append(("Decided by", decided.replace("_", " ")))
     return [element("div", element("dt", term), element("dd", value)) for term, value in pairs]
+
+
+def _score_name(model: Any, score: float) -> str:
+    """What the objective is made of; a model that was stored may have lost the name of it, so counts decide."""
+    if isinstance(model.objective, str):
+        return model.objective.replace("_", " ")
+    arrays = model.tree_
+    leaves = np.flatnonzero(arrays.children_left < 0)
+    weights = arrays.class_weights[leaves]
+    right = weights[np.arange(len(leaves)), arrays.label[leaves]].sum() / weights.sum()
+    if model.objective is not None or abs(right - score) > _TOLERANCE:
+        return "score"
+    return "accuracy" if model.class_weight is None else "weighted accuracy"
 
 
 def _questions(model: Any, tree: TreeView) -> Markup | None:

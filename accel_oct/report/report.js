@@ -4,11 +4,14 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const data = JSON.parse(document.getElementById("data").textContent);
-const tree = document.getElementById("tree");
-const world = document.getElementById("world");
+const stage = document.getElementById("stage");
+const tree = stage.querySelector(".wide"); // the picture that moves
+const world = tree.querySelector(".world");
 const details = document.getElementById("details");
 const nodes = data.nodes;
-const drawn = new Map([...tree.querySelectorAll("[data-node]")].map((item) => [Number(item.dataset.node), item]));
+// By node, what is drawn of it in each picture.
+const drawn = nodes.map((_, index) => [...stage.querySelectorAll(`[data-node="${index}"]`)]);
+const narrow = matchMedia("(max-width: 900px)");
 
 nodes.forEach((node) => (node.parent = -1));
 nodes.forEach((node, index) => {
@@ -104,7 +107,7 @@ function readField(field, column) {
     const place = text.startsWith("=") ? Number(text.slice(1)) : -1;
     // A category that fitting did not see has no place in an order, and is equal to none: it stands for any other text.
     if (column.kind === "ordered") return BigInt(place);
-    return place < 0 ? undefined : field.selectedOptions[0].textContent;
+    return place < 0 ? undefined : column.listed[place];
   }
   if (column.kind === "numeric") return readNumber(text);
   if (column.kind === "datetime") return readInstant(text, column.zone);
@@ -192,7 +195,10 @@ function rules(index) {
 function describe(index) {
   const node = nodes[index];
   const title = node.left < 0 ? make("h3", {}, mark(node.label), " ", className(node.label)) : make("h3", {}, `${node.question}?`);
+  const close = make("button", { type: "button", class: "close" }, "Close");
+  close.addEventListener("click", hint);
   details.replaceChildren(
+    close,
     title,
     make("p", {}, node.left < 0 ? `Leaf: ${node.share} of ${node.passing}.` : `${node.passing}.`),
     make("h4", {}, "Classes of the training data that come here"),
@@ -202,28 +208,37 @@ function describe(index) {
   );
 }
 
+// On small screens the details lie over the picture, and make room for it until a node is asked for.
+function hint() {
+  details.replaceChildren(make("p", { class: "quiet" }, "Tap a node to read more about it."));
+}
+
 // ---------------------------------------------------------------- choosing a node
 
 let chosen = 0;
 
 function choose(index) {
-  drawn.get(chosen).classList.remove("chosen");
-  drawn.get(chosen).setAttribute("aria-selected", "false");
-  drawn.get(chosen).setAttribute("tabindex", "-1");
+  for (const [node, on] of [
+    [chosen, false],
+    [index, true],
+  ]) {
+    for (const item of drawn[node]) {
+      item.classList.toggle("chosen", on);
+      item.setAttribute("aria-selected", on);
+      item.setAttribute("tabindex", on ? 0 : -1);
+    }
+  }
   chosen = index;
-  drawn.get(chosen).classList.add("chosen");
-  drawn.get(chosen).setAttribute("aria-selected", "true");
-  drawn.get(chosen).setAttribute("tabindex", "0");
   describe(index);
 }
 
 function levelOf(index) {
-  return Number(drawn.get(index).getAttribute("aria-level"));
+  return Number(drawn[index][0].getAttribute("aria-level"));
 }
 
 // The next node on the same level; nodes are numbered depth first, so that levels run from left to right.
 function neighbour(index, step) {
-  for (let other = index + step; drawn.has(other); other += step) if (levelOf(other) === levelOf(index)) return other;
+  for (let other = index + step; other in nodes; other += step) if (levelOf(other) === levelOf(index)) return other;
   return -1;
 }
 
@@ -238,32 +253,39 @@ const KEYS = {
   " ": (index) => index,
 };
 
-for (const [index, item] of drawn) {
-  item.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && describe(index));
-  item.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && describe(chosen));
-  item.addEventListener("focus", () => {
-    choose(index);
-    if (item.matches(":focus-visible")) bringIntoView(item);
-  });
-  item.addEventListener("click", () => choose(index));
-  item.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "+" || event.key === "-") zoomAt(centre(), event.key === "+" ? STEP : 1 / STEP);
-    else if (event.key === "0") fit();
-    else if (!(event.key in KEYS)) return;
-    else {
-      const next = KEYS[event.key](index);
-      if (next >= 0) drawn.get(next).focus();
-    }
-    event.preventDefault();
-  });
+function pressed(event, index, picture) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "+" || event.key === "-") zoomAt(centre(), event.key === "+" ? STEP : 1 / STEP);
+  else if (event.key === "0") fit();
+  else if (!(event.key in KEYS)) return;
+  else {
+    const next = KEYS[event.key](index);
+    if (next >= 0) drawn[next][picture].focus();
+    if (next === index) choose(index);
+  }
+  event.preventDefault();
 }
+
+drawn.forEach((items, index) =>
+  items.forEach((item, picture) => {
+    item.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && describe(index));
+    item.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && describe(chosen));
+    item.addEventListener("click", () => choose(index));
+    item.addEventListener("keydown", (event) => pressed(event, index, picture));
+    item.addEventListener("focus", () => {
+      if (!item.matches(":focus-visible")) return;
+      choose(index);
+      if (tree.contains(item)) bringIntoView(item);
+    });
+  }),
+);
 
 // ---------------------------------------------------------------- moving and zooming
 
 const STEP = 1.35;
-const LEAST_TEXT = 10.5; // pixels: with smaller text the picture begins enlarged
-const size = { width: Number(tree.dataset.width), height: Number(tree.dataset.height), font: Number(tree.dataset.font) };
+// In pixels: the picture begins enlarged where its text were smaller, reduced where it were larger.
+const LEAST_TEXT = 10;
+const LARGEST_TEXT = 16;
 const view = { x: 0, y: 0, scale: 1 };
 
 function show(gliding = false) {
@@ -296,23 +318,38 @@ function fit() {
 
 // All of it where its text can be read so, else the root and what is below it in a size that can be read.
 function begin() {
-  fit();
-  const zoom = tree.getScreenCTM()?.a ?? 1;
-  const text = zoom * size.font;
-  const wanted = text < LEAST_TEXT ? LEAST_TEXT / text : text > 16 ? 16 / text : 1;
+  const natural = (tree.viewBox.baseVal.height * LARGEST_TEXT) / Number(tree.dataset.font);
+  tree.style.height = `min(75vh, 40rem, ${Math.round(natural + 16)}px)`;
+  Object.assign(view, { x: 0, y: 0, scale: 1 });
+  show();
+  const zoom = tree.getScreenCTM()?.a;
+  if (!zoom) return; // it is not shown
+  const text = zoom * Number(tree.dataset.font);
+  const wanted = text < LEAST_TEXT ? LEAST_TEXT / text : text > LARGEST_TEXT ? LARGEST_TEXT / text : 1;
   if (wanted > 1) {
     const box = tree.getBoundingClientRect();
-    const root = drawn.get(0).getBoundingClientRect();
-    const from = place(root.x + root.width / 2, root.y);
+    const root = boundsOf(drawn[0][0]);
+    const from = place((root.left + root.right) / 2, root.top);
     const to = place(box.x + box.width / 2, box.y + 12);
     Object.assign(view, { scale: wanted, x: to.x - from.x * wanted, y: to.y - from.y * wanted });
     show();
   } else if (wanted < 1) zoomAt(centre(), wanted, false);
 }
 
+// Where a node will be on the screen once the picture has come to rest.
+function boundsOf(item) {
+  const corner = item.transform.baseVal[0].matrix;
+  const { width, height } = item.querySelector(".box");
+  const toScreen = tree.getScreenCTM();
+  const spot = (x, y) => new DOMPoint(view.x + view.scale * x, view.y + view.scale * y).matrixTransform(toScreen);
+  const start = spot(corner.e, corner.f);
+  const end = spot(corner.e + width.baseVal.value, corner.f + height.baseVal.value);
+  return { left: start.x, top: start.y, right: end.x, bottom: end.y };
+}
+
 function bringIntoView(item) {
   const outer = tree.getBoundingClientRect();
-  const inner = item.getBoundingClientRect();
+  const inner = boundsOf(item);
   const zoom = tree.getScreenCTM().a;
   const past = (low, high, from, to) => (low < from ? from - low : high > to ? to - high : 0);
   view.x += past(inner.left, inner.right, outer.left + 12, outer.right - 12) / zoom;
@@ -375,9 +412,18 @@ document.getElementById("zoom-in").addEventListener("click", () => zoomAt(centre
 document.getElementById("zoom-out").addEventListener("click", () => zoomAt(centre(), 1 / STEP));
 document.getElementById("zoom-fit").addEventListener("click", fit);
 
+// Side by side, or one below the other on small screens; the button changes it.
+function arrange(layout) {
+  stage.dataset.layout = layout;
+  begin();
+}
+
+document.getElementById("layout").addEventListener("click", () => arrange(stage.dataset.layout === "tall" ? "wide" : "tall"));
+narrow.addEventListener("change", () => arrange(narrow.matches ? "tall" : "wide"));
+
 // Room for text is estimated when the report is written; a font that is wider still is squeezed into it.
 function squeeze() {
-  for (const item of drawn.values()) {
+  for (const item of drawn.flat()) {
     const room = Number(item.querySelector(".box").getAttribute("width")) - 8;
     for (const text of item.querySelectorAll("text.title, text.detail")) {
       if (text.getComputedTextLength() > room) {
@@ -395,8 +441,8 @@ const answer = document.getElementById("answer");
 
 function showWay(way) {
   const passed = new Set(way);
-  for (const [index, item] of drawn) item.classList.toggle("way", passed.has(index));
-  for (const edge of tree.querySelectorAll("[data-child]")) {
+  drawn.forEach((items, index) => items.forEach((item) => item.classList.toggle("way", passed.has(index))));
+  for (const edge of stage.querySelectorAll("[data-child]")) {
     edge.classList.toggle("way", passed.has(Number(edge.dataset.child)));
   }
   for (const line of document.querySelectorAll("[data-rule]")) {
@@ -430,11 +476,16 @@ function readRow() {
   return first ? null : row;
 }
 
+function forget() {
+  answer.replaceChildren();
+  delete answer.dataset.leaf;
+  showWay([]);
+}
+
 function answerRow() {
   const row = readRow();
   if (row === null) {
-    answer.replaceChildren();
-    showWay([]);
+    forget();
     return;
   }
   const way = wayOf(row);
@@ -445,7 +496,6 @@ function answerRow() {
     rules(way.at(-1)),
   );
   answer.dataset.leaf = way.at(-1);
-  answer.dataset.label = leaf.label;
   showWay(way);
   choose(way.at(-1));
 }
@@ -457,8 +507,7 @@ if (form) {
   });
   form.addEventListener("reset", () => {
     for (const field of form.querySelectorAll("[data-column]")) complain(field, "");
-    answer.replaceChildren();
-    showWay([]);
+    forget();
   });
 }
 
@@ -470,6 +519,10 @@ document.getElementById("theme").addEventListener("click", () => {
   root.dataset.theme = dark ? "light" : "dark";
 });
 
+// On paper nothing can be opened.
+addEventListener("beforeprint", () => document.querySelectorAll("#rules, #alternatives-section details").forEach((part) => (part.open = true)));
+
 squeeze();
 choose(0);
-begin();
+if (narrow.matches) hint();
+arrange(narrow.matches ? "tall" : "wide");

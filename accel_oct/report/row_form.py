@@ -20,7 +20,7 @@ from accel_oct.report.wording import isolated
 __all__ = ["column_data", "condition_data", "row_section"]
 
 #: Columns with more categories get a field to type in: such lists are long, and may be names of people.
-_MOST_LISTED = 60
+_MOST_LISTED = 50
 #: Values of the select for a category that fitting did not see; no category is empty and begins with it.
 _OTHER = "other"
 
@@ -90,7 +90,7 @@ def column_data(model: Any, tree: TreeView) -> dict[str, dict[str, Any]]:
         str(column): {
             "name": isolated(tree.column_names[column]),
             "kind": tree.kinds[column],
-            "listed": _categories(model.encoder_, column) is not None,
+            "listed": _categories(model.encoder_, column),
             "zone": column in scales and scales[column].zone is not None,
             "missing": model.encoder_.missing != "error",
         }
@@ -134,7 +134,9 @@ def _input(encoder: Any, kind: str, column: int, name: str) -> Markup:
     if kind == "boolean":
         return element("select", _empty(encoder), _options(("true", "yes"), ("false", "no")), **shared)
     if categories is not None:
-        options = [(f"={place}", text) for place, text in enumerate(categories)]
+        options = [
+            (f"={place}", text if text.strip() else f"\u201c{text}\u201d") for place, text in enumerate(categories)
+        ]
         if getattr(encoder, "unknown_", getattr(encoder, "unknown", "ignore")) != "error":
             options.append((_OTHER, "\u2014 another one \u2014"))
         return element("select", _empty(encoder), _options(*options), **shared)

@@ -1,22 +1,27 @@
-"""The tree as an SVG picture whose nodes can be reached by pointer, finger and keyboard."""
+"""The tree as SVG pictures, a wide and a tall one, whose nodes can be reached by pointer, finger and keyboard."""
 
 from __future__ import annotations
 
 import unicodedata
 
 from accel_oct.export.view import NodeView, TreeView
-from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, Arrangement, arrange, natural_size
-from accel_oct.plotting.layout import spine
-from accel_oct.plotting.wrapping import LINE_HEIGHT, Block
+from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, Arrangement, arrange, natural_size
+from accel_oct.plotting.layout import Cell, spine
+from accel_oct.plotting.wrapping import LINE_HEIGHT, Block, block
 from accel_oct.report.markup import Markup, element
-from accel_oct.report.wording import percent
+from accel_oct.report.wording import percent, purity
 
-__all__ = ["class_mark", "tree_picture"]
+__all__ = ["class_mark", "tall_picture", "wide_picture"]
 
 #: In pixels of a picture that is not scaled.
 FONT_SIZE = 13.0
 _MARGIN = 10.0
+#: Of the class at the left of a leaf.
+_BAND = 8.0
 _THINNEST, _THICKEST = 1.2, 5.0
+#: Of the tall picture, in units of the font size: its width, by how much children stand further right, the least width
+#: of a box, and what is between boxes.
+_TALL, _INDENT, _NARROWEST, _SKIP = 27.0, 1.9, 13.0, 0.55
 #: From the foot of a line to its baseline, as a part of the line.
 _BASELINE = 0.27
 
@@ -24,22 +29,52 @@ _BASELINE = 0.27
 _NARROW, _SLIM, _WIDE = frozenset("iljI.,:;'|! "), frozenset('frt()[]-/"*'), frozenset("mwMW@%\u2026\u2265\u2264<>=+")
 
 
-def tree_picture(tree: TreeView) -> Markup:
-    """An ``svg`` element; the script moves and scales what is in its group ``world``."""
+def wide_picture(tree: TreeView) -> Markup:
+    """The tree from top to bottom; the script moves and scales what is in its group ``world``."""
     size = natural_size(tree, text_width)
     drawn = arrange(tree, (size[0] * FONT_SIZE, size[1] * FONT_SIZE), FONT_SIZE, text_width)
-    unit = drawn.font_size
-    width, height = (side * unit + 2 * _MARGIN for side in (drawn.layout.width, drawn.layout.height))
+    layout, unit = drawn.layout, drawn.font_size
     parents = {child: node.index for node in tree.nodes for child in (node.left, node.right) if child >= 0}
     edges = [_edge(tree, drawn, parents[node.index], node) for node in tree.nodes if node.index in parents]
-    nodes = [_node(tree, drawn, node) for node in tree.nodes]
+    nodes = [
+        _node(tree, node, cell, (layout.x[node.index] - cell.width / 2, layout.top[node.index]), unit)
+        for node, cell in zip(tree.nodes, drawn.cells, strict=True)
+    ]
+    return _picture("wide", edges, nodes, (layout.width, layout.height), unit)
+
+
+def tall_picture(tree: TreeView) -> Markup:
+    """One node below the other, for narrow screens: as wide as a phone, however large the tree."""
+    answers = {child: said for node in tree.nodes for child, said in _children(node)}
+    width = max(_TALL, _NARROWEST + _INDENT * max(node.depth for node in tree.nodes))
+    cells, tops, y = [], [], 0.0
+    for node in tree.nodes:
+        own = width - _INDENT * node.depth
+        cells.append(_tall_cell(tree, node, answers.get(node.index), own))
+        y += cells[-1].above
+        tops.append(y)
+        y += cells[-1].height + _SKIP
+    edges = [
+        _tall_edge(
+            tree, node, child, tops[node.index] + cells[node.index].height, tops[child] + cells[child].height / 2
+        )
+        for node in tree.nodes
+        for child, _ in _children(node)
+    ]
+    nodes = [
+        _node(tree, node, cell, (_INDENT * node.depth, top), FONT_SIZE, centred=False)
+        for node, cell, top in zip(tree.nodes, cells, tops, strict=True)
+    ]
+    return _picture("tall", edges, nodes, (width, y - _SKIP), FONT_SIZE)
+
+
+def _picture(kind: str, edges: list[Markup], nodes: list[Markup], size: tuple[float, float], unit: float) -> Markup:
+    width, height = (side * unit + 2 * _MARGIN for side in size)
     return element(
         "svg",
-        element("g", element("g", edges, class_="edges"), nodes, id="world", role="none"),
-        id="tree",
+        element("g", element("g", edges, class_="edges"), nodes, class_="world", role="none"),
+        class_=f"tree {kind}",
         viewBox=f"{-_MARGIN:g} {-_MARGIN:g} {width:.1f} {height:.1f}",
-        data_width=f"{width:.1f}",
-        data_height=f"{height:.1f}",
         data_font=f"{unit:g}",
         role="tree",
         aria_label="Decision tree",
@@ -91,31 +126,55 @@ def _edge(tree: TreeView, drawn: Arrangement, parent: int, node: NodeView) -> Ma
     return element("path", d=path, stroke_width=f"{thickness:.2f}", data_child=node.index)
 
 
-def _node(tree: TreeView, drawn: Arrangement, node: NodeView) -> Markup:
-    cell, unit = drawn.cells[node.index], drawn.font_size
+def _children(node: NodeView) -> list[tuple[int, str]]:
+    """Children with the answers that lead to them."""
+    return [] if node.is_leaf else list(zip((node.left, node.right), node.answers, strict=True))
+
+
+def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> Cell:
+    limit = width - 2 * PAD[0] - (_BAND / FONT_SIZE if node.is_leaf else 0.0)
+    text = tree.class_names[node.label] if node.is_leaf else f"{node.brief}?"
+    title = block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
+    said = purity(tree, node) if node.is_leaf else tree.passing(node)
+    detail = block(said, limit, text_width, scale=SMALL)
+    label = None if answer is None else block(answer, width, text_width, scale=SMALL)
+    height = title.height + detail.height + 2 * PAD[1] + (BAR_HEIGHT + BAR_GAP if node.weight > 0 else 0.0)
+    return Cell(label, title, detail, width, height)
+
+
+def _tall_edge(tree: TreeView, node: NodeView, child: int, start: float, end: float) -> Markup:
+    x = (_INDENT * node.depth + _INDENT / 2) * FONT_SIZE
+    path = f"M{x:.1f} {start * FONT_SIZE:.1f}V{end * FONT_SIZE:.1f}H{x + _INDENT / 2 * FONT_SIZE:.1f}"
+    return element("path", d=path, stroke_width=_THINNEST, data_child=child)
+
+
+def _node(
+    tree: TreeView, node: NodeView, cell: Cell, corner: tuple[float, float], unit: float, centred: bool = True
+) -> Markup:
+    """A box at `corner`, in units of the font size, with all that is written in it."""
     width, height = cell.width * unit, cell.height * unit
-    left, top = drawn.layout.x[node.index] * unit - width / 2, drawn.layout.top[node.index] * unit
     parts = [element("rect", class_="box", width=f"{width:.1f}", height=f"{height:.1f}", rx=6)]
     if node.is_leaf:
-        band = f"M6 0H9V{height:.1f}H6A6 6 0 0 1 0 {height - 6:.1f}V6A6 6 0 0 1 6 0Z"
+        band = f"M6 0H{_BAND:g}V{height:.1f}H6A6 6 0 0 1 0 {height - 6:.1f}V6A6 6 0 0 1 6 0Z"
         parts.append(element("path", class_=f"band k{node.label}", d=band))
-    y = PAD[1] * unit
     if cell.label is not None:
-        parts += _lines(cell.label, width / 2, -cell.above * unit, unit, "answer")
-    parts += _lines(cell.title, width / 2, y, unit, "title")
+        parts += _lines(cell.label, width / 2 if centred else 2.0, -cell.above * unit, unit, "answer")
+    shift = _BAND / (2 if centred else 1) if node.is_leaf else 0.0
+    room = width - 2 * PAD[0] * unit - shift
+    left, y = PAD[0] * unit + shift, PAD[1] * unit
+    x = left + room / 2 if centred else left
+    parts += _lines(cell.title, x, y, unit, "title")
     y += cell.title.height * unit
     if cell.detail is not None:
-        parts += _lines(cell.detail, width / 2, y, unit, "detail")
+        parts += _lines(cell.detail, x, y, unit, "detail")
         y += cell.detail.height * unit
     if node.weight > 0:
-        room = width - 2 * PAD[0] * unit - (4 if node.is_leaf else 0)
-        start = PAD[0] * unit + (4 if node.is_leaf else 0)
-        parts.append(_mix(node, start, y + BAR_GAP * unit, room, BAR_HEIGHT * unit))
+        parts.append(_mix(node, left, y + BAR_GAP * unit, room, BAR_HEIGHT * unit))
     return element(
         "g",
         parts,
         class_="node leaf" if node.is_leaf else "node",
-        transform=f"translate({left:.1f} {top:.1f})",
+        transform=f"translate({corner[0] * unit:.1f} {corner[1] * unit:.1f})",
         data_node=node.index,
         role="treeitem",
         tabindex=0 if node.index == 0 else -1,
@@ -164,5 +223,5 @@ def _lines(block: Block, x: float, y: float, unit: float, kind: str) -> list[Mar
 def _spoken(tree: TreeView, node: NodeView) -> str:
     name = tree.class_names[node.label]
     if node.is_leaf:
-        return f"Leaf: {name}, {percent(node.share)} of {tree.passing(node)}"
+        return f"Leaf: {name}, {purity(tree, node)}"
     return f"{node.question}? {tree.passing(node)}, most frequent {name} ({percent(node.share)})"

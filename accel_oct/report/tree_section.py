@@ -7,25 +7,34 @@ from typing import Any
 
 from accel_oct.export.view import NodeView, TreeView
 from accel_oct.report.markup import Markup, element
-from accel_oct.report.tree_picture import class_mark, tree_picture
-from accel_oct.report.wording import percent
+from accel_oct.report.tree_picture import class_mark, tall_picture, wide_picture
+from accel_oct.report.wording import percent, purity
 
 __all__ = ["node_data", "tree_section"]
 
 _HELP = (
-    "Drag to move, scroll or pinch to zoom. Point at a node, tap it, or go there with the arrow keys, to read how many "
-    "samples come to it and by which rule."
+    "Point at a node, tap it, or go there with the arrow keys, to read how many samples come to it and by which rule. "
+    "Drag to move, scroll or pinch to zoom."
 )
 
 
 def tree_section(tree: TreeView) -> Markup:
     """Everything about the tree itself."""
     buttons = [
-        element("button", sign, type="button", id=name, aria_label=label, title=label)
+        element(
+            "button",
+            sign,
+            type="button",
+            id=name,
+            class_=None if name == "layout" else "zoom",
+            aria_label=label,
+            title=label,
+        )
         for name, sign, label in (
             ("zoom-in", "+", "Zoom in"),
             ("zoom-out", "\u2212", "Zoom out"),
             ("zoom-fit", "Whole tree", None),
+            ("layout", "Wide or tall", None),
         )
     ]
     classes = [
@@ -36,7 +45,7 @@ def tree_section(tree: TreeView) -> Markup:
         element("h2", "Tree", id="tree-title"),
         element(
             "p",
-            "To the left if the answer is no, to the right if it is yes. ",
+            "Each box asks a question, and its lines say which answer leads where. ",
             element("span", _HELP, id="tree-help", class_="screen"),
         ),
         element("ul", classes, class_="legend", aria_label="Classes"),
@@ -44,13 +53,15 @@ def tree_section(tree: TreeView) -> Markup:
             "div",
             element(
                 "div",
-                tree_picture(tree),
-                element("div", buttons, class_="controls", role="group", aria_label="Zoom"),
+                element("div", buttons, class_="controls", role="group", aria_label="Picture"),
+                wide_picture(tree),
+                tall_picture(tree),
                 class_="viewport",
                 id="viewport",
             ),
             element("aside", element("p", "No node chosen.", class_="quiet"), id="details", aria_label="Chosen node"),
             class_="stage",
+            id="stage",
         ),
         element(
             "details",
@@ -84,7 +95,7 @@ def _item(tree: TreeView, node: NodeView, answer: str | None) -> Markup:
     if node.is_leaf:
         name = element("strong", class_mark(node.label), " ", element("bdi", tree.class_names[node.label]))
         line = element(
-            "span", lead, name, " ", element("span", tree.purity(node), class_="quiet"), data_rule=node.index
+            "span", lead, name, " ", element("span", purity(tree, node), class_="quiet"), data_rule=node.index
         )
         return element("li", line)
     line = element(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from accel_oct.export.view import NodeView, TreeView
 
-__all__ = ["amount", "count", "decimals", "isolated", "percent", "readable"]
+__all__ = ["amount", "count", "decimals", "isolated", "percent", "purity", "readable"]
 
 #: First strong isolate, and its end: what is between them cannot change the order of what is around them.
 _OPEN, _CLOSE = "\u2068", "\u2069"
@@ -39,6 +39,11 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing if number == 1 else things}"
 
 
+def purity(tree: TreeView, node: NodeView) -> str:
+    """The share of the node's class, and of what."""
+    return f"{percent(node.share)} of {tree.passing(node)}"
+
+
 def isolated(name: str) -> str:
     """A name that may stand in a sentence: one that is written from right to left keeps its own order to itself."""
     backwards = any(unicodedata.bidirectional(character) in ("R", "AL", "RLE", "RLO", "RLI") for character in name)
@@ -58,8 +63,13 @@ def _readable_node(tree: TreeView, node: NodeView) -> NodeView:
     if node.condition is None:
         return node
     name = tree.column_names[node.condition.column]
-    shown = isolated(name)
-    if shown == name:
-        return node
-    texts = {part: getattr(node, part).replace(name, shown, 1) for part in ("yes", "no", "question", "brief")}
-    return replace(node, **texts)
+    yes, no, question, brief = (_sentence(text, name) for text in (node.yes, node.no, node.question, node.brief))
+    return replace(node, yes=yes, no=no, question=question, brief=brief)
+
+
+def _sentence(text: str, name: str) -> str:
+    """A condition with the signs of print, and a name that keeps its order to itself; the name is not touched."""
+    before, found, after = text.partition(name)
+    for typed, printed in ((" >= ", " \u2265 "), (" <= ", " \u2264 "), (" != ", " \u2260 ")):
+        before, after = before.replace(typed, printed), after.replace(typed, printed)
+    return before + (isolated(name) if found else "") + after

@@ -129,7 +129,7 @@ def _tell(model: Any, data: Training, code: int, output: OutputOptions, telling:
         columns_used=columns_used(model),
         constraints=[vars(report) for report in model.constraints_],
         tree=to_text(model),
-        model=output.output,
+        output=output.output,
     )
 
 

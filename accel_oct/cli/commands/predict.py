@@ -5,7 +5,7 @@ from __future__ import annotations
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
 from accel_oct.cli.commands.tables import read_features
-from accel_oct.cli.commands.telling import check_output, tell, writing
+from accel_oct.cli.commands.telling import check_output, named_failures, tell, writing
 from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, TableOptions, TellingOptions
 from accel_oct.io.writing import is_binary, write_columns, write_csv
 
@@ -30,7 +30,8 @@ def run(
         names += [f"probability of {label}" for label in model.classes_]
         columns += shares.T.tolist()
     if output.output is not None and is_binary(output.output):
-        write_columns(output.output, names, columns)
+        with named_failures(output.output):
+            write_columns(output.output, names, columns)
     elif output.output is not None or not telling.json:
         with writing(output.output) as written:
             write_csv(written, names, zip(*columns, strict=True), escape_formulas=wanted.escape_formulas)

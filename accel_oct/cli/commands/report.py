@@ -8,7 +8,7 @@ from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.called import constraint, objective
 from accel_oct.cli.commands.models import read_model
 from accel_oct.cli.commands.tables import read_training
-from accel_oct.cli.commands.telling import check_output, printed, tell
+from accel_oct.cli.commands.telling import check_output, named_failures, printed, tell
 from accel_oct.cli.options import (
     ModelFile,
     OutputOptions,
@@ -32,7 +32,7 @@ def run(
     telling: TellingOptions,
 ) -> int:
     """Write the page."""
-    if output.output in (None, "-"):
+    if output.output is None or output.output == "-":
         raise InvalidInputError("--output is needed: the file for the report, such as report.html")
     check_output(output, telling)
     stored = read_model(file, table)
@@ -46,15 +46,16 @@ def run(
     if wanted.test is not None:
         held_out = read_training(replace(table, data=wanted.test), named, like=model)
         test = held_out.X, held_out.y
-    write_report(
-        model,
-        output.output,
-        data.X,
-        data.y,
-        sample_weight=data.weights,
-        test=test,
-        near_optimal=wanted.near_optimal,
-        title=wanted.title,
-    )
+    with named_failures(output.output):
+        write_report(
+            model,
+            output.output,
+            data.X,
+            data.y,
+            sample_weight=data.weights,
+            test=test,
+            near_optimal=wanted.near_optimal,
+            title=wanted.title,
+        )
     printed(telling, output, f"wrote {output.output}")
     return tell(telling, "report", Code.DONE, output=output.output)

@@ -21,7 +21,7 @@ from accel_oct.io.writing import write_csv
 from accel_oct.live import Watch, watching
 from accel_oct.support.files import check_writable, replacing
 
-__all__ = ["check_output", "code_of", "plain", "printed", "tell", "watched", "write_table", "writing"]
+__all__ = ["check_output", "code_of", "named_failures", "plain", "printed", "tell", "watched", "write_table", "writing"]
 
 _FINISHED = ("optimal", "finished")
 
@@ -40,9 +40,15 @@ def writing(path: str | None, *, binary: bool = False) -> Iterator[IO[Any]]:
     if path is None or path == "-":
         yield results().buffer if binary else results()
         return
+    with named_failures(path), replacing(path, binary=binary) as file:
+        yield file
+
+
+@contextmanager
+def named_failures(path: str) -> Iterator[None]:
+    """Errors of the system while a file is written, as a sentence with its name."""
     try:
-        with replacing(path, binary=binary) as file:
-            yield file
+        yield
     except OSError as error:
         raise InvalidInputError(f"cannot write {path}: {error.strerror or error}") from error
 

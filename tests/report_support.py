@@ -1,0 +1,46 @@
+"""A browser for the tests of reports: the chromium of the system, driven by playwright."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WIDE = {"width": 1400, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@contextmanager
+def started_browser() -> Iterator[Any]:
+    """A headless browser, or a skip that says what is missing."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip("no chromium on the path: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        # Without a sandbox: it needs rights that containers lack, and the pages are our own.
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Any, path: Path, size: dict[str, int] = WIDE, **settings: Any) -> Iterator[Any]:
+    """A page with the report; whatever it logs, asks the network for or throws is an error in the end."""
+    touch = {"has_touch": True, "is_mobile": True} if size is PHONE else {}
+    context = browser.new_context(viewport=size, **touch, **settings)
+    page = context.new_page()
+    heard: list[str] = []
+    page.on("console", lambda message: heard.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: heard.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (heard.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: request.url == path.as_uri() or heard.append(f"request: {request.url}"))
+    page.goto(path.as_uri())
+    yield page
+    context.close()
+    assert not heard, heard
