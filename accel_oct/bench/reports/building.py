@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from accel_oct.bench.reports import figures
-from accel_oct.bench.reports.comparing import Clock, Comparison, comparisons
+from accel_oct.bench.reports.comparing import ABLATED, Clock, Comparison, comparisons
 from accel_oct.bench.reports.page import page
 from accel_oct.bench.reports.statistics import PairedTest, paired_test
 from accel_oct.bench.reports.tables import Table, data_table, failure_table, instance_table, summary_table
@@ -24,7 +24,7 @@ __all__ = ["FORMATS", "SHIFT", "Part", "Report", "build", "detail_markdown", "su
 FORMATS = ("html", "md", "tex", "svg")
 #: Seconds that geometric means are shifted by, unless told.
 SHIFT = 0.1
-#: Beyond so many methods, only the first is tested against the others.
+#: Beyond so many methods, all are tested against one: `all` where some are left out, else the first.
 _ALL_PAIRS = 4
 
 
@@ -99,8 +99,10 @@ def build(rows: Sequence[Row], sources: Sequence[str], clock: Clock = "wall", sh
 
 
 def _part(comparison: Comparison, shift: float) -> Part:
-    methods = [method for method in comparison.methods if comparison.claims(method)]
-    pairs = list(combinations(methods, 2)) if len(methods) <= _ALL_PAIRS else [(m, methods[0]) for m in methods[1:]]
+    methods = [method for method in comparison.methods if comparison.claims(method)] or list(comparison.methods[:1])
+    reference = "all" if any(method.startswith(ABLATED) for method in methods) and "all" in methods else methods[0]
+    against = [(method, reference) for method in methods if method != reference]
+    pairs = list(combinations(methods, 2)) if len(methods) <= _ALL_PAIRS else against
     return Part(
         comparison,
         summary_table(comparison, shift),

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from accel_oct.bench.rows import Row
 
-__all__ = ["Clock", "Comparison", "InstanceKey", "comparisons", "family", "is_solved", "labels"]
+__all__ = ["ABLATED", "Clock", "Comparison", "InstanceKey", "comparisons", "family", "is_solved", "labels"]
 
 Clock = Literal["wall", "cpu"]
 #: Fingerprint of the data, depth, penalty, constraints.
 InstanceKey = tuple[str, int, float, tuple[str, ...]]
 _ENCODING = re.compile(r"_(QB|QT)_\d+\Z")
-_ABLATED = "all but "
+#: How methods are named that have every technique but one.
+ABLATED = "all but "
 #: More comparisons than this say less.
 _MOST = 6
 
@@ -183,7 +184,7 @@ def _nested(title: str, rows: list[Row], clock: Clock) -> list[Comparison]:
 
 def _panels(comparison: Comparison) -> list[Comparison]:
     """The paper's two figures: every technique alone, and all techniques with one left out."""
-    ablated = [method for method in comparison.methods if method.startswith(_ABLATED)]
+    ablated = [method for method in comparison.methods if method.startswith(ABLATED)]
     if not ablated:
         return [comparison]
     alone = tuple(method for method in comparison.methods if method not in ablated)
