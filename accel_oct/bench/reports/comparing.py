@@ -106,9 +106,10 @@ class Comparison:
 
         What ended by itself without a claim of proof counts as it is: it would not have used more time.
         """
-        return np.array([self._seconds(row) for row in self.of(method)])
+        return np.array([self.taken(row) for row in self.of(method)])
 
-    def _seconds(self, row: Row) -> float:
+    def taken(self, row: Row) -> float:
+        """Seconds that a run counts with."""
         taken = row.wall_seconds if self.clock == "wall" or row.cpu_seconds is None else row.cpu_seconds
         # A clock of a microsecond: nothing takes no time at all.
         ended = is_solved(row) or row.status == "finished"

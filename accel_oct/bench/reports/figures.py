@@ -42,6 +42,7 @@ def panels(comparison: Comparison) -> str:
         figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True, layout="constrained")
         total = len(comparison.instances)
         shortest, longest = _range(comparison)
+        widest = 1.05 * max(_widest_gap(comparison), 1.0)
         for place, method in enumerate(comparison.methods):
             look = _look(place)
             seconds = np.sort(comparison.seconds(method)[comparison.solved(method)])
@@ -49,14 +50,14 @@ def panels(comparison: Comparison) -> str:
             left.step(steps, [0, *range(1, len(seconds) + 1), len(seconds)], where="post", label=method, **look)
             gaps = 100 * np.sort(comparison.gaps(method))
             gaps = gaps[np.isfinite(gaps)]
-            right.step(_within(gaps), _counted(gaps), where="post", **look)
+            right.step([0.0, *gaps[gaps > 0], widest], _counted(gaps), where="post", **look)
         left.set_xscale("log")
         left.set_xlim(shortest, longest)
         left.set_ylim(0, total * 1.03)
         left.set_xlabel(f"{'CPU ' if comparison.clock == 'cpu' else ''}seconds")
         left.set_ylabel(f"instances of {total}")
         left.set_title("solved within the time", fontsize=9.5)
-        right.set_xlim(left=0)
+        right.set_xlim(0, widest)
         right.set_xlabel("gap in %")
         right.set_title("within the gap", fontsize=9.5)
         figure.legend(loc="outside lower center", ncols=min(len(comparison.methods), 4))
@@ -92,8 +93,10 @@ def _range(comparison: Comparison) -> tuple[float, float]:
     return float(times.min()) / 1.5, max(float(times.max()), float(times.min()) * 2)
 
 
-def _within(gaps: Any) -> list[float]:
-    return [0.0, *gaps[gaps > 0].tolist(), max(1.0, float(gaps[-1]) * 1.05 if len(gaps) else 1.0)]
+def _widest_gap(comparison: Comparison) -> float:
+    """In %, of those that have one."""
+    gaps = np.concatenate([comparison.gaps(method) for method in comparison.methods])
+    return 100 * float(gaps[np.isfinite(gaps)].max(initial=0.0))
 
 
 def _counted(gaps: Any) -> list[float]:

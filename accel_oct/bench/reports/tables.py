@@ -123,10 +123,10 @@ def instance_table(comparison: Comparison) -> Table:
     for instance in comparison.instances:
         rows = [comparison.runs[method, instance] for method in comparison.methods]
         it = rows[0].instance
-        seconds = [comparison._seconds(row) if is_solved(row) else np.inf for row in rows]
+        seconds = [comparison.taken(row) if is_solved(row) else np.inf for row in rows]
         cells = [Cell(it.data), Cell(str(it.max_depth)), Cell(f"{it.leaf_penalty:g}")]
         cells += [
-            Cell(_outcome(row), len(rows) > 1 and np.isfinite(second) and second == min(seconds))
+            Cell(_outcome(row, comparison), len(rows) > 1 and np.isfinite(second) and second == min(seconds))
             for row, second in zip(rows, seconds, strict=True)
         ]
         lines.append(cells)
@@ -135,9 +135,9 @@ def instance_table(comparison: Comparison) -> Table:
     return Table(f"{comparison.title}: every instance", header, lines, caption, words=1)
 
 
-def _outcome(row: Row) -> str:
+def _outcome(row: Row, comparison: Comparison) -> str:
     if is_solved(row):
-        return number(row.wall_seconds)
+        return number(comparison.taken(row))
     gap = "" if row.gap is None else f" {number(100 * row.gap)}"
     return f"{row.status.replace('_', ' ')}{gap}"
 
