@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -180,3 +183,12 @@ def test_constraints_are_read_from_text() -> None:
             constraint_of(text)
     with pytest.raises(InvalidInputError, match=r"on data 'gen-chain-3'.*'two'"):
         constraints_of(["recall('two', at_least=0.5)"], data)
+
+
+def test_the_wheel_has_the_suites(tmp_path: Path) -> None:
+    """They are data beside the code, and have to be packed with it."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=Path(__file__).parents[1], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"accel_oct/bench/suites/{name}.toml" for name in suite_names()} <= set(names)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,7 +172,7 @@ def test_bad_arguments(
 ) -> None:
     """Each with what is wrong."""
     given = [{"DATA": str(data), "MODEL": str(model)}.get(argument, argument) for argument in arguments]
-    assert main([*given, "--quiet"] if given[0] in ("fit", "path") else given) == 2
+    assert main(given) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert any(part.lower() in error.lower() for part in message.split("|"))
@@ -202,7 +204,7 @@ def test_what_a_user_can_get_wrong_is_bad_input(
 ) -> None:
     """One sentence and exit code 2, also where another library noticed first."""
     given = [str(data) if argument == "DATA" else argument for argument in arguments]
-    assert main([*given, "--quiet"] if given[0] in ("fit", "path") else given) == 2
+    assert main(given) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert message in error
@@ -274,3 +276,155 @@ def test_broken_csv_files(text: str, message: str, tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInputError, match=message):
         read_table(path)
+
+
+def test_fit_says_what_the_estimator_knows(data: Path, tmp_path: Path) -> None:
+    """The same parameters at the shell and in Python give the same objective; all of them arrive."""
+    path = tmp_path / "model.json"
+    given = ["-d", "2", "--leaf-penalty", "0.02", "--class-weight", "old=2", "--class-weight", "young=1"]
+    given += ["--min-samples-leaf", "0.1", "--max-leaf-nodes", "3", "--max-features-used", "1", "--exclude", "region"]
+    given += ["--gap", "0.001", "--seed", "3", "--time-limit", "50", "--threads", "2", "--backend", "auto"]
+    assert main(["fit", str(data), "-t", "class", "-q", "-o", str(path), *given]) == 0
+    found = OptimalTreeClassifier.from_json(path)
+    X, y = read_table(data, target="class")
+    wanted = OptimalTreeClassifier(
+        2,
+        0.02,
+        class_weight={"old": 2.0, "young": 1.0},
+        min_samples_leaf=0.1,
+        max_leaf_nodes=3,
+        max_features_used=1,
+        exclude=["region"],
+        gap=0.001,
+        random_state=3,
+        time_limit=50.0,
+        n_jobs=2,
+        backend="auto",
+    )
+    skipped = {"constraints", "components", "progress", "encoder", "verbose"}
+    for name, value in wanted.get_params(deep=False).items():
+        assert name in skipped or getattr(found, name) == value, name
+    assert found.encoder == "auto"
+    assert found.objective_ == wanted.fit(X, y).objective_
+
+
+def test_fit_weighs_rows(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A column of weights is no feature, and a row of weight two counts as two rows."""
+    rows = data.read_text(encoding="utf-8").splitlines()
+    weighted, repeated = tmp_path / "weighted.csv", tmp_path / "repeated.csv"
+    weights = [1 + place % 3 for place in range(len(rows) - 1)]
+    weighted.write_text("\n".join([f"w,{rows[0]}", *map("{},{}".format, weights, rows[1:])]), encoding="utf-8")
+    repeated.write_text(
+        "\n".join([rows[0], *(row for row, w in zip(rows[1:], weights, strict=True) for _ in range(w))]),
+        encoding="utf-8",
+    )
+    told = []
+    for path, more in ((weighted, ["--sample-weight", "w"]), (repeated, [])):
+        assert main(["fit", str(path), "-t", "class", "-d", "2", "-q", "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["objective"] == pytest.approx(told[1]["objective"], abs=1e-12)
+    assert told[0]["accuracy"] == pytest.approx(told[1]["accuracy"], abs=1e-12)
+    assert "w" not in told[0]["columns_used"]
+
+
+def test_fit_to_standard_output(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The model alone; the tree for people goes to standard error."""
+    assert main(["fit", str(data), "-t", "class", "-d", "1", "-q", "-o", "-"]) == 0
+    told = capsys.readouterr()
+    assert OptimalTreeClassifier.from_json(told.out).status_ == "optimal"
+    assert told.err.startswith("if age ")
+
+
+def test_what_packages_print_is_no_result(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Solvers that print do not spoil a document: that goes to standard error."""
+    before = OptimalTreeClassifier.fit
+
+    def loud(self: OptimalTreeClassifier, *arguments: Any, **keywords: Any) -> Any:
+        print("Welcome to the solver")
+        return before(self, *arguments, **keywords)
+
+    monkeypatch.setattr(OptimalTreeClassifier, "fit", loud)
+    assert main(["fit", str(data), "-t", "class", "-d", "1", "-q", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["status"] == "optimal" and told.err == "Welcome to the solver\n"
+
+
+def test_a_gap_that_was_asked_for_is_no_failure(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0 when the gap is reached, although nothing is proven optimal."""
+    arguments = ["fit", str(data), "-t", "class", "-d", "2", "--gap", "10", "--preset", "baseline", "-q", "--json"]
+    assert main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["gap"] <= 10 and told["exit_code"] == 0
+
+
+def test_near_optimal_trees_are_listed(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Best first, within the distance; one of them becomes a model that `check` knows."""
+    command = ["near-optimal", str(data), "-t", "class", "-d", "2", "--within", "0.1", "--limit", "5", "-q"]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    objectives = [tree["objective"] for tree in told["trees"]]
+    assert len(objectives) == 5 and objectives == sorted(objectives, reverse=True)
+    assert objectives[0] == told["optimum"] and objectives[-1] >= told["optimum"] - 0.1 - 1e-9
+    picked = tmp_path / "picked.json"
+    assert main([*command, "--pick", "3", "-o", str(picked)]) == 0
+    model = OptimalTreeClassifier.from_json(picked)
+    assert model.objective_ == pytest.approx(objectives[2]) and model.bound_ == pytest.approx(told["optimum"])
+    assert main(["check", str(picked), str(data)]) in (0, 3)
+    assert main([*command, "-o", str(tmp_path / "trees.csv")]) == 0
+    rows = list(csv.DictReader((tmp_path / "trees.csv").open(encoding="utf-8")))
+    assert [row["rank"] for row in rows] == ["1", "2", "3", "4", "5"]
+
+
+def test_frontier_is_a_table(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row per number of leaves, never worse with more of them; constraints on leaves are kept."""
+    assert main(["frontier", str(data), "-t", "class", "-d", "2", "-q"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["max_leaves"] for row in rows] == ["1", "2", "3", "4"]
+    scores = [float(row["score"]) for row in rows]
+    assert scores == sorted(scores) and {row["proven"] for row in rows} == {"True"}
+    assert main(["frontier", str(data), "-t", "class", "-d", "2", "-q", "--constraint", "max_leaves(2)"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_a_report_is_written(data: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One page with the name of the target's classes, and with trees that are almost as good."""
+    page = tmp_path / "report.html"
+    more = ["--test", str(data), "--near-optimal", "0.01", "--title", "Who is old?"]
+    assert main(["report", str(model), str(data), "-o", str(page), *more]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.lstrip().lower().startswith("<!doctype html>") and "Who is old?" in text and "young" in text
+    assert capsys.readouterr().out == f"wrote {page}\n"
+    assert main(["report", str(model), str(data)]) == 2
+    assert "--output" in capsys.readouterr().err
+
+
+def test_encode_without_a_target(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Quantiles need no classes; what needs them says so."""
+    assert main(["encode", str(data)]) == 0
+    assert "class = young" in capsys.readouterr().out.splitlines()[0]
+    assert main(["encode", str(data), "--encoder", "auto"]) == 2
+    assert "--target" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [("accel-oct f", {"fit", "frontier"}), ("accel-oct fit --max-l", {"--max-leaf-nodes"})],
+)
+def test_shells_complete(words: str, wanted: set[str]) -> None:
+    """Commands and options, as bash asks for them."""
+    script = "import sys\nfrom accel_oct.cli import main\nsys.exit(main())"
+    asked = {"_ACCEL_OCT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **asked}, timeout=60
+    )
+    assert set(done.stdout.split()) == wanted
+
+
+@pytest.mark.parametrize("module", ["accel_oct", "accel_oct.cli"])
+def test_modules_are_commands(module: str) -> None:
+    """And nothing at all is help, with the exit code of a command line that cannot be used."""
+    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2 and done.stdout.startswith("Usage: accel-oct [OPTIONS] COMMAND")
+    assert "\x1b" not in done.stdout

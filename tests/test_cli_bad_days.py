@@ -216,11 +216,12 @@ def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_standard_output_on_a_full_disk(tmp_path: Path) -> None:
     """Said once, with exit code 2, and not again when Python ends."""
     table = written(tmp_path, GOOD)
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        command = [sys.executable, "-m", "accel_oct", *fit(table)]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
-    assert done.returncode == 2
-    assert done.stderr == "accel-oct: error: cannot write standard output: No space left on device\n"
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            command = [sys.executable, "-m", "accel_oct", *fit(table), *more]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+        assert done.returncode == 2
+        assert done.stderr == "accel-oct: error: cannot write standard output: No space left on device\n"
 
 
 def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
@@ -235,6 +236,12 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
         running.stdout.close()
         told = running.stderr.read()
         assert running.wait(120) == 0 and told == ""
+    picture = [sys.executable, "-m", "accel_oct", "show", str(model), "--format", "png", "-o", "-"]
+    with subprocess.Popen(picture, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=False) as drawing:
+        assert drawing.stdout is not None and drawing.stderr is not None
+        drawing.stdout.close()
+        words = drawing.stderr.read()
+        assert drawing.wait(120) == 0 and words == b""
 
 
 # ---------------------------------------------------------------- what is asked for cannot be had

@@ -166,3 +166,19 @@ def test_a_model_from_python_says_less(data: Path, tmp_path: Path, capsys: pytes
     assert told["findings"][-1]["holds"] is None and "--constraint" in told["findings"][-1]["detail"]
     code, told = check(capsys, path, data, "--target", "class", "--constraint", "statistical_parity(sex, at_most=0.3)")
     assert code == 0 and told["findings"][-1]["holds"] is True
+
+
+def test_labels_that_the_model_has_never_seen(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are mistakes, with weights of classes too; a score that is undefined there is not checked."""
+    path, other = tmp_path / "model.json", tmp_path / "other.csv"
+    other.write_text("age,sex,w,class\n20,f,1,maybe\n70,m,1,yes\n", encoding="utf-8")
+    fit = ["fit", str(data), "-t", "class", "-d", "1", "-q", "-o", str(path)]
+    for weights in (["--class-weight", "yes=2"], ["--class-weight", "balanced"], []):
+        assert main([*fit, *weights]) == 0
+        code, told = check(capsys, path, other)
+        assert code == 0 and told["rows"] == 2 and told["accuracy"] in (0.0, 0.5)
+        assert check(capsys, path, data)[0] == 0
+    assert main([*fit, "--objective", "f1(yes)"]) == 0
+    other.write_text("age,sex,w,class\n20,f,1,no\n", encoding="utf-8")
+    code, told = check(capsys, path, other)
+    assert code == 4 and told["objective"] is None and "undefined" in told["findings"][1]["detail"]

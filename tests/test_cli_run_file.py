@@ -134,7 +134,7 @@ def test_other_commands_take_run_files(folder: Path, capsys: pytest.CaptureFixtu
         ("[dat]\n", "no section 'dat'; did you mean 'data'?"),
         ("[zzz]\n", "no section 'zzz'; known are data, tree"),
         ("[tree]\nmaxdepth = 3\n", "[tree] has no key 'maxdepth'; did you mean 'max_depth'?"),
-        ("[tree]\nmax_depth = true\n", "[tree] max_depth must be text, got True"),
+        ("[tree]\nmax_depth = true\n", "[tree] max_depth must be text or a number, got True"),
         ("[tree]\nmax_leaf_nodes = 2.5\n", "[tree] max_leaf_nodes must be a whole number, got 2.5"),
         ("[tree]\nleaf_penalty = [[1]]\n", "[tree] leaf_penalty must be a list"),
         ("[solver]\ntime_limit = 'long'\n", "[solver] time_limit must be a number, got 'long'"),

@@ -194,7 +194,7 @@ class Isolation:
 
 def _read(stream: IO[bytes] | None, messages: queue.Queue[dict[str, Any] | None]) -> None:
     assert stream is not None
-    with suppress(ValueError, OSError):
+    with suppress(ValueError, OSError), stream:
         for line in stream:
             messages.put(json.loads(line))
     messages.put(None)

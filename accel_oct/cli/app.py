@@ -7,12 +7,13 @@ nothing here imports NumPy or any other part of the library that takes time to l
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from typing import Annotated, Any, get_type_hints
@@ -132,6 +133,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return int(found or 0) if given else int(Code.BAD_INPUT)
         except (Exception, KeyboardInterrupt) as raised:
             error = raised.args[0] if isinstance(raised, _Ended) else raised
+            if isinstance(error, BrokenPipeError):  # whoever read our output has seen enough
+                return int(Code.DONE)
             code, message = _ending(error)
             if "--debug" in given or code is Code.BUG:
                 traceback.print_exception(error)
@@ -161,10 +164,8 @@ def _ending(error: BaseException) -> tuple[Code, str]:
 def _tell_error(code: Code, message: str, as_json: bool) -> int:
     print(f"accel-oct: {'interrupted' if code is Code.INTERRUPTED else 'error'}: {message}", file=sys.stderr)
     if as_json:
-        # Most commands need no JSON, and this is loaded with them anyway.
-        from json import dumps
-
-        print(dumps({"error": {"code": int(code), "kind": code.name.lower(), "message": message}}))
+        with suppress(OSError):  # where standard output itself is what failed
+            print(json.dumps({"error": {"code": int(code), "kind": code.name.lower(), "message": message}}))
     return int(code)
 
 

@@ -36,6 +36,13 @@ class _Hardy:
         except BrokenPipeError:
             self._silence()
 
+    def end(self) -> None:
+        """Flush; what cannot be written was told already, or cannot be told."""
+        try:
+            self._stream.flush()
+        except OSError:
+            self._silence()
+
     def _silence(self) -> None:
         """What is still in the buffer goes nowhere, when Python ends too."""
         with suppress(OSError, ValueError):  # a stream without a file, as in tests
@@ -49,15 +56,16 @@ class _Hardy:
 
 @contextmanager
 def hardy_streams() -> Iterator[None]:
-    """Both standard streams for the length of a command; what is written is flushed at its end."""
+    """Both standard streams for the length of a command."""
     before = sys.stdout, sys.stderr
     hardy: Any = _Hardy(before[0]), _Hardy(before[1])
     sys.stdout, sys.stderr = hardy
     try:
         yield
-        sys.stdout.flush()
     finally:
         sys.stdout, sys.stderr = before
+        for stream in hardy:
+            stream.end()
 
 
 _apart: list[TextIO] = []

@@ -11,12 +11,11 @@ import numpy as np
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.called import constraint, objective
 from accel_oct.cli.commands.models import Stored, read_model
-from accel_oct.cli.commands.tables import Training, read_training
+from accel_oct.cli.commands.tables import read_training
 from accel_oct.cli.commands.telling import printed, tell
 from accel_oct.cli.options import ModelFile, RuleOptions, TableOptions, TargetOptions, TellingOptions
 from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
-from accel_oct.data.labels import as_weights
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.held_out import held_out_data
 from accel_oct.estimators.rules import all_constraints
@@ -53,7 +52,7 @@ def run(
     same = None if own is None else own == data.fingerprint
     rows = held_out_data(model, data.X, data.y, data.weights, attached(None, None, len(data.y)))
     accuracy = float(model.score(data.X, data.y, sample_weight=data.weights))
-    value, found = _objective(stored, data, rows, same)
+    value, found = _objective(stored, rows, same)
     findings = [Finding("proof", model.status_ == "optimal", model.proof_), found, *_constraints(stored, rows, same)]
     code = _code(findings)
     on = {None: "a file", True: "the training data", False: "other data than those of the training"}[same]
@@ -82,13 +81,16 @@ def _line(finding: Finding) -> str:
     return f"{finding.what}: {word}: {finding.detail}"
 
 
-def _objective(stored: Stored, data: Training, rows: BinaryDataset, same: bool | None) -> tuple[float, Finding]:
+def _objective(stored: Stored, rows: BinaryDataset, same: bool | None) -> tuple[float | None, Finding]:
     """Recomputed from the rows; only on the training data must it be what the file says."""
     model, tree = stored.model, stored.model.tree_.tree
-    weights = as_weights(data.weights, len(data.y))
-    seen = rows.n_classes == len(model.classes_)
-    factors = model._class_factors(data.y, rows.y, weights) if seen else np.ones(rows.n_classes)
-    value = float(model._objective(factors).bind(rows).value(tree)) - model.leaf_penalty * tree.n_leaves
+    given = model.class_weight if isinstance(model.class_weight, dict) else {}
+    factors = np.array([float(given.get(label, 1.0)) for label in model.classes_.tolist()])
+    try:
+        score = float(model._objective(factors).bind(rows).value(tree))
+    except InvalidInputError as error:  # such as F1 where nobody is of the class
+        return None, Finding("objective", None, str(error))
+    value = score - model.leaf_penalty * tree.n_leaves
     told = f"{value:.6f}, and {model.objective_:.6f} in the model"
     if not same:
         return value, Finding("objective", True, f"{told}, which was measured on other data" if same is False else told)

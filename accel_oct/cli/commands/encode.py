@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.tables import read_features, read_training
 from accel_oct.cli.commands.telling import check_output, tell, write_table
-from accel_oct.cli.commands.training import table_encoder
+from accel_oct.cli.commands.training import estimator_encoder, table_encoder
 from accel_oct.cli.options import EncoderOptions, OutputOptions, TableOptions, TargetOptions, TellingOptions
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.errors import InvalidInputError
@@ -24,19 +27,19 @@ def run(
     check_output(output, telling)
     if encoder.encoder == "none":
         raise InvalidInputError("--encoder none leaves a table as it is: there is nothing to encode")
+    # Where the best thresholds are depends on the classes; without them, quantiles are what is left.
+    name = encoder.encoder or ("quantile-thresholds" if columns.target is None else "auto")
     if columns.target is None:
-        if encoder.encoder == "auto" or columns.sample_weight is not None:
+        if name == "auto" or columns.sample_weight is not None:
             raise InvalidInputError("--encoder auto and --sample-weight need --target")
         X, y, weights = read_features(table), None, None
     else:
         data = read_training(table, columns)
         X, y, weights = data.X, data.y, data.weights
-    # Thresholds that depend on the classes need them; without, quantiles are what is left.
-    auto = encoder.encoder == "auto" or (encoder.encoder is None and y is not None and encoder.quantiles is None)
-    if auto:
-        fitted = AutoEncoder(missing=encoder.missing or "category").fit(X, y, sample_weight=weights)
+    if estimator_encoder(replace(encoder, encoder=name)) == "auto":
+        fitted: Any = AutoEncoder(missing=encoder.missing or "category").fit(X, y, sample_weight=weights)
     else:
-        fitted = table_encoder(encoder).fit(X, y)
+        fitted = table_encoder(replace(encoder, encoder=name)).fit(X, y)
     names = [str(name) for name in fitted.get_feature_names_out()]
     rows = fitted.transform(X).astype(int).tolist()
     if y is not None:

@@ -47,13 +47,12 @@ def run(
     """Fit, write the model, and then tell."""
     settings = read_run(file)
     check_output(output, telling)
-    table, columns, tree, encoder = map(settings.filled, (table, columns, tree, encoder))  # type: ignore[assignment]
-    limits, solver, validation = map(settings.filled, (limits, solver, validation))  # type: ignore[assignment]
+    columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
     said = read_rules(settings, rules)
-    data = read_training(table, columns)
+    data = read_training(settings.filled(table), columns)
     _warn_of_one_class(data)
-    shared = tree_parameters(tree, said, encoder, limits, data.y)
-    model = classifier(tree, shared, settings, solver, validation)
+    shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
+    model = classifier(tree, shared, settings, settings.filled(solver), settings.filled(validation))
     interrupted = _fitted(model, data, limits.time_limit, telling)
     # From here on there is a tree, and Ctrl-C must not lose it.
     with kept_interrupts() as late:
@@ -126,7 +125,7 @@ def _tell(model: Any, data: Training, code: int, output: OutputOptions, telling:
         max_depth=best.max_depth,
         cross_validated=chosen,
         classes=model.classes_,
-        columns_used=columns_used(model),
+        columns_used=_columns_used(model),
         constraints=[vars(report) for report in model.constraints_],
         tree=to_text(model),
         output=output.output,
@@ -148,7 +147,7 @@ def _summary(model: Any, accuracy: float, chosen: bool) -> str:
     return f"# {', '.join(parts)}"
 
 
-def columns_used(model: Any) -> list[str]:
+def _columns_used(model: Any) -> list[str]:
     """Names of the columns that the tree looks at."""
     names = getattr(model, "feature_names_in_", None)
     used = sorted({model.encoder_.conditions_[feature].column for feature in model.tree_.tree.features_used})

@@ -63,10 +63,10 @@ def read_model(file: ModelFile, table: TableOptions | None = None) -> Stored:
     if file.model == "-":
         if table is not None and table.data == "-":
             raise InvalidInputError("model and data cannot both be standard input")
-        text = sys.stdin.read(MAX_BYTES + 1)
-        if not text.strip():
-            raise InvalidInputError("the model on standard input is empty")
-        model = OptimalTreeClassifier.from_json(text if text.lstrip()[:1] in "{[" else "{" + text)
+        text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8", "replace")
+        if text.lstrip()[:1] != "{":
+            raise InvalidInputError("standard input does not hold a model: it is not JSON")
+        model = OptimalTreeClassifier.from_json(text)
     else:
         model = OptimalTreeClassifier.from_json(Path(file.model))
         text = read_text(file.model, MAX_BYTES, "model")

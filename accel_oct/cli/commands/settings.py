@@ -149,7 +149,7 @@ def _typed(group: type[Group], name: str, value: Any, where: str) -> Any:
         if value in choices:
             return value
         raise InvalidInputError(f"{where} must be one of {', '.join(map(repr, choices))}, got {shown(value)}")
-    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text or a number"}
     raise InvalidInputError(f"{where} must be {wanted.get(kinds[0], 'a list of texts or numbers')}, got {shown(value)}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,12 +15,12 @@ from accel_oct._version import __version__
 from accel_oct.cli.codes import Code
 from accel_oct.cli.options import OutputOptions, TellingOptions
 from accel_oct.cli.streams import results
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.io.writing import write_csv
 from accel_oct.live import Watch, watching
 from accel_oct.support.files import check_writable, replacing
 
-__all__ = ["check_output", "code_of", "named_failures", "plain", "printed", "tell", "watched", "write_table", "writing"]
+__all__ = ["check_output", "code_of", "named_failures", "printed", "tell", "watched", "write_table", "writing"]
 
 _FINISHED = ("optimal", "finished")
 
@@ -65,7 +64,7 @@ def write_table(
 def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> int:
     """Print the JSON document, if one was asked for; returns the exit code."""
     if telling.json:
-        document = {"command": command, "version": __version__, "exit_code": int(code), **plain(content)}
+        document = {"command": command, "version": __version__, "exit_code": int(code), **_plain(content)}
         print(json.dumps(document, allow_nan=False), file=results())
     return int(code)
 
@@ -89,16 +88,16 @@ def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:
     return Code.DONE if found <= set(_FINISHED) else Code.NOT_PROVEN
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """JSON's own types; None for infinity and for what is not a number."""
     if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return _plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return _plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int | bool) else str(value)
@@ -107,25 +106,27 @@ def plain(value: Any) -> Any:
 @contextmanager
 def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch]:
     """Show on standard error how a search goes; the value is for its `progress`."""
-    with (
-        _logged(telling),
-        watching(sys.stderr, time_limit=time_limit, quiet=telling.quiet, verbose=1 + telling.verbose) as watch,
-    ):
-        yield watch
+    stream: Any = _Reticent(sys.stderr)
+    with watching(stream, time_limit=time_limit, quiet=telling.quiet, verbose=1 + telling.verbose) as watch:
+        try:
+            yield watch
+        except AccelOctError:
+            stream.failed = True
+            raise
 
 
-@contextmanager
-def _logged(telling: TellingOptions) -> Iterator[None]:
-    """With --verbose, what the library logs goes to standard error."""
-    logger = logging.getLogger("accel_oct")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("accel-oct: %(message)s"))
-    before = logger.level
-    if telling.verbose:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+class _Reticent:
+    """A stream for a view: what fails before anything was drawn ends with its error alone, and no line about it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._drawn = self.failed = False
+
+    def write(self, text: str) -> int:
+        if self.failed and not self._drawn:
+            return len(text)
+        self._drawn = True
+        return int(self._stream.write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -32,7 +32,7 @@ from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 
-__all__ = ["Rules", "classifier", "numbers", "read_rules", "table_encoder", "tree_parameters"]
+__all__ = ["Rules", "classifier", "estimator_encoder", "numbers", "read_rules", "table_encoder", "tree_parameters"]
 
 _DEFAULT_PENALTY = 0.01
 

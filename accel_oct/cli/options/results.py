@@ -55,7 +55,7 @@ class TellingOptions(Group):
 
     json: Annotated[bool, Option("--json", help="One JSON document on standard output.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")] = False
-    verbose: Annotated[bool, Option("--verbose", "-v", help="Log what the library does to standard error.")] = False
+    verbose: Annotated[bool, Option("--verbose", "-v", help="All figures of the search on standard error.")] = False
     debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False
 
 
