@@ -68,6 +68,13 @@ def test_methods_are_compared_on_the_same_instances_only() -> None:
     assert (narrow.methods, len(narrow.instances)) == (("a", "b", "c"), 2)
 
 
+def test_an_unfinished_suite_does_not_repeat_itself() -> None:
+    """With one row missing there is one comparison, of the instances that all ran; not another with one method less."""
+    rows = [made_up(f"d{place}", name, 1.0) for place in range(20) for name in "abc"][:-1]
+    comparison = only(rows)
+    assert comparison.methods == ("a", "b", "c") and len(comparison.instances) == 19
+
+
 def test_ablations_become_two_panels_per_backend() -> None:
     """Techniques alone, and one left out, for each backend by itself."""
     names = ("none", "EC", "SP", "all", "all but EC", "all but SP")

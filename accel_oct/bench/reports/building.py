@@ -26,12 +26,14 @@ FORMATS = ("html", "md", "tex", "svg")
 SHIFT = 0.1
 #: Beyond so many methods, all are tested against one: `all` where some are left out, else the first.
 _ALL_PAIRS = 4
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison with everything that is said about it."""
+    """One comparison with everything that is said about it; `slug` is its name among files."""
 
+    slug: str
     comparison: Comparison
     summary: Table
     per_data: Table
@@ -39,11 +41,6 @@ class Part:
     tests: tuple[PairedTest, ...]
     panels: str
     profile: str | None
-
-    @property
-    def slug(self) -> str:
-        """For names of files."""
-        return re.sub(r"[^a-z0-9]+", "-", self.comparison.title.lower()).strip("-")[:60]
 
 
 @dataclass(frozen=True)
@@ -93,17 +90,27 @@ def build(rows: Sequence[Row], sources: Sequence[str], clock: Clock = "wall", sh
         raise InvalidInputError(f"there are no rows in {', '.join(sources)}")
     if not shift > 0:
         raise InvalidInputError(f"shift must be a positive number of seconds, got {shift}")
-    parts = tuple(_part(comparison, shift) for comparison in comparisons(rows, clock))
+    parts: dict[str, Part] = {}
+    for comparison in comparisons(rows, clock):
+        slug = re.sub(r"[^a-z0-9]+", "-", comparison.title.lower()).strip("-")[:_LONGEST_NAME]
+        slug = slug if slug not in parts else f"{slug}-{len(parts) + 1}"
+        parts[slug] = _part(slug, comparison, shift)
     suites = ", ".join(dict.fromkeys(row.suite for row in rows))
-    return Report(f"accel_oct benchmarks: {suites}", tuple(_meta(rows, sources, clock)), parts, failure_table(rows))
+    return Report(
+        f"accel_oct benchmarks: {suites}",
+        tuple(_meta(rows, sources, clock)),
+        tuple(parts.values()),
+        failure_table(rows),
+    )
 
 
-def _part(comparison: Comparison, shift: float) -> Part:
+def _part(slug: str, comparison: Comparison, shift: float) -> Part:
     methods = [method for method in comparison.methods if comparison.claims(method)] or list(comparison.methods[:1])
     reference = "all" if any(method.startswith(ABLATED) for method in methods) and "all" in methods else methods[0]
     against = [(method, reference) for method in methods if method != reference]
     pairs = list(combinations(methods, 2)) if len(methods) <= _ALL_PAIRS else against
     return Part(
+        slug,
         comparison,
         summary_table(comparison, shift),
         data_table(comparison),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -26,8 +26,8 @@ InstanceKey = tuple[str, int, float, tuple[str, ...]]
 _ENCODING = re.compile(r"_(QB|QT)_\d+\Z")
 #: How methods are named that have every technique but one.
 ABLATED = "all but "
-#: More comparisons than this say less.
-_MOST = 6
+#: So many comparisons at most; one with fewer methods must have so many times the instances; titles name so many.
+_MOST, _MORE, _NAMED = 6, 1.1, 4
 
 
 def family(data: str) -> str:
@@ -119,8 +119,8 @@ class Comparison:
         return np.array([is_solved(row) for row in self.of(method)], dtype=bool)
 
     def claims(self, method: str) -> bool:
-        """Whether a method is after proofs at all: CART ends at once, and its time is of another kind."""
-        return any(row.status != "finished" for row in self.of(method))
+        """Whether a method is after proofs: one that ends without a claim, as CART does, takes time of another kind."""
+        return all(row.status != "finished" for row in self.of(method))
 
     def gaps(self, method: str) -> NDArray[np.float64]:
         """Relative gap of every instance: 0 where solved, infinite where there is no bound or no tree."""
@@ -169,18 +169,21 @@ def _nested(title: str, rows: list[Row], clock: Clock) -> list[Comparison]:
     for method, instance in runs:
         ran.setdefault(instance, set()).add(method)
     sets = Counter(frozenset(methods) for methods in ran.values())
-    found = []
-    for methods, _ in sets.most_common(_MOST):
+    found: list[Comparison] = []
+    for methods in sorted(sets, key=lambda methods: (-len(methods), -sets[methods])):
         instances = tuple(instance for instance, those in ran.items() if methods <= those)
+        # Suites that are not finished would repeat themselves with a method less and an instance more.
+        if any(methods <= set(one.methods) and len(instances) < _MORE * len(one.instances) for one in found):
+            continue
         chosen = tuple(method for method in order if method in methods)
         kept = {(method, instance): runs[method, instance] for method in chosen for instance in instances}
         found.append(Comparison(title, chosen, instances, kept, clock))
-    if len(found) > 1:
-        found = [
-            Comparison(f"{one.title}: {' / '.join(one.methods)}", one.methods, one.instances, one.runs, clock)
-            for one in found
-        ]
-    return found
+    found = sorted(found, key=lambda one: -len(one.instances))[:_MOST]
+    return [replace(one, title=f"{title}: {_listed(one.methods)}") for one in found] if len(found) > 1 else found
+
+
+def _listed(methods: tuple[str, ...]) -> str:
+    return " / ".join(methods) if len(methods) <= _NAMED else f"{len(methods)} methods"
 
 
 def _panels(comparison: Comparison) -> list[Comparison]:

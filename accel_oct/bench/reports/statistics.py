@@ -102,8 +102,8 @@ class PairedTest:
             f"p = {self.p_value:.2g} by {self.units} {unit}",
             f"{self.pairs} pairs",
         ]
-        parts += [f"{self.censored} of them with one time-out"] if self.censored else []
-        parts += [f"{self.dropped} with two left out"] if self.dropped else []
+        parts += [f"{self.censored} of them with one unsolved"] if self.censored else []
+        parts += [f"{self.dropped} with both unsolved left out"] if self.dropped else []
         return "; ".join(parts)
 
     def __str__(self) -> str:
