@@ -306,3 +306,9 @@ def test_pages_are_filled_from_results(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["docs", str(page), "--check"]) == 0 and fill(page) == []
     page.write_text("nothing", encoding="utf-8")
     assert main(["docs", str(page)]) == 2 and "has no block" in capsys.readouterr().err
+
+
+def test_the_documentation_is_made_from_its_results() -> None:
+    """Pages and result files belong together: `accel-oct bench docs` would change no text."""
+    docs = Path(__file__).parents[1] / "docs"
+    assert main(["docs", str(docs / "benchmarks.md"), str(docs / "paper-tables.md"), "--check"]) == 0
