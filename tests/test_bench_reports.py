@@ -160,6 +160,9 @@ def test_time_outs_in_pairs_are_counted() -> None:
     both = [made_up("e1", name, 10.0, "time_limit", 0.2) for name in "ab"]
     test = paired_test(only(rows + lost + both), "a", "b", 0.1)
     assert (test.pairs, test.censored, test.dropped) == (9, 1, 1)
+    assert test.at_least and "at least" in test.verdict
+    won = [made_up("e2", "a", 10.0, "time_limit", 0.2), made_up("e2", "b", 1.0)]
+    assert not paired_test(only(rows + lost + won), "a", "b", 0.1).at_least
     nothing = paired_test(only(both), "a", "b", 0.1)
     assert nothing.pairs == 0 and not nothing.exceeds_noise and "nothing can be said" in str(nothing)
     same = paired_test(only([made_up(f"d{k}", name, 1.0) for k in range(8) for name in "ab"]), "a", "b", 0.1)

@@ -60,7 +60,9 @@ class PairedTest:
     by_data : bool
         Whether the test takes data sets, not instances, as observations.
     censored, dropped : int
-        Pairs with one run at the limit, and pairs left out because both were.
+        Pairs with one run that was not solved, and pairs left out because neither was.
+    at_least : bool
+        Whatever was not solved belongs to the slower method: the true ratio is further from 1.
     """
 
     first: str
@@ -74,6 +76,7 @@ class PairedTest:
     by_data: bool
     censored: int
     dropped: int
+    at_least: bool = False
 
     @property
     def exceeds_noise(self) -> bool:
@@ -89,7 +92,8 @@ class PairedTest:
             return f"{self.first} against {self.second}: the difference does not exceed the noise."
         word, times = ("faster", 1 / self.ratio) if self.ratio < 1 else ("slower", self.ratio)
         where = "" if self.by_data else " on these few data sets"
-        return f"{self.first} is {times:.3g} times {word} than {self.second}{where}, by more than the noise."
+        least = "at least " if self.at_least else ""
+        return f"{self.first} is {least}{times:.3g} times {word} than {self.second}{where}, by more than the noise."
 
     @property
     def details(self) -> str:
@@ -127,9 +131,20 @@ def paired_test(comparison: Comparison, first: str, second: str, shift: float, s
     ratios = _resampled(logs, place if by_data else np.arange(len(data)), shift, seed)
     low, high = np.quantile(ratios, [LEVEL / 2, 1 - LEVEL / 2])
     ratio = _ratio(logs.mean(axis=1), shift)
-    p_value = _wilcoxon(sample)
+    slower_solved = solved[0 if ratio > 1 else 1, kept]
     return PairedTest(
-        first, second, ratio, float(low), float(high), p_value, len(data), len(sample), by_data, censored, dropped
+        first,
+        second,
+        ratio,
+        float(low),
+        float(high),
+        _wilcoxon(sample),
+        len(data),
+        len(sample),
+        by_data,
+        censored,
+        dropped,
+        at_least=censored > 0 and int((~slower_solved).sum()) == censored,
     )
 
 
