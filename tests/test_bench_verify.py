@@ -20,7 +20,7 @@ import accel_oct.bench.simple_proof as simple_proof
 from accel_oct.bench.command import main
 from accel_oct.bench.instances import EncodedData
 from accel_oct.bench.registry import Registry
-from accel_oct.bench.rows import Row, packed_labels
+from accel_oct.bench.rows import Row, packed_labels, run_key
 from accel_oct.bench.simple_proof import OutOfTimeError, best_counts, best_objective
 from accel_oct.bench.verify import checked, compared, proven_again
 from accel_oct.bench.verify.limits import Reached, UnknownLimitError, broken
@@ -113,7 +113,7 @@ def test_the_command_fails_and_tells(change: Change, tmp_path: Path, capsys: pyt
     """A planted fault is printed with the row's data and figures, and the exit code is 4."""
     assert main(["verify", str(written(changed(change), tmp_path))]) == 4
     said = capsys.readouterr().out
-    assert "gen-monk1, depth 2, penalty 0.04" in said and " contradictions" in said
+    assert "gen-monk1, depth 2, penalty 0.04" in said and " contradiction" in said
 
 
 def test_a_wrong_optimal_that_nobody_contradicts_is_found_by_counting() -> None:
@@ -146,6 +146,8 @@ def test_data_that_are_not_there_are_told(tmp_path: Path, capsys: pytest.Capture
     assert one.notes and one.correct is None and not one.findings
     assert kinds([replace(lost, bound=0.0)]) == {"bound"}
     assert proven_again([lost], Registry(), 5.0).without_data == 1
+    assert main(["verify", str(written([replace(lost, key=run_key(lost.instance, lost.method))], tmp_path))]) == 3
+    assert "no contradiction in what could be checked" in capsys.readouterr().out
 
 
 def test_empty_results_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,5 +55,8 @@ def verify(
         print(finding)
     if len(findings) > _SHOWN:
         print(f"... and {len(findings) - _SHOWN} more")
-    print(f"{len(findings)} contradictions" if findings else "no contradiction")
+    if findings:
+        print("1 contradiction" if len(findings) == 1 else f"{len(findings)} contradictions")
+    else:
+        print("no contradiction in what could be checked" if notes else "no contradiction")
     return CONTRADICTED if findings else NOT_CHECKED if notes else 0

@@ -13,7 +13,7 @@ from accel_oct.plotting.common import AMBER, BLUE, GREEN, RED, pyplot
 
 __all__ = ["panels", "profile"]
 
-_COLOURS = (BLUE, RED, GREEN, AMBER, "#CC79A7", "#56B4E9", "#8C6D31", "#7F7F7F")
+_COLOURS = (BLUE, RED, GREEN, AMBER, "#CC79A7", "#9E77D1", "#8C6D31", "#7F7F7F")
 _STYLES = ("-", "--", "-.", ":")
 #: Drawn in this, and then told to be in the colour of the text around: one picture for light and dark pages.
 _INK = "#010203"
