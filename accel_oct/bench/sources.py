@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_oct.bench.reading import PARTS, ROWS, read_lines, read_results
-from accel_oct.bench.rows import Row
+from accel_oct.bench.rows import FAILED, Row
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.files import as_path
 
@@ -45,11 +45,11 @@ def all_rows(paths: Iterable[object]) -> list[Source]:
 
 
 def best_rows(sources: Iterable[Source]) -> list[Row]:
-    """One row per run: of several with one key, the last one that is no failure, else the last."""
+    """One row per run: of several with one key, the last one that is no failure, else the first."""
     chosen: dict[str, Row] = {}
     for source in sources:
         for row in source.rows:
-            if row.status not in ("error", "crashed") or row.key not in chosen:
+            if row.key not in chosen or row.status not in FAILED:
                 chosen[row.key] = row
     return list(chosen.values())
 

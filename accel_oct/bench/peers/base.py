@@ -108,10 +108,6 @@ class Peer:
         From a `Problem` to a function that reads the answer; `fit` itself is measured, reading is not.
     meaning : str
         What its parameters mean differently from ours, and what was done about it.
-    exact : bool
-        Whether it ever claims an optimum.
-    distributions : tuple of str
-        Further distributions whose versions matter.
     """
 
     name: str
@@ -119,8 +115,6 @@ class Peer:
     modules: tuple[str, ...]
     fit: Callable[[Problem], Look]
     meaning: str
-    exact: bool = True
-    distributions: tuple[str, ...] = ()
 
     def version(self) -> str | None:
         """The installed version; None where it is not installed."""
@@ -128,16 +122,6 @@ class Peer:
             return importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
             return None
-
-    def versions(self) -> dict[str, str]:
-        """Its own version, and those of what it runs on."""
-        found = {}
-        for name in (self.package, *self.distributions):
-            try:
-                found[name] = importlib.metadata.version(name)
-            except importlib.metadata.PackageNotFoundError:
-                continue
-        return found
 
     def load(self) -> None:
         """Import it.

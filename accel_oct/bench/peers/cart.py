@@ -58,5 +58,4 @@ CART = Peer(
     _fit,
     "Greedy: it claims nothing. gini, entropy and log_loss are all tried and pruned to the best value of our "
     "objective; the best counts, and the time of the three together.",
-    exact=False,
 )

@@ -62,5 +62,4 @@ ODTLEARN = Peer(
     "with lambda = a / (1 + a), a = penalty x n_samples, the same trees are best. On Gurobi, asked for a gap of 0; the "
     "licence that comes with gurobipy takes 2000 columns and 2000 rows. On CBC it was seen to ignore its time limit, "
     "and is left out.",
-    distributions=("gurobipy",),
 )
