@@ -27,12 +27,11 @@ import numpy as np
 import accel_oct
 import accel_oct.subtree
 from accel_oct.bench.instances import encoded_data
+from accel_oct.bench.peers.cart import best_cart
 from accel_oct.bench.report import machine, markdown
 from accel_oct.data import BinaryDataset
-from accel_oct.tree import DecisionTree
 
 FROM_FOLDER = ("sonar_QB_5", "ozone-one_QB_5", "ozone-one_QT_5")
-CRITERIA = ("gini", "entropy", "log_loss")
 
 
 @dataclass
@@ -111,24 +110,11 @@ def solve(instance: Instance, depth: int, penalty: float, limit: float) -> Row:
 
 def cart(instance: Instance, depth: int, penalty: float) -> Row:
     """The best of three criteria; their time together."""
-    from sklearn.tree import DecisionTreeClassifier
-
     dataset = BinaryDataset.from_arrays(instance.X, instance.y)
     price = dataset.leaf_price(penalty)
     began = time.perf_counter()
-    table = instance.X.astype(np.float32)
-    values = []
-    for criterion in CRITERIA:
-        fitted = DecisionTreeClassifier(criterion=criterion, max_depth=depth, random_state=0).fit(table, dataset.y)
-        values.append(converted(fitted.tree_, 0).pruned(dataset, price).value(dataset, price) / dataset.total_weight)
-    return Row("CART", 0.0, time.perf_counter() - began, max(values))
-
-
-def converted(fitted: Any, node: int) -> DecisionTree:
-    zero, one = int(fitted.children_left[node]), int(fitted.children_right[node])
-    if zero < 0:
-        return DecisionTree.leaf(0)
-    return DecisionTree.branch(int(fitted.feature[node]), converted(fitted, zero), converted(fitted, one))
+    value = best_cart(dataset, depth, price).value(dataset, price) / dataset.total_weight
+    return Row("CART", 0.0, time.perf_counter() - began, value)
 
 
 def streed(instance: Instance, depth: int, penalty: float, limit: float) -> Row:

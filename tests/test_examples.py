@@ -58,6 +58,7 @@ def blocks_of(path: Path) -> list[str]:
 #: Pages and how many blocks of Python they have.
 PAGES = {
     "near-optimal.md": 4,
+    "bench-reports.md": 1,
     "write-a-cut.md": 6,
     "write-a-constraint.md": 4,
     "constraints.md": 3,

@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
     | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
-    "bench": _SOLVING | {"_version"},
+    "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
     "__main__": {"cli"},
@@ -54,7 +54,9 @@ MAY_IMPORT = {
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"matplotlib", "numba", "pandas", "pystreed", "scipy", "sklearn"}
+LATE_PACKAGES = {"distributed", "matplotlib", "numba", "pandas", "rich", "scipy", "sklearn"}
+#: Other solvers of the same problem, for the benchmarks.
+LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
 LONGEST = 300
 

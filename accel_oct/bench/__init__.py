@@ -1,1 +1,1 @@
-"""Benchmarks that anyone can run: instances in, one JSON line per run out, tables from the lines."""
+"""Benchmarks that anyone can run: suites in, one row per run out, reports from the rows. docs/bench.md has the use."""

@@ -1,85 +1,189 @@
-"""The command line of the benchmarks."""
+"""``accel-oct bench``: a thin layer of commands over `run_suite` and its kin, which are loaded when they are called."""
 
 from __future__ import annotations
 
-import argparse
-import json
+import os
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from accel_oct.bench import suites
-from accel_oct.bench.instances import PAPER_PENALTIES
-from accel_oct.bench.report import machine, report
-from accel_oct.bench.runs import Record, warm_up
-from accel_oct.errors import AccelOctError, InvalidInputError
+import typer
+
+from accel_oct.errors import AccelOctError, InvalidInputError, shown
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="bench",
+    help="Measure, and report what was measured.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+)
+
+_INTERRUPTED = 130
+Texts = list[str] | None
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Folder with NAME_enc.csv files; else the variable ACCEL_OCT_DATA names it, or none is needed."),
+]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run and return an exit code."""
-    parser = argparse.ArgumentParser(prog="accel-oct bench", description=__doc__)
-    add_arguments(parser)
-    options = parser.parse_args(arguments)
+    """Run a command line and return its exit code: 0, 2 for bad input, 130 after Ctrl-C."""
+    for module in ("report_command", "verify_command"):  # they register themselves
+        with suppress(ModuleNotFoundError):
+            import_module(f"accel_oct.bench.{module}")
     try:
-        return execute(options)
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        code = app(given, prog_name="accel-oct bench", standalone_mode=False)
+        return int(code or 0)
     except (AccelOctError, OSError) as error:
-        print(f"accel-oct bench: {error}", file=sys.stderr)
-        return 2
+        message = str(error)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # of the command line itself, whatever its class is called
+            raise
+        said = " ".join(error.format_message().split()).rstrip(".")
+        if not said:  # the help was shown instead
+            return 2
+        message = f"{said[:1].lower()}{said[1:]}; see 'accel-oct bench --help'"
+    print(f"accel-oct: error: {message}", file=sys.stderr)
+    return 2
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The sub-commands ``run`` and ``report``, for this parser or that of ``accel-oct bench``."""
-    commands = parser.add_subparsers(dest="bench_command", required=True)
-    run = commands.add_parser("run", help="run a suite; one JSON line per run")
-    run.add_argument("suite", choices=sorted(suites.SUITES))
-    run.add_argument("--data-dir", help="folder with NAME_enc.csv files (default: the variable ACCEL_OCT_DATA)")
-    run.add_argument("--data", nargs="+", metavar="NAME", help="only these data sets")
-    run.add_argument("--depths", type=int, nargs="+", default=[3, 4])
-    run.add_argument("--penalties", type=float, nargs="+", default=list(PAPER_PENALTIES))
-    run.add_argument("--backend", default="highs")
-    run.add_argument("--preset", default="default")
-    run.add_argument("--time-limit", type=float)
-    run.add_argument("--threads", type=int, default=1)
-    run.add_argument("--out", type=Path, default=Path("results/bench.jsonl"))
-    told = commands.add_parser("report", help="tables in Markdown from the lines of one or more runs")
-    told.add_argument("files", type=Path, nargs="+")
-    grow = commands.add_parser("grow", help=argparse.SUPPRESS)
-    grow.add_argument("numbers", type=int, nargs=4)
+@app.command()
+def run(
+    suite: Annotated[str, typer.Argument(help="Name of a suite ('accel-oct bench list'), or the path of a TOML file.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of results; by default results/SUITE.")] = None,
+    data_dir: DataDir = None,
+    jobs: Annotated[int, typer.Option(help="Runs at a time on this machine.", min=1)] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Run on a dask cluster: the scheduler's address, or 'local'."),
+    ] = None,
+    array: Annotated[
+        str | None,
+        typer.Option(help="Only this job's share, into parts/: INDEX/COUNT from 1, or 'slurm'."),
+    ] = None,
+    redo: Annotated[
+        Texts, typer.Option(help="Make runs with this status again: failed, time_limit, error, ...")
+    ] = None,
+    data: Annotated[Texts, typer.Option(help="Only these data sets; repeat, or separate by commas.")] = None,
+    methods: Annotated[Texts, typer.Option(help="Only these methods of the suite.")] = None,
+    depths: Annotated[Texts, typer.Option(help="Instead of the suite's.")] = None,
+    penalties: Annotated[Texts, typer.Option(help="Instead of the suite's.")] = None,
+    preset: Annotated[Texts, typer.Option(help="Instead of the suite's methods.")] = None,
+    backend: Annotated[Texts, typer.Option(help="Instead of the suite's.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds per run.")] = None,
+    memory_limit: Annotated[float | None, typer.Option(help="MB per run.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads per run.")] = None,
+    seed: Annotated[int | None, typer.Option()] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> int:
+    """Make the runs of a suite that the folder of results does not have yet."""
+    from accel_oct.bench.plans import Choice  # loads NumPy and more
+    from accel_oct.bench.progress import shown_progress, time_text  # as above
+    from accel_oct.bench.runner import array_of, run_suite  # as above
 
+    choice = Choice(
+        data=_listed(data),
+        methods=_listed(methods),
+        depths=_numbers(depths, int, "--depths"),
+        penalties=_numbers(penalties, float, "--penalties"),
+        presets=_listed(preset),
+        backends=_listed(backend),
+        threads=threads,
+        seed=seed,
+        time_limit=time_limit,
+        memory_limit_mb=memory_limit,
+    )
+    folder = Path("results") / Path(suite).stem if out is None else out
+    seconds = 0.0
 
-def execute(options: argparse.Namespace) -> int:
-    """Carry out a parsed command."""
-    if options.bench_command == "report":
-        print(report([record for file in options.files for record in _records(file)]))
-        return 0
-    if options.bench_command == "grow":
-        print(json.dumps(suites.grow(*options.numbers)))
-        return 0
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    start_up = warm_up()
-    began = time.perf_counter()
-    with options.out.open("w", encoding="utf-8") as lines:
-        lines.write(json.dumps({"method": "machine", **machine(), "start_up_seconds": start_up}) + "\n")
-        for count, record in enumerate(suites.SUITES[options.suite](options), start=1):
-            lines.write(json.dumps(record) + "\n")
-            lines.flush()
-            _progress(count, record, time.perf_counter() - began)
-    print(report(_records(options.out)))
+    def watched(step: Any) -> None:
+        nonlocal seconds
+        seconds = step.seconds
+        if bar is not None:
+            bar(step)
+
+    bar = None if quiet else shown_progress()
+    try:
+        with bar or nullcontext():
+            done = run_suite(
+                suite,
+                folder,
+                data_dir=data_dir,
+                choice=choice,
+                jobs=jobs,
+                dask=dask,
+                array=None if array is None else array_of(array),
+                redo=_listed(redo) or (),
+                progress=watched,
+            )
+    except KeyboardInterrupt as error:
+        print(f"accel-oct: interrupted: {error}", file=sys.stderr)
+        return _INTERRUPTED
+    if done.missing:
+        print(f"accel-oct: left out, for the data are not there: {', '.join(done.missing)}", file=sys.stderr)
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(done.statuses.items()))
+    print(f"{done.planned} runs: {statuses}; {done.made} made now in {time_text(seconds)}, {done.there} were there")
+    print(f"rows: {done.folder}; next: accel-oct bench report {done.folder}")
     return 0
 
 
-def _records(file: Path) -> list[Record]:
-    """The lines of a run that `bench run` wrote."""
+@app.command("list")
+def list_suites(
+    suite: Annotated[str | None, typer.Argument(help="A suite, to see its instances.")] = None,
+    data_dir: DataDir = None,
+    data: Annotated[bool, typer.Option("--data", help="The data sets instead of the suites.")] = False,
+) -> int:
+    """The suites; the instances and methods of one; or the data sets."""
+    from accel_oct.bench.instances import DATA_VARIABLE  # loads NumPy
+    from accel_oct.bench.plans import planned  # as above
+    from accel_oct.bench.registry import Registry  # as above
+    from accel_oct.bench.suite_files import load_suite, suite_names  # as above
+
+    registry = Registry(data_dir or os.environ.get(DATA_VARIABLE) or None)
+    if data:
+        print("\n".join(registry.names()))
+        return 0
+    if suite is None:
+        for name in suite_names():
+            print(f"{name:12s} {load_suite(name).description}")
+        return 0
+    plan = planned(load_suite(suite), registry)
+    for task in plan.tasks:
+        print(task.label)
+    left_out = f"; not there: {', '.join(plan.missing)}" if plan.missing else ""
+    print(f"{len(plan.tasks)} runs on {len({task.instance for task in plan.tasks})} instances{left_out}")
+    return 0
+
+
+@app.command()
+def merge(folder: Annotated[Path, typer.Argument(help="A folder of results.")]) -> int:
+    """Move the rows of array jobs from parts/ into rows.jsonl."""
+    from accel_oct.bench.store import merge_parts  # loads NumPy
+
+    merged, left = merge_parts(folder)
+    running = f"; {left} parts are still being written to" if left else ""
+    print(f"{merged} rows merged{running}")
+    return 0
+
+
+Number = TypeVar("Number", int, float)
+
+
+def _listed(texts: Sequence[str] | None) -> list[str] | None:
+    """``a,b`` and ``a`` ``b`` are the same."""
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()] if texts else None
+
+
+def _numbers(texts: Sequence[str] | None, kind: Callable[[str], Number], option: str) -> list[Number] | None:
+    parts = _listed(texts)
     try:
-        records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise InvalidInputError(f"{file} holds no lines of `bench run`: {error}") from None
-    if not all(isinstance(record, dict) and "method" in record for record in records):
-        raise InvalidInputError(f"{file} holds no lines of `bench run`")
-    return records
-
-
-def _progress(count: int, record: Record, seconds: float) -> None:
-    what = " ".join(str(record.get(key, "")) for key in ("method", "data", "depth", "penalty", "status"))
-    print(f"{seconds:8.1f} s  {count:5d}  {what}  {record['seconds']:.2f} s", file=sys.stderr)
+        return None if parts is None else [kind(part) for part in parts]
+    except ValueError:
+        raise InvalidInputError(f"{option} must be numbers separated by commas, got {shown(parts)}") from None

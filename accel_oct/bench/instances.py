@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.files import read_text
 
 #: The 15 leaf penalties of the paper's experiments.
 PAPER_PENALTIES = (
@@ -20,15 +21,24 @@ PAPER_PENALTIES = (
 
 DATA_VARIABLE = "ACCEL_OCT_DATA"
 _SUFFIX = "_enc.csv"
+_ZERO, _ONE = ["0", "0.0"], ["1", "1.0"]
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class EncodedData:
-    """A binary table with a target."""
+    """A binary table with a target.
+
+    Attributes
+    ----------
+    group : array or None
+        One value per row that is no feature, for constraints that compare groups.
+    """
 
     name: str
     X: NDArray[np.bool_]
     y: NDArray[Any]
+    group: NDArray[Any] | None = None
 
 
 def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
@@ -44,16 +54,66 @@ def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
 
 def encoded_data(folder: Path, names: list[str] | None = None) -> Iterator[EncodedData]:
     """Every ``NAME_enc.csv`` of a folder (0/1 columns, the last one the target), smallest file first."""
-    paths = {path.name.removesuffix(_SUFFIX): path for path in folder.glob(f"*{_SUFFIX}")}
-    if not paths:
-        raise InvalidInputError(f"the data folder {folder} holds no file *{_SUFFIX}")
+    paths = encoded_files(folder)
     unknown = sorted(set(names or []) - set(paths))
     if unknown:
         raise InvalidInputError(f"no data set {', '.join(unknown)} in {folder}; there are {', '.join(sorted(paths))}")
     for name, path in sorted(paths.items(), key=lambda item: item[1].stat().st_size):
         if names is None or name in names:
-            table = np.loadtxt(path, delimiter=",", skiprows=1, dtype=str)
-            yield EncodedData(name, table[:, :-1].astype(float).astype(bool), table[:, -1])
+            yield read_encoded(name, path)
+
+
+def encoded_files(folder: Path) -> dict[str, Path]:
+    """The files ``NAME_enc.csv`` of a folder by name; none is an error."""
+    paths = {path.name.removesuffix(_SUFFIX): path for path in folder.glob(f"*{_SUFFIX}")}
+    if not paths:
+        raise InvalidInputError(f"the data folder {folder} holds no file *{_SUFFIX}")
+    return paths
+
+
+def read_encoded(name: str, path: Path, *, with_group: bool = False) -> EncodedData:
+    """A text file with a header, columns of 0 and 1, and the target last.
+
+    Parameters
+    ----------
+    with_group : bool
+        The first column is a protected group, and no feature.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the file and the line.
+    """
+    lines = read_text(path, _MOST_BYTES, "data file").splitlines()
+    header, rows = (lines[0].split(",") if lines else []), [line.split(",") for line in lines[1:]]
+    if len(header) < 2 + with_group or not rows:
+        raise InvalidInputError(f"data file {path} must have a header, rows, columns of 0 and 1, and a target")
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise InvalidInputError(
+                f"data file {path} line {number} has {len(row)} cells, and the header has {len(header)}"
+            )
+    table = np.array(rows)
+    ones = np.isin(table[:, :-1], _ONE)
+    odd = ~ones & ~np.isin(table[:, :-1], _ZERO)
+    if odd.any():
+        row_place, column = (int(place[0]) for place in np.nonzero(odd))
+        raise InvalidInputError(
+            f"data file {path} line {row_place + 2}: column {shown(header[column])} must be 0 or 1, got "
+            f"{shown(str(table[row_place, column]))}"
+        )
+    labels = _as_labels(table[:, -1])
+    if with_group:
+        return EncodedData(name, ones[:, 1:], labels, ones[:, 0].astype(np.int64))
+    return EncodedData(name, ones, labels)
+
+
+def _as_labels(cells: NDArray[np.str_]) -> NDArray[Any]:
+    """Whole numbers where all are, so that the class 10 comes after 9; else the texts."""
+    try:
+        return cells.astype(np.int64)
+    except (ValueError, OverflowError):
+        return cells
 
 
 def synthetic_data(n_samples: int, n_features: int, seed: int = 0, noise: float = 0.1) -> EncodedData:

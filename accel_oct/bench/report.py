@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterable
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
 
+from accel_oct.bench.machine import machine
+
+__all__ = ["machine", "markdown", "report"]
+
 Record = dict[str, Any]
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    return {"cpu": model, "cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
 
 
 def report(records: list[Record]) -> str:

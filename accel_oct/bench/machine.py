@@ -1,0 +1,40 @@
+"""What figures were taken on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from typing import Any
+
+from accel_oct._version import __version__
+
+__all__ = ["machine", "versions"]
+
+#: Packages whose version may change a figure; those that are not installed are left out.
+_PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "numba", "highspy", "gurobipy", "pyscipopt", "pyomo", "pystreed", "odtlearn",
+    "gosdt", "pycontree", "pydl8.5", "treefarms",
+)  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"cpu": model, "cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
+
+
+def versions() -> dict[str, str]:
+    """Versions of the library, of Python, and of every package that solves or computes."""
+    found = {"accel_oct": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
