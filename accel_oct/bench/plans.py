@@ -10,7 +10,7 @@ from accel_oct.bench.registry import Registry
 from accel_oct.bench.rows import Instance, Method
 from accel_oct.bench.rules import constraints_of
 from accel_oct.bench.solving_one import FRONTIER
-from accel_oct.bench.suite_files import Grid, Suite, checked_backend, checked_preset, limit, number, whole
+from accel_oct.bench.suite_files import EVERY, Grid, Suite, checked_backend, checked_preset, limit, number, whole
 from accel_oct.bench.tasks import Task, instance_of
 from accel_oct.errors import InvalidInputError, shown
 
@@ -146,7 +146,7 @@ def _methods(suite: Suite, chosen: Choice) -> list[Method]:
 
 def _data(grid: Grid, registry: Registry, missing: list[str]) -> Iterator[str]:
     """The names of a grid that are there."""
-    if grid.data in (("encoded",), ("fairness",)):
+    if len(grid.data) == 1 and grid.data[0] in EVERY:
         kind = grid.data[0]
         names = list(registry.grouped) if kind == "fairness" else [*registry.encoded, *registry.made_from_raw]
         if not names:
