@@ -65,6 +65,8 @@ def prepare(task: Task) -> EncodedData:
     depth = min(task.instance.max_depth, 4 if constraints else 2)
     instance = replace(task.instance, max_depth=depth, leaf_penalty=0.01)
     _caught(lambda: _outcome(instance, method, tiny))
+    if constraints:
+        _caught(lambda: _outcome(instance, method, tiny, weight=1000))  # wide counters, as large tables have
     return data
 
 
@@ -96,7 +98,7 @@ def _caught(work: Callable[[], Outcome]) -> Outcome:
         return {"status": "error", "error": f"{type(error).__name__}: {_sentence(error)}"}
 
 
-def _outcome(instance: Instance, method: Method, data: EncodedData) -> Outcome:
+def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int = 1) -> Outcome:
     if method.package != "accel_oct":
         return _of_peer(instance, method, data)
     if method.preset == FRONTIER:
@@ -105,7 +107,7 @@ def _outcome(instance: Instance, method: Method, data: EncodedData) -> Outcome:
         return _of_result(line.best(instance.leaf_penalty), instance)
     config = Config.from_mapping(method.config, Config.preset(method.preset or "default"))
     result = solve(
-        dataset_of(data),
+        dataset_of(data, weight),
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
         backend=method.backend or "highs",
