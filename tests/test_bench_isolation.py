@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from bench_support import a_task, environment, wait_for, workers_of
 
-from accel_oct.bench import isolation
+from accel_oct.bench import isolation, solving_one
 from accel_oct.bench.isolation import Cancelled, Isolation
 from accel_oct.bench.registry import Registry
 from accel_oct.bench.solving_one import prepare, solve_task
@@ -133,3 +133,17 @@ def test_a_worker_ends_with_its_owner(place: Isolation) -> None:
     place._process.stdin.close()
     wait_for(lambda: not set(workers_of(os.getpid())) - before, 10)
     thread.join(10)
+
+
+def test_what_is_paid_once_is_paid_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small problem before each run has the method, the constraints and all classes of the real one."""
+    seen: list[tuple[object, ...]] = []
+    monkeypatch.setattr(solving_one, "_outcome", lambda *given, weight=1: seen.append((*given, weight)) or {})
+    task = a_task("gen-balance-scale", depth=3, preset="default")
+    task = replace(task, instance=replace(task.instance, constraints=("recall('B', at_least=0.1)",)))
+    data = prepare(task)
+    (instance, method, tiny, narrow), (*_, wide) = seen
+    assert (narrow, wide) == (1, 1000)
+    assert len(data.y) == 625 and len(tiny.y) == 18 and set(tiny.y) == set(data.y)  # type: ignore[attr-defined]
+    assert instance.constraints == task.instance.constraints and instance.max_depth == 3  # type: ignore[attr-defined]
+    assert method.preset == "default"  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from accel_oct.bench.registry import Registry
 from accel_oct.bench.rows import Instance, Method
 from accel_oct.bench.rules import constraints_of
 from accel_oct.bench.solving_one import FRONTIER
-from accel_oct.bench.suite_files import Grid, Suite, checked_backend, checked_preset, limit, number, whole
+from accel_oct.bench.suite_files import EVERY, Grid, Suite, checked_backend, checked_preset, limit, number, whole
 from accel_oct.bench.tasks import Task, instance_of
 from accel_oct.errors import InvalidInputError, shown
 
@@ -113,7 +113,8 @@ def planned(suite: Suite, registry: Registry, choice: Choice | None = None) -> P
             f"the suite {suite.name!r} has nothing to run: {len(set(missing))} data sets are missing, and {where} "
             f"(--data-dir, or the variable {DATA_VARIABLE})"
         )
-    return Plan(tuple(tasks.values()), tuple(dict.fromkeys(missing)))
+    # Who asks for some data sets by name has been told of those that are not there.
+    return Plan(tuple(tasks.values()), tuple(dict.fromkeys(missing if chosen.data is None else ())))
 
 
 def _methods(suite: Suite, chosen: Choice) -> list[Method]:
@@ -145,7 +146,7 @@ def _methods(suite: Suite, chosen: Choice) -> list[Method]:
 
 def _data(grid: Grid, registry: Registry, missing: list[str]) -> Iterator[str]:
     """The names of a grid that are there."""
-    if grid.data in (("encoded",), ("fairness",)):
+    if len(grid.data) == 1 and grid.data[0] in EVERY:
         kind = grid.data[0]
         names = list(registry.grouped) if kind == "fairness" else [*registry.encoded, *registry.made_from_raw]
         if not names:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from accel_oct import constraints
 from accel_oct.bench.instances import EncodedData
 from accel_oct.data import BinaryDataset
@@ -28,9 +30,9 @@ _KINDS: dict[str, Any] = {
 _GROUP = "group"
 
 
-def dataset_of(data: EncodedData) -> BinaryDataset:
-    """The data as `accel_oct.solve` takes them, with the groups under the name ``group``."""
-    dataset = BinaryDataset.from_arrays(data.X, data.y)
+def dataset_of(data: EncodedData, weight: int = 1) -> BinaryDataset:
+    """The data as `accel_oct.solve` takes them, with the groups under the name ``group``; every row with one weight."""
+    dataset = BinaryDataset.from_arrays(data.X, data.y, np.full(len(data.y), weight))
     return dataset if data.group is None else replace(dataset, row_values={_GROUP: data.group})
 
 

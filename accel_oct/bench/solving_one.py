@@ -58,13 +58,25 @@ def prepare(task: Task) -> EncodedData:
     if fingerprint(data) != task.instance.fingerprint:
         raise AccelOctError(f"data {task.instance.data!r} are not the same here as where the run was planned")
     constraints_of(task.instance.constraints, data)
-    rng = np.random.default_rng(0)
-    n_classes = min(task.instance.n_classes, 3)
-    tiny = EncodedData("tiny", rng.random((24, 4)) < 0.5, np.arange(24) % n_classes)
-    method = replace(task.method, time_limit=min(task.method.time_limit or _WARM_SECONDS, _WARM_SECONDS))
-    instance = replace(task.instance, max_depth=min(task.instance.max_depth, 2), leaf_penalty=0.01, constraints=())
+    tiny = _some_of(data)
+    method = replace(task.method, time_limit=_WARM_SECONDS)
+    constraints = task.instance.constraints
+    # Constraints have code of their own for each depth; without them the process that this one was forked from has it.
+    depth = min(task.instance.max_depth, 4 if constraints else 2)
+    instance = replace(task.instance, max_depth=depth, leaf_penalty=0.01)
     _caught(lambda: _outcome(instance, method, tiny))
+    if constraints:
+        _caught(lambda: _outcome(instance, method, tiny, weight=1000))  # wide counters, as large tables have
     return data
+
+
+def _some_of(data: EncodedData) -> EncodedData:
+    """Six rows of every class and group, and at most eight columns: all labels that constraints name are there."""
+    groups = np.zeros(len(data.y), dtype=int) if data.group is None else data.group
+    kinds = np.unique([data.y.astype(str), groups.astype(str)], axis=1, return_inverse=True)[1].reshape(-1)
+    rows = np.sort(np.concatenate([np.flatnonzero(kinds == kind)[:6] for kind in range(kinds.max() + 1)]))
+    group = None if data.group is None else data.group[rows]
+    return EncodedData("tiny", data.X[rows, :8], data.y[rows], group)
 
 
 def solve_task(task: Task, data: EncodedData) -> Outcome:
@@ -86,7 +98,7 @@ def _caught(work: Callable[[], Outcome]) -> Outcome:
         return {"status": "error", "error": f"{type(error).__name__}: {_sentence(error)}"}
 
 
-def _outcome(instance: Instance, method: Method, data: EncodedData) -> Outcome:
+def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int = 1) -> Outcome:
     if method.package != "accel_oct":
         return _of_peer(instance, method, data)
     if method.preset == FRONTIER:
@@ -95,7 +107,7 @@ def _outcome(instance: Instance, method: Method, data: EncodedData) -> Outcome:
         return _of_result(line.best(instance.leaf_penalty), instance)
     config = Config.from_mapping(method.config, Config.preset(method.preset or "default"))
     result = solve(
-        dataset_of(data),
+        dataset_of(data, weight),
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
         backend=method.backend or "highs",

@@ -24,7 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Grid", "Suite", "load_suite", "suite_names", "suite_of"]
+__all__ = ["EVERY", "Grid", "Suite", "load_suite", "suite_names", "suite_of"]
 
 _MOST_BYTES = 1 << 20
 _SUFFIX = ".toml"
