@@ -12,7 +12,7 @@ from bench_support import tiny_suite
 
 from accel_oct.bench.plans import Choice, planned
 from accel_oct.bench.registry import Registry
-from accel_oct.bench.rules import constraint_of, constraints_of
+from accel_oct.bench.rules import constraints_of
 from accel_oct.bench.suite_files import load_suite, suite_names, suite_of
 from accel_oct.constraints import MaxFeatures, Recall
 from accel_oct.errors import InvalidInputError
@@ -167,20 +167,20 @@ def test_data_that_are_not_there(tmp_path: Path) -> None:
 
 def test_constraints_are_read_from_text() -> None:
     """As syntax, with the words of the library."""
-    recall = constraint_of("recall(1, at_least=0.9)")
-    assert isinstance(recall, Recall) and (recall.positive, recall.at_least) == (1, 0.9)
-    assert isinstance(constraint_of("max_features(2)"), MaxFeatures)
     data = Registry().load("gen-chain-3")
+    recall, features = constraints_of(["recall(1, at_least=0.9)", "max_features(2)"], data)
+    assert isinstance(recall, Recall) and (recall.positive, recall.at_least) == (1, 0.9)
+    assert isinstance(features, MaxFeatures)
     for text, said in [
-        ("recall", "form name"),
+        ("recall(1)(2)", "form name"),
         ("recal(1)", "did you mean 'recall'"),
         ("recall(1, at_last=0.9)", "at_last"),
         ("recall(1, at_least=2)", "share"),
         ("max_leaves(__import__('os'))", "max_leaves"),
-        (3, "form name"),
+        (3, "must be text"),
     ]:
         with pytest.raises(InvalidInputError, match=said):
-            constraint_of(text)
+            constraints_of([text], data)
     with pytest.raises(InvalidInputError, match=r"on data 'gen-chain-3'.*'two'"):
         constraints_of(["recall('two', at_least=0.5)"], data)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from accel_oct.bench.instances import PAPER_PENALTIES
 from accel_oct.bench.rows import Method
-from accel_oct.bench.rules import constraint_of
 from accel_oct.bench.solving_one import FRONTIER
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.mip import registered_names
 from accel_oct.solving.config import PRESETS, Config
+from accel_oct.solving.in_words import constraint
 from accel_oct.support.files import read_text
 
 if sys.version_info >= (3, 11):
@@ -135,7 +135,7 @@ def _grid(values: Mapping[str, Any], names: Sequence[str], where: str) -> Grid:
     if not isinstance(sets, list) or not all(isinstance(entry, list) for entry in sets):
         raise InvalidInputError(f"{where}: constraints must be a list of lists, one per instance, got {shown(sets)}")
     for text in (text for entry in sets for text in entry):
-        constraint_of(text)
+        constraint(_text(text, f"{where}: constraints"))
     chosen = tuple(_text(name, f"{where}: methods") for name in _listed(values.get("methods", list(names))))
     for name in chosen:
         if name not in names:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from accel_oct.cli.codes import Code
-from accel_oct.cli.commands.called import constraint, objective
 from accel_oct.cli.commands.models import Stored, read_model
 from accel_oct.cli.commands.tables import read_training
 from accel_oct.cli.commands.telling import printed, tell
@@ -20,6 +19,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.held_out import held_out_data
 from accel_oct.estimators.rules import all_constraints
 from accel_oct.estimators.training import attached
+from accel_oct.solving.in_words import constraint, objective
 
 __all__ = ["run"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from accel_oct.cli.codes import Code
-from accel_oct.cli.commands.called import constraint, objective
 from accel_oct.cli.commands.models import read_model
 from accel_oct.cli.commands.tables import read_training
 from accel_oct.cli.commands.telling import check_output, named_failures, printed, tell
@@ -19,6 +18,7 @@ from accel_oct.cli.options import (
 )
 from accel_oct.errors import InvalidInputError
 from accel_oct.report import write_report
+from accel_oct.solving.in_words import constraint, objective
 
 __all__ = ["run"]
 

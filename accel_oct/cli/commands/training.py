@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.cli.commands.called import constraint, objective
 from accel_oct.cli.commands.settings import RunSettings
 from accel_oct.cli.options import (
     BackendOptions,
@@ -31,6 +30,7 @@ from accel_oct.encoding.table import DEFAULT_QUANTILES
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+from accel_oct.solving.in_words import constraint, objective
 
 __all__ = ["Rules", "classifier", "estimator_encoder", "numbers", "read_rules", "table_encoder", "tree_parameters"]
 
