@@ -154,6 +154,10 @@ def _ending(error: BaseException) -> tuple[Code, str]:
         return {"infeasible": Code.NO_TREE, "interrupted": Code.INTERRUPTED}.get(error.status, Code.NOT_PROVEN), message
     if isinstance(error, AccelOctError):
         return Code.BAD_INPUT, message
+    if isinstance(error, UnicodeEncodeError):
+        shown = ascii(error.object[error.start : error.end])[:60]
+        how = "name a file by --output, or set PYTHONUTF8=1"
+        return Code.BAD_INPUT, f"standard output is {error.encoding} here and cannot hold {shown}; {how}"
     if isinstance(error, OSError):
         named = isinstance(error.filename, str | bytes)
         what = f"read or write {os.fsdecode(error.filename)}" if named else "write standard output"
