@@ -278,6 +278,19 @@ def test_errors_as_json(
     assert told.err == f"accel-oct: error: {error['message']}\n"
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--leaf-penalty=N", "--class-weight=old=N", "--max-leaf-nodes=N", "--constraint=max_leaves(N)", "--config=FILE"],
+)
+def test_whole_numbers_that_no_float_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    """Are bad input, not a bug."""
+    huge = "1" + "0" * 400
+    file = written(tmp_path, f"[solver]\ntime_limit = {huge}\n", "run.toml")
+    given = option.replace("N", huge).replace("FILE", str(file))
+    assert main(fit(written(tmp_path, GOOD), given)) == 2
+    assert "number" in sentence(capsys)
+
+
 # ---------------------------------------------------------------- streams
 
 
