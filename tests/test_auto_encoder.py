@@ -60,6 +60,10 @@ def test_all_thresholds_where_they_fit() -> None:
     model = OptimalTreeClassifier(3, 0.01).fit(X, y)
     assert model.exact_ and model.objective_ == pytest.approx(0.94)
     assert model.proof_ == "proven optimal over all splits of the table" and model.proof_ in model._repr_html_inner()
+    part = OptimalTreeClassifier(3, 0.01, exclude=[2]).fit(X, y)
+    assert part.exact_ and part.proof_ == "proven optimal over all splits of the columns that are not excluded"
+    part.gap_, part.status_ = 1e-5, "time_limit"
+    assert "gap below 0.01%" in part.proof_
 
 
 def test_thresholds_between_values_of_one_class_can_matter() -> None:

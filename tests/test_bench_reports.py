@@ -206,11 +206,26 @@ def test_numbers(value: float | None, text: str) -> None:
     assert number(value) == text
 
 
+def test_names_of_results_are_text_in_a_report(tmp_path: Path) -> None:
+    """Methods, suites and machines come from files: no tag of theirs is one, and no line of theirs ends a comment."""
+    name = "<script>1</script>\n\\input{x}"
+    rows = [
+        replace(row, suite=name, method=replace(row.method, name=name), machine={"cpu": name, "more": [{}]})
+        for row in real_rows()[:2]
+    ]
+    write(build(rows, [name]), tmp_path)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert "<script>" not in texts["report.html"] + texts["report.md"]
+    assert not any(line.startswith("\\input") for line in texts["tables.tex"].splitlines())
+
+
 def test_text_is_escaped() -> None:
     """What a data set or an error may hold does no harm in any format."""
     table = Table("t_1 & more", ["a_b", "n"], [[Cell("<b>|x|*", True), Cell("50%")]], "100% <i>")
-    assert r"**\<b>\|x\|\***" in markdown_table(table)
+    assert r"**&lt;b>\|x\|\***" in markdown_table(table)
     assert "&lt;b&gt;|x|*" in html_table(table) and "<i>" not in html_table(table)
+    header = Table("t", ["<i>|x", "\\\\|"], [[Cell("\\\\|"), Cell("1")]])
+    assert markdown_table(header).splitlines()[0] == r"| &lt;i>\|x | \\\\\| |"
     assert r"a\_b" in latex_table(table) and r"50\%" in latex_table(table) and r"\textbf{" in latex_table(table)
 
 

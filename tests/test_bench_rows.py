@@ -85,6 +85,9 @@ def test_labels_that_do_not_fit_are_refused() -> None:
         ({"schema": "1"}, "no number of a schema"),
         ({"status": "fine"}, "status must be one of"),
         ({"objective": "0.5"}, "objective must be a number"),
+        ({"objective": float("nan")}, "objective must be a finite number"),
+        ({"bound": float("inf")}, "bound must be a finite number"),
+        ({"wall_seconds": 10**400}, "wall_seconds must be a finite number"),
         ({"nodes": True}, "nodes must be a whole number"),
         ({"tree": [1]}, "tree must be a table"),
         ({"extra": 1}, "unknown field 'extra'"),
@@ -100,6 +103,13 @@ def test_what_is_no_row_is_refused(change: dict[str, object], said: str) -> None
         del values["schema"]
     with pytest.raises(InvalidInputError, match=f"here.*{said}"):
         Row.from_mapping(values, "here")
+
+
+def test_a_row_that_is_nested_too_deeply_is_refused() -> None:
+    """Reading JSON goes deeper than what is done with it."""
+    text = a_row().to_json().replace('"config": {}', f'"config": {{"a": {"[" * 800}{"]" * 800}}}')
+    with pytest.raises(InvalidInputError, match=r"here.*nested too deeply"):
+        Row.from_json(text, "here")
 
 
 def test_lines_of_the_old_benchmarks_are_refused_with_a_sentence(tmp_path: Path) -> None:

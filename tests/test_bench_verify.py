@@ -84,6 +84,10 @@ def _breaks_recall(row: Row) -> Row:
         (lambda row: replace(row, tree={"feature": [0], "label": [-1]}), 0, "tree"),
         (lambda row: replace(row, tree={"feature": [999, -1, -1], "label": [-1, 0, 1]}), 0, "tree"),
         (lambda row: replace(row, tree={"feature": [-1], "label": [7]}), 0, "tree"),
+        (lambda row: replace(row, tree={"feature": [True, -1, -1], "label": [-1, 0, 1]}), 0, "tree"),
+        (lambda row: replace(row, tree={"feature": 5, "label": None}), 0, "tree"),
+        (lambda row: replace(row, tree=None, predictions="?"), 0, "predictions"),
+        (lambda row: replace(row, tree=None, objective=None, bound=None, status="infeasible"), 0, "status"),
         (lambda row: replace(row, instance=replace(row.instance, max_depth=0)), 0, "tree"),
         (lambda row: replace(row, instance=replace(row.instance, fingerprint="0" * 32)), 0, "data"),
         (lambda row: replace(row, instance=replace(row.instance, n_samples=7)), 0, "data"),
@@ -214,7 +218,16 @@ def _random_tree(rng: np.random.Generator, depth: int) -> DecisionTree:
 
 
 @pytest.mark.parametrize(
-    "text", ["nonsense(1)", "recall(", "recall(5, at_least=0.1)", "recall(what=1)", "__import__('os')"]
+    "text",
+    [
+        "nonsense(1)",
+        "recall(",
+        "recall(5, at_least=0.1)",
+        "recall(what=1)",
+        "__import__('os')",
+        "forbidden_features({{1}})",
+        f"recall(at_least={'-' * 5000}1)",
+    ],
 )
 def test_a_limit_that_is_not_known_is_said(text: str) -> None:
     """It is neither kept nor broken."""

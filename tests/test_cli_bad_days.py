@@ -276,3 +276,54 @@ def test_errors_as_json(
     error = json.loads(told.out)["error"]
     assert (error["kind"], error["code"]) == (kind, 2)
     assert told.err == f"accel-oct: error: {error['message']}\n"
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--leaf-penalty=N", "--class-weight=old=N", "--max-leaf-nodes=N", "--constraint=max_leaves(N)", "--config=FILE"],
+)
+def test_whole_numbers_that_no_float_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    """Are bad input, not a bug."""
+    huge = "1" + "0" * 400
+    file = written(tmp_path, f"[solver]\ntime_limit = {huge}\n", "run.toml")
+    given = option.replace("N", huge).replace("FILE", str(file))
+    assert main(fit(written(tmp_path, GOOD), given)) == 2
+    assert "number" in sentence(capsys)
+
+
+# ---------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_closed_streams_do_not_keep_a_model_from_its_file(tmp_path: Path, closed: str) -> None:
+    """A stream that was closed before we began leads nowhere, and what is printed there does not end up in files."""
+    path, out = written(tmp_path, GOOD), tmp_path / "model.json"
+    command = f'exec "$0" -m accel_oct.cli fit {path} --target class --max-depth 1 -o {out} {closed}'
+    ended = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(out.read_text())["training"]["target"] == "class"
+
+
+def test_standard_input_that_is_closed_is_empty(tmp_path: Path) -> None:
+    """And that is bad input, not a bug."""
+    command = 'exec "$0" -m accel_oct.cli fit - --target class <&-'
+    ended = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "accel-oct: error: standard input is empty\n")
+
+
+def test_text_that_the_locale_cannot_hold(tmp_path: Path) -> None:
+    """The tree is printed with escapes; data, which a program may read, are refused with a way out."""
+    path, out = written(tmp_path, GOOD.replace("old", "älter")), tmp_path / "model.json"
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "accel_oct.cli", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
+
+    fitted = run(*fit(path, "-o", str(out)))
+    assert fitted.returncode == 0 and "class \\xe4lter" in fitted.stdout
+    predicted = run("predict", out, path)
+    assert predicted.returncode == 2
+    assert "standard output is ascii here and cannot hold '\\xe4'; name a file by --output" in predicted.stderr
+    assert run("predict", out, path, "-o", tmp_path / "p.csv").returncode == 0
+    assert "älter" in (tmp_path / "p.csv").read_text(encoding="utf-8")

@@ -182,3 +182,30 @@ def test_labels_that_the_model_has_never_seen(data: Path, tmp_path: Path, capsys
     other.write_text("age,sex,w,class\n20,f,1,no\n", encoding="utf-8")
     code, told = check(capsys, path, other)
     assert code == 4 and told["objective"] is None and "undefined" in told["findings"][1]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda training: training.update(constraints=[7]), "training.constraints must be a list of texts"),
+        (lambda training: training.update(constraints={}), "training.constraints must be a list of texts"),
+        (lambda training: training.update(fingerprint=7), "training.fingerprint must be text"),
+    ],
+)
+def test_what_cannot_be_read_of_the_training_is_an_error(
+    data: Path, fair: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Any, said: str
+) -> None:
+    """Left aside, a constraint would hold without having been looked at."""
+    other = changed(fair, tmp_path / "other.json", lambda document: change(document["training"]))
+    code, told = check(capsys, other, data)
+    assert code == 2 and said in told["error"]["message"]
+
+
+def test_constraints_that_the_training_does_not_name_are_not_checked(
+    data: Path, fair: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And that is told, by the exit code too."""
+    other = changed(fair, tmp_path / "other.json", lambda document: document["training"].pop("constraints"))
+    code, told = check(capsys, other, data)
+    assert code == 4 and told["findings"][-1]["holds"] is None
+    assert "use --constraint" in told["findings"][-1]["detail"]

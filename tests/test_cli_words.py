@@ -87,6 +87,11 @@ def test_objectives_are_understood() -> None:
         (7, "must be text"),
         ("x" * 20_000, "must be text"),
         ("(" * 3000, "is not of the form"),
+        ("max_leaves(n=3, n=4)", "has the argument 'n' twice"),
+        ("recall(at_least=" + "-" * 1500 + "1)", "is nested too deeply"),
+        ("recall(at_least=" + "+".join("1" * 500) + ")", "is nested too deeply"),
+        ("recall({((1, [2]),): 1}, at_least=1)", "cannot be the key of a mapping"),
+        ("recall(at_least=1" + "0" * 400 + ")", "a number is too large"),
     ],
 )
 def test_what_is_wrong_is_named(text: Any, message: str) -> None:

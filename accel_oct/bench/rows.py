@@ -174,10 +174,14 @@ class Row:
             For rows of another schema, and for the first field that is missing, unknown or of a wrong type.
         """
         _check_schema(values, where)
-        row = _made(cls, values, where)
+        try:
+            row = _made(cls, values, where)
+            key = run_key(row.instance, row.method)
+        except RecursionError:
+            raise InvalidInputError(f"{where} is not a row of results: it is nested too deeply") from None
         if row.status not in STATUSES:
             raise InvalidInputError(f"{where}: status must be one of {', '.join(STATUSES)}, got {shown(row.status)}")
-        if row.key != run_key(row.instance, row.method):
+        if row.key != key:
             raise InvalidInputError(f"{where}: key is not that of the instance and the method in the row")
         return row
 
@@ -276,9 +280,11 @@ def _taken(declared: Any, value: Any, where: str) -> Any:
             return tuple(value)
         raise InvalidInputError(f"{where} must be a list of texts, got {shown(value)}")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        value = float(value) if abs(value) < 2**1000 else math.inf
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InvalidInputError(f"{where} must be {_WORDS.get(kind, 'a table')}, got {shown(value)}")
+    if kind is float and not math.isfinite(value):  # no comparison with NaN fails, so it would pass every check
+        raise InvalidInputError(f"{where} must be a finite number, got {shown(value)}")
     return value
 
 

@@ -101,13 +101,19 @@ def _caught(work: Callable[[], Outcome]) -> Outcome:
 def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int = 1) -> Outcome:
     if method.package != "accel_oct":
         return _of_peer(instance, method, data)
+    dataset, rules = dataset_of(data, weight), constraints_of(instance.constraints, data) or None
     if method.preset == FRONTIER:
-        limits = {"time_limit": method.time_limit, "threads": method.threads}
-        line = frontier(data.X, data.y, max_depth=instance.max_depth, **limits)  # type: ignore[arg-type]
+        line = frontier(
+            dataset,
+            max_depth=instance.max_depth,
+            time_limit=method.time_limit,
+            threads=method.threads,
+            constraints=rules,
+        )
         return _of_result(line.best(instance.leaf_penalty), instance)
     config = Config.from_mapping(method.config, Config.preset(method.preset or "default"))
     result = solve(
-        dataset_of(data, weight),
+        dataset,
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
         backend=method.backend or "highs",
@@ -115,7 +121,7 @@ def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int 
         time_limit=method.time_limit,
         threads=method.threads,
         seed=method.seed,
-        constraints=constraints_of(instance.constraints, data) or None,
+        constraints=rules,
     )
     return _of_result(result, instance)
 

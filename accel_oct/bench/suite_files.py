@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ else:
 __all__ = ["EVERY", "Grid", "Suite", "load_suite", "suite_names", "suite_of"]
 
 _MOST_BYTES = 1 << 20
+_LARGEST = sys.float_info.max
 _SUFFIX = ".toml"
 _SUITE_KEYS = (
     "description", "time_limit", "memory_limit_mb", "threads", "seed", "instances", "methods",
@@ -218,8 +218,8 @@ def whole(value: Any, where: str, least: int = 0) -> int:
 
 
 def number(value: Any, where: str) -> float:
-    """A finite number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    """A finite number that is not negative; whole numbers of TOML may be too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST:
         raise InvalidInputError(f"{where} must be a number >= 0, got {shown(value)}")
     return float(value)
 

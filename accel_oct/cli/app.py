@@ -154,6 +154,12 @@ def _ending(error: BaseException) -> tuple[Code, str]:
         return {"infeasible": Code.NO_TREE, "interrupted": Code.INTERRUPTED}.get(error.status, Code.NOT_PROVEN), message
     if isinstance(error, AccelOctError):
         return Code.BAD_INPUT, message
+    if isinstance(error, UnicodeEncodeError):
+        shown = ascii(error.object[error.start : error.end])[:60]
+        how = "name a file by --output, or set PYTHONUTF8=1"
+        return Code.BAD_INPUT, f"standard output is {error.encoding} here and cannot hold {shown}; {how}"
+    if isinstance(error, OverflowError) and message.startswith("int too large"):  # only what was given is so large
+        return Code.BAD_INPUT, "a number that was given is too large"
     if isinstance(error, OSError):
         named = isinstance(error.filename, str | bytes)
         what = f"read or write {os.fsdecode(error.filename)}" if named else "write standard output"

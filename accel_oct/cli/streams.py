@@ -57,6 +57,7 @@ class _Hardy:
 @contextmanager
 def hardy_streams() -> Iterator[None]:
     """Both standard streams for the length of a command."""
+    _open_closed()
     before = sys.stdout, sys.stderr
     hardy: Any = _Hardy(before[0]), _Hardy(before[1])
     sys.stdout, sys.stderr = hardy
@@ -66,6 +67,22 @@ def hardy_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
         for stream in hardy:
             stream.end()
+
+
+def _open_closed() -> None:
+    """Standard streams that were closed before we began (``>&-``) lead nowhere.
+
+    Their numbers are taken too: the next file that is opened would get one of them, and with it all that a solver
+    prints.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+        setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
 _apart: list[TextIO] = []

@@ -90,10 +90,13 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What is proven, and over which trees, in words."""
         check_is_fitted(self, "tree_")
         count = len(self._binary_names())
-        over = "all splits of the table" if self.exact_ else f"{count} chosen splits"
+        excluded = getattr(self, "exclude", None) is not None
+        every = "all splits of the columns that are not excluded" if excluded else "all splits of the table"
+        over = every if self.exact_ else f"{count} chosen splits"
         if self.status_ == "optimal":
             return f"proven optimal over {over}"
-        return f"not proven ({self.status_}): gap {self.gap_:.2%} over {over}"
+        gap = "below 0.01%" if 0 < self.gap_ < 5e-5 else f"{self.gap_:.2%}"
+        return f"not proven ({self.status_}): gap {gap} over {over}"
 
     def to_text(self) -> str:
         """The tree as indented rules; see `accel_oct.export` for other forms."""

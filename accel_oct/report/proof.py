@@ -74,7 +74,8 @@ def gap_of(model: Any) -> str:
 def _meaning(model: Any) -> str:
     count_of_splits = len(model._binary_names())
     if model.exact_:
-        over = "Every split of the table was considered: each threshold between neighbouring values, each category."
+        where = "the columns that were not excluded" if model.exclude is not None else "the table"
+        over = f"Every split of {where} was considered: each threshold between neighbouring values, each category."
     else:
         over = (
             f"The search was over {count(count_of_splits, 'yes/no question')} that the encoder chose; a tree that "
@@ -92,12 +93,14 @@ def _figures(model: Any) -> list[Markup]:
     made_of = f"{_score_name(model, score)} {decimals(score)}"
     if penalty:
         made_of += f" \u2212 {leaves} \u00d7 {penalty:g}"
+    others = "no tree of that depth that keeps the constraints" if model.constraints_ else "no tree of that depth"
+    considered = "all of the columns that were not excluded" if model.exclude is not None else "all of the table"
     pairs: list[tuple[str, Content]] = [
         ("Objective", [decimals(model.objective_), element("small", f" = {made_of}")]),
-        ("Bound", [decimals(model.bound_), element("small", " no tree of that depth is better")]),
+        ("Bound", [decimals(model.bound_), element("small", f" {others} is better")]),
         ("Gap", gap_of(model)),
         ("Status", model.status_.replace("_", " ")),
-        ("Splits", ["all of the table" if model.exact_ else f"{len(model._binary_names()):,} chosen"]),
+        ("Splits", [considered if model.exact_ else f"{len(model._binary_names()):,} chosen"]),
         ("Size", f"{count(leaves, 'leaf')}, depth {model.get_depth()}"),
         ("Seconds", f"{result.seconds:.3g}"),
     ]

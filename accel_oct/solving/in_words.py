@@ -108,12 +108,17 @@ class Call:
         if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
             raise InvalidInputError(f"{what} {shown(text)} is not of the form name(argument=value)")
         name = _known_name(tree.func.id, what, known)
-        arguments = [_value(node, name, "its arguments") for node in tree.args]
-        keywords: dict[str, Any] = {}
-        for keyword in tree.keywords:
-            if keyword.arg is None:
-                raise InvalidInputError(f"{what} {name}: ** is not possible here")
-            keywords[keyword.arg] = _value(keyword.value, name, keyword.arg)
+        try:
+            arguments = [_value(node, name, "its arguments") for node in tree.args]
+            keywords: dict[str, Any] = {}
+            for keyword in tree.keywords:
+                if keyword.arg is None:
+                    raise InvalidInputError(f"{what} {name}: ** is not possible here")
+                if keyword.arg in keywords:
+                    raise InvalidInputError(f"{what} {name} has the argument {shown(keyword.arg)} twice")
+                keywords[keyword.arg] = _value(keyword.value, name, keyword.arg)
+        except RecursionError:
+            raise InvalidInputError(f"{what} {shown(text)} is nested too deeply") from None
         return cls(name, arguments, keywords)
 
     def made(self, what: str, known: Mapping[str, type[Any]]) -> Any:
@@ -132,6 +137,8 @@ class Call:
             return kind(*self.arguments, **self.keywords)
         except InvalidInputError as error:
             raise InvalidInputError(f"{what} {self.name}: {error}") from None
+        except OverflowError:
+            raise InvalidInputError(f"{what} {self.name}: a number is too large") from None
 
 
 def constraint(text: Any) -> tuple[Any, str]:
@@ -186,6 +193,8 @@ def _value(node: ast.expr, name: str, argument: str) -> Any:
 
 def _key(node: ast.expr, name: str, argument: str) -> Any:
     key = _value(node, name, argument)
-    if isinstance(key, list | dict) or (isinstance(key, tuple) and any(isinstance(k, list | dict) for k in key)):
-        raise InvalidInputError(f"{name}: {argument}: {shown(key)} cannot be the key of a mapping")
+    try:
+        hash(key)
+    except TypeError:
+        raise InvalidInputError(f"{name}: {argument}: {shown(key)} cannot be the key of a mapping") from None
     return key

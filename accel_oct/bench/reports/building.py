@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,22 @@ from accel_oct.bench.reports.comparing import ABLATED, Clock, Comparison, compar
 from accel_oct.bench.reports.page import page
 from accel_oct.bench.reports.statistics import PairedTest, paired_test
 from accel_oct.bench.reports.tables import Table, data_table, failure_table, instance_table, summary_table
-from accel_oct.bench.reports.writing import html_table, latex_table, markdown_table
-from accel_oct.bench.rows import Row
+from accel_oct.bench.reports.writing import html_table, latex_table, markdown_table, without_tags
+from accel_oct.bench.rows import Row, finite
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.files import replacing
 
-__all__ = ["FORMATS", "SHIFT", "Part", "Report", "build", "detail_markdown", "summary_markdown", "write"]
+__all__ = [
+    "FORMATS",
+    "SHIFT",
+    "Part",
+    "Report",
+    "build",
+    "detail_markdown",
+    "meta_markdown",
+    "summary_markdown",
+    "write",
+]
 
 FORMATS = ("html", "md", "tex", "svg")
 #: Seconds that geometric means are shifted by, unless told.
@@ -124,8 +135,7 @@ def _part(slug: str, comparison: Comparison, shift: float) -> Part:
 def _meta(rows: Sequence[Row], sources: Sequence[str], clock: Clock) -> Iterator[str]:
     instances = len({row.instance for row in rows})
     yield f"{len(rows)} runs on {instances} instances, from {', '.join(sources)}."
-    for machine in dict.fromkeys(tuple(sorted(row.machine.items())) for row in rows):
-        said = dict(machine)
+    for said in {json.dumps(finite(row.machine), sort_keys=True): row.machine for row in rows}.values():
         yield f"Machine: {said.get('cpu', 'unknown')}, {said.get('cores', '?')} cores, {said.get('system', '?')}."
     versions: dict[str, list[str]] = {}
     for row in rows:
@@ -211,12 +221,18 @@ def summary_markdown(report: Report, pictures: str | None = None) -> str:
     """Per comparison the summary, what the tests say, and the picture if there is a folder with pictures."""
     blocks = []
     for part in report.parts:
-        blocks.append(f"### {part.comparison.title}\n\n{markdown_table(part.summary)}\n\n{part.summary.caption}")
+        title = without_tags(part.comparison.title)
+        blocks.append(f"### {title}\n\n{markdown_table(part.summary)}\n\n{part.summary.caption}")
         if part.tests:
-            blocks.append("\n".join(f"- {test}" for test in part.tests))
+            blocks.append("\n".join(f"- {without_tags(str(test))}" for test in part.tests))
         if pictures is not None:
-            blocks.append(f"![{part.comparison.title}: solved over time, within a gap]({pictures}{part.slug}.svg)")
+            blocks.append(f"![{title}: solved over time, within a gap]({pictures}{part.slug}.svg)")
     return "\n\n".join(blocks)
+
+
+def meta_markdown(report: Report) -> str:
+    """Where the figures come from, as a list."""
+    return "\n".join(f"- {without_tags(line)}" for line in report.meta)
 
 
 def detail_markdown(report: Report) -> str:
@@ -224,19 +240,19 @@ def detail_markdown(report: Report) -> str:
     blocks = []
     for part in report.parts:
         for table in (part.per_data, part.per_instance):
-            blocks.append(f"## {table.title}\n\n{table.caption}\n\n{markdown_table(table)}")
+            blocks.append(f"## {without_tags(table.title)}\n\n{table.caption}\n\n{markdown_table(table)}")
     if report.failures:
         blocks.append(f"## {report.failures.title}\n\n{markdown_table(report.failures)}")
     return "\n\n".join(blocks)
 
 
 def _markdown(report: Report) -> str:
-    meta = "\n".join(f"- {line}" for line in report.meta)
-    return f"# {report.title}\n\n{meta}\n\n{summary_markdown(report, '')}\n\n{detail_markdown(report)}\n"
+    meta = meta_markdown(report)
+    return f"# {without_tags(report.title)}\n\n{meta}\n\n{summary_markdown(report, '')}\n\n{detail_markdown(report)}\n"
 
 
 def _latex(report: Report) -> str:
-    lines = [f"% {line}" for line in report.meta]
+    lines = [f"% {' '.join(line.split())}" for line in report.meta]  # a line break would end the comment
     for part in report.parts:
         lines.append(latex_table(part.summary, f"{part.slug}-summary"))
         lines.append(latex_table(part.per_data, f"{part.slug}-data"))

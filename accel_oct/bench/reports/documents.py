@@ -16,7 +16,8 @@ import os
 import re
 from pathlib import Path
 
-from accel_oct.bench.reports.building import SHIFT, Report, build, detail_markdown, summary_markdown
+from accel_oct.bench.reports.building import SHIFT, Report, build, detail_markdown, meta_markdown, summary_markdown
+from accel_oct.bench.reports.writing import without_tags
 from accel_oct.bench.sources import all_rows, best_rows
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.files import read_text, replacing
@@ -67,13 +68,14 @@ def _body(given: str, page: Path, texts: dict[Path, str]) -> str:
         pictures = f"{os.path.dirname(options['details'])}/".removeprefix("/")
         _details(report, detail, os.path.relpath(page, detail.parent).replace(os.sep, "/"), texts)
         more = f"\n\nEvery data set and instance: [{detail.name}]({options['details']})."
-    meta = "\n".join(f"- {line}" for line in report.meta)
+    meta = meta_markdown(report)
     return f"{meta}\n\n{summary_markdown(report, pictures)}{more}\n"
 
 
 def _details(report: Report, path: Path, back: str, texts: dict[Path, str]) -> None:
-    head = f"# {report.title}\n\nMade by `accel-oct bench docs`; the summary is in [{Path(back).name}]({back}).\n\n"
-    meta = "\n".join(f"- {line}" for line in report.meta)
+    title = without_tags(report.title)
+    head = f"# {title}\n\nMade by `accel-oct bench docs`; the summary is in [{Path(back).name}]({back}).\n\n"
+    meta = meta_markdown(report)
     texts[path] = f"{head}{meta}\n\n{detail_markdown(report)}\n"
     for name, svg in report.pictures().items():
         texts[path.parent / name] = svg

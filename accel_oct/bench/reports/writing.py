@@ -7,7 +7,7 @@ import re
 
 from accel_oct.bench.reports.tables import Cell, Table
 
-__all__ = ["html_table", "latex_table", "markdown_table"]
+__all__ = ["html_table", "latex_table", "markdown_table", "without_tags"]
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
@@ -20,7 +20,7 @@ def markdown_table(table: Table) -> str:
         spans = [text for text, width in table.groups for _ in range(width)]
         header = [f"{text}: {name}" if text else name for text, name in zip(spans, header, strict=True)]
     rules = ["---" if place < table.words else "---:" for place in range(len(header))]
-    lines = [_piped(header), _piped(rules)]
+    lines = [_piped([_md(Cell(name)) for name in header]), _piped(rules)]
     lines += [_piped([f"**{_md(cell)}**" if cell.bold else _md(cell) for cell in row]) for row in table.rows]
     return "\n".join(lines)
 
@@ -30,7 +30,12 @@ def _piped(texts: list[str]) -> str:
 
 
 def _md(cell: Cell) -> str:
-    return re.sub(r"([|*<`])", r"\\\1", cell.text.replace("\n", " "))
+    return re.sub(r"([\\|*`])", r"\\\1", without_tags(cell.text))
+
+
+def without_tags(text: str) -> str:
+    """Text of results for Markdown, in one line: what looks like HTML stays text."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split()))
 
 
 def latex_table(table: Table, label: str = "") -> str:

@@ -17,7 +17,7 @@ from accel_oct.bench.registry import Registry, fingerprint
 from accel_oct.bench.rows import Row, unpacked_labels
 from accel_oct.bench.verify.limits import Reached, UnknownLimitError, broken
 from accel_oct.bench.verify.trees import BadTreeError, followed
-from accel_oct.errors import AccelOctError
+from accel_oct.errors import AccelOctError, InvalidInputError
 
 __all__ = ["TOLERANCE", "Checked", "Finding", "check_one", "checked", "compared", "label"]
 
@@ -112,7 +112,11 @@ def check_one(row: Row, data: EncodedData | str) -> Checked:
             return result
         _against_tree(row, reached, result, found)
     elif row.predictions is not None:
-        predicted = unpacked_labels(row.predictions)
+        try:
+            predicted = unpacked_labels(row.predictions)
+        except InvalidInputError as error:
+            found("predictions", str(error))
+            return result
         if len(predicted) != len(y):
             found("predictions", f"there are {len(predicted)} for {len(y)} samples")
             return result
@@ -129,6 +133,8 @@ def _figures(row: Row) -> Iterator[tuple[str, str]]:
         yield "status", f"it says {row.status!r} without an objective or a tree"
     if row.status == "infeasible" and row.tree is not None:
         yield "status", "it says 'infeasible' and has a tree"
+    if row.status == "infeasible" and not row.instance.constraints:
+        yield "status", "it says 'infeasible' without constraints, which a single leaf would keep"
     if row.status == "optimal" and bound is None:
         yield "status", "it says 'optimal' without a bound"
     if objective is None or bound is None:

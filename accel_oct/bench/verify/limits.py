@@ -68,11 +68,11 @@ def broken(text: str, reached: Reached) -> str | None:
         check = _CHECKS[call.func.id]
         given = [_value(node) for node in call.args]
         named = {str(keyword.arg): _value(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError, AssertionError, KeyError):
+    except (SyntaxError, ValueError, TypeError, AssertionError, KeyError, RecursionError, MemoryError):
         raise UnknownLimitError(f"the constraint {text!r} is not known here") from None
     try:
         missed = next(check(reached, *given, **named), None)
-    except (TypeError, LookupError, ValueError) as error:
+    except (TypeError, LookupError, ValueError, OverflowError) as error:
         raise UnknownLimitError(f"the constraint {text!r} cannot be counted: {error}") from None
     return None if missed is None else f"{text} is broken: {missed}"
 

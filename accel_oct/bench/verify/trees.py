@@ -27,8 +27,8 @@ def followed(
     BadTreeError
         In a sentence.
     """
-    feature, label = list(tree.get("feature", ())), list(tree.get("label", ()))
-    if not feature or len(feature) != len(label) or any(not isinstance(value, int) for value in feature + label):
+    feature, label = (found if isinstance(found := tree.get(key), list) else [] for key in ("feature", "label"))
+    if not feature or len(feature) != len(label) or any(type(value) is not int for value in feature + label):
         raise BadTreeError("feature and label are not two lists of whole numbers of one length")
     predicted, leaf = np.full(len(X), -1), np.zeros(len(X), dtype=np.int64)
     leaves: list[int] = []

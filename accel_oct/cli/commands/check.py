@@ -112,6 +112,7 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
         value: Any = bound.value(model.tree_.tree) if hasattr(bound, "value") else None
         holds = bound.violation(model.tree_.tree) <= 0
         yield Finding(bound.name, holds, "" if value is None else f"value {value:.6g}")
-    if not stored.training and len(model.constraints_) > len(listed):
+    by_parameter = (model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None)
+    if not model.constraints and len(model.constraints_) > sum(by_parameter):
         names = "; ".join(report.name for report in model.constraints_)
         yield Finding("constraints", None, f"the model names them ({names}) but not their columns; use --constraint")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from accel_oct.cli.codes import Code
@@ -56,7 +57,7 @@ def run(
     interrupted = _fitted(model, data, limits.time_limit, telling)
     # From here on there is a tree, and Ctrl-C must not lose it.
     with kept_interrupts() as late:
-        failure = _saved(model_text(model, data, columns, said.texts), output)
+        failure = _saved(lambda: model_text(model, data, columns, said.texts), output)
         reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.gap)
         status = "optimal" if reached else model.status_
         code = code_of([status], interrupted)
@@ -86,13 +87,14 @@ def _fitted(model: Any, data: Training, time_limit: float | None, telling: Telli
         return pressed.is_set()
 
 
-def _saved(text: str, output: OutputOptions) -> AccelOctError | None:
+def _saved(text: Callable[[], str], output: OutputOptions) -> AccelOctError | None:
     """Write the model; an error is told after the tree was printed, which is worth something by itself."""
     if output.output is None:
         return None
     try:
+        content = text()
         with writing(output.output) as file:
-            file.write(text)
+            file.write(content)
     except AccelOctError as error:
         return error
     return None

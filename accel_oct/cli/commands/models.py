@@ -10,7 +10,7 @@ from typing import Any
 
 from accel_oct.cli.commands.tables import Training
 from accel_oct.cli.options import ModelFile, TableOptions, TargetOptions
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.export.stored_model import MAX_BYTES
 from accel_oct.support.files import read_text
@@ -41,11 +41,17 @@ class Stored:
     def texts(self, key: str) -> list[str]:
         """A list of texts of the training, empty where there is none."""
         found = self.training.get(key)
-        return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
+        if found is None:
+            return []
+        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+            raise InvalidInputError(f"model: training.{key} must be a list of texts, got {shown(found)}")
+        return found
 
     def _text(self, key: str) -> str | None:
         found = self.training.get(key)
-        return found if isinstance(found, str) else None
+        if found is not None and not isinstance(found, str):
+            raise InvalidInputError(f"model: training.{key} must be text, got {shown(found)}")
+        return found
 
     @property
     def objective(self) -> str | None:

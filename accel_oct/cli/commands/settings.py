@@ -21,6 +21,7 @@ else:
 __all__ = ["SECTIONS", "RunSettings", "keys_of", "read_run"]
 
 _MOST_BYTES = 1 << 20
+_LARGEST = sys.float_info.max
 _G = TypeVar("_G", bound=Group)
 
 
@@ -132,7 +133,7 @@ def _typed(group: type[Group], name: str, value: Any, where: str) -> Any:
         return value
     if kinds == [int] and isinstance(value, int) and plain:
         return value
-    if kinds == [float] and plain and not isinstance(value, str):
+    if kinds == [float] and plain and (isinstance(value, float) or (isinstance(value, int) and abs(value) <= _LARGEST)):
         return float(value)
     if kinds == [list[str]]:
         if isinstance(value, Mapping):

@@ -74,8 +74,10 @@ def printed(telling: TellingOptions, output: OutputOptions | None, *lines: str) 
     if telling.json:
         return
     taken = output is not None and output.output == "-"
-    for line in lines:
-        print(line, file=sys.stderr if taken else results())
+    stream = sys.stderr if taken else results()
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    for line in lines:  # in an ASCII locale too a person gets to see the tree
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
 def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:
