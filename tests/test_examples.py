@@ -79,8 +79,9 @@ PAGES = {
     "guides/reproduce-the-paper.md": 2,
     "guides/screening.md": 6,
 }
-#: A solver that does not exist; and a command that shows a fault of one that does, by failing.
-NOT_RUN = {"write-a-backend.md", "solver-faults.md"}
+#: A solver that does not exist; a command that shows a fault of one that does, by failing; and a page that
+#: tests/test_bench_runs.py runs.
+NOT_RUN = {"write-a-backend.md", "solver-faults.md", "bench.md"}
 
 
 def taken_for_granted(page: str, folder: Path) -> dict[str, object]:
