@@ -89,6 +89,7 @@ def test_quick_needs_no_folder() -> None:
         (("[1, 2]", "[1, -2]"), "max_depth must be a whole number"),
         (("[0.1]", "[true]"), "leaf_penalty must be a number"),
         (("[0.1]", "[inf]"), "leaf_penalty must be a number"),
+        (("[0.1]", f"[1{'0' * 400}]"), "leaf_penalty must be a number"),
         (('name = "one"', 'name = "one"\npreset = "papre"'), "no preset 'papre'; did you mean 'paper'"),
         (('name = "one"', 'name = "one"\nbackend = "higs"'), "no backend 'higs'; did you mean 'highs'"),
         (('name = "one"', 'name = "one"\nconfig = {polish = true}'), "has no key 'polish'"),
