@@ -112,6 +112,12 @@ def test_each_fault_is_found(change: Change, place: int, kind: str) -> None:
     assert all(rows[place].key[:12] in str(finding) for finding in told if rows[place] in finding.rows)
 
 
+def test_suites_may_share_a_run() -> None:
+    """The same run in two suites is no contradiction."""
+    rows = real_rows()
+    assert not compared(checked([*rows, replace(rows[0], suite="another")], Registry()))
+
+
 @pytest.mark.parametrize("change", [_worse_tree, lambda row: replace(row, objective=0.99, bound=0.99)])
 def test_the_command_fails_and_tells(change: Change, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A planted fault is printed with the row's data and figures, and the exit code is 4."""

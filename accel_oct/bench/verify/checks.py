@@ -204,10 +204,11 @@ def compared(rows: list[Checked]) -> list[Finding]:
 
 
 def _doubled(rows: list[Row]) -> Iterator[Finding]:
-    by_key: dict[str, list[Row]] = {}
+    """Suites may share runs, so one run may be there once for each."""
+    by_key: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        by_key.setdefault(row.key, []).append(row)
-    for key, same in by_key.items():
+        by_key.setdefault((row.suite, row.key), []).append(row)
+    for (_, key), same in by_key.items():
         if len(same) > 1:
             said = "; ".join(f"{row.status} {row.objective}" for row in same)
             yield Finding("duplicate", tuple(same), f"the run {key[:12]} has {len(same)} rows: {said}")
