@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 import time
 
 import pytest
+from rich.console import Console
 
 from accel_oct.live import Activity, watching
+from accel_oct.live.panel import MomentPanel
+from accel_oct.live.view import Moment
 from accel_oct.solving.result import HistoryRow
 
 pytest.importorskip("pty", reason="no pseudo-terminals on this system")
@@ -145,3 +149,14 @@ def test_ctrl_c_leaves_a_usable_terminal_and_the_incumbent(at: str) -> None:
     assert re.fullmatch(
         r" +\d+\.\d s  end  objective 0\.\d{6}  bound 0\.\d{6}  gap \d+\.\d\d%\ninterrupted True True", terminal.text
     )
+
+
+@pytest.mark.parametrize("columns", [90, 40])
+def test_the_cursor_waits_below_the_panel(columns: int) -> None:
+    """So that the ^C which a terminal shows stands in a line of its own."""
+    console = Console(file=io.StringIO(), width=columns, height=24)
+    drawn = [
+        "".join(part.text for part in line).strip()
+        for line in console.render_lines(MomentPanel(Moment(doing="bounds"), on_terminal=True))
+    ]
+    assert drawn[-1] == "" and drawn[-2] != ""
