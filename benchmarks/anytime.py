@@ -27,8 +27,10 @@ import numpy as np
 import accel_oct
 import accel_oct.subtree
 from accel_oct.bench.instances import encoded_data
+from accel_oct.bench.machine import machine
 from accel_oct.bench.peers.cart import best_cart
-from accel_oct.bench.report import machine, markdown
+from accel_oct.bench.reports.tables import Cell, Table
+from accel_oct.bench.reports.writing import markdown_table
 from accel_oct.data import BinaryDataset
 
 FROM_FOLDER = ("sonar_QB_5", "ozone-one_QB_5", "ozone-one_QT_5")
@@ -178,7 +180,8 @@ def main() -> None:
                 print(line, flush=True)
                 lines.append(line)
     header = ["data", "depth", "limit s", "took s", "objective", "bound", "gap over time", "best CART"]
-    print(markdown([*header, *(["STreeD"] if options.rivals else [])], lines))
+    header += ["STreeD"] if options.rivals else []
+    print(markdown_table(Table("", header, [[Cell(str(value)) for value in line] for line in lines])))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``python -m accel_oct.bench run SUITE`` and ``python -m accel_oct.bench report FILE``."""
+"""``python -m accel_oct.bench run SUITE`` and its other commands: ``accel-oct bench``."""
 
 import sys
 

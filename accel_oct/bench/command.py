@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -35,8 +35,7 @@ DataDir = Annotated[
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0, 2 for bad input, 130 after Ctrl-C."""
     for module in ("report_command", "verify_command"):  # they register themselves
-        with suppress(ModuleNotFoundError):
-            import_module(f"accel_oct.bench.{module}")
+        import_module(f"accel_oct.bench.{module}")
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
         code = app(given, prog_name="accel-oct bench", standalone_mode=False)

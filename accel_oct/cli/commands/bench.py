@@ -11,7 +11,4 @@ __all__ = ["run"]
 
 def run(arguments: Sequence[str]) -> int:
     """Hand everything on."""
-    try:
-        return main(list(arguments))
-    except SystemExit as ended:  # argparse has said why
-        return int(ended.code or 0)
+    return main(arguments)
