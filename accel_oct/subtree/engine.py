@@ -103,7 +103,7 @@ def subtree_engine(weights: NDArray[np.float64], seconds_left: float) -> Engine:
 
 def _code_folder() -> Path | None:
     # Loads numba, see `kernels`.
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     return jit.code_folder()
 
