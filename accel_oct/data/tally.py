@@ -33,6 +33,9 @@ _WEIGHT_BITS = 30
 _TOTAL_BITS = 62
 """Totals stay below this power of two, so that no sum overflows."""
 
+MOST_BYTES = 2**33
+"""Counts that may be made, or read from a file."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tally:
@@ -119,6 +122,12 @@ class Tally:
             labels, group = _codes(groups, n_rows, group_labels, "groups", "group_labels")
         weights, unit = _whole(as_weights(sample_weight, n_rows) if n_rows else np.ones(0))
         cells = codes * len(labels) + group
+        needed = 8 * len(known) * len(labels) * n_sets(n_features, int(depth))
+        if needed > MOST_BYTES:
+            raise InvalidInputError(
+                f"a tally of {n_features} columns and depth {depth} would take {needed / 2**30:.3g} GiB, more than the "
+                f"{MOST_BYTES / 2**30:.3g} GiB that are allowed: take fewer columns or a smaller depth"
+            )
         names = column_names(X) if feature_names is None else feature_names
         return cls(
             depth=int(depth),
