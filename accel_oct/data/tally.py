@@ -57,6 +57,8 @@ class Tally:
     feature_names : tuple of str
     encoding : str or None
         Says how the columns were made; tallies of different encodings do not add up.
+    group_name : str or None
+        The column that the groups come from: the name that constraints may call them by.
     """
 
     depth: int
@@ -67,6 +69,7 @@ class Tally:
     group_labels: NDArray[Any]
     feature_names: tuple[str, ...]
     encoding: str | None = None
+    group_name: str | None = None
 
     def __post_init__(self) -> None:
         for array in (*self.counts, self.classes, self.group_labels):
@@ -100,7 +103,8 @@ class Tally:
             Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
             ``2**-30`` of the heaviest weight of the piece.
         groups : array-like (n_samples,), optional
-            What constraints tell apart besides classes, such as a sensitive feature.
+            What constraints tell apart besides classes, such as a sensitive feature. A column of a data frame brings
+            its name along.
         classes, group_labels : sequence, optional
             All labels that there may be, where a piece need not hold every one.
         feature_names : sequence of str, optional
@@ -138,6 +142,7 @@ class Tally:
             group_labels=labels,
             feature_names=as_names(names, [f"x{j}" for j in range(n_features)], "feature_names"),
             encoding=encoding,
+            group_name=name if isinstance(name := getattr(groups, "name", None), str) else None,
         )
 
     # ---------------------------------------------------------------- sizes
@@ -201,6 +206,8 @@ class Tally:
             )
         if self.encoding != other.encoding:
             raise InvalidInputError("tallies of columns that were encoded in another way do not add up")
+        if self.group_name != other.group_name:
+            raise InvalidInputError(f"tallies by {self.group_name} and by {other.group_name} do not add up")
         if self.depth != other.depth:
             raise InvalidInputError(f"tallies of depth {self.depth} and {other.depth} do not add up")
 
