@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.kernels.arguments import Counts
-from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
 from accel_oct.compiled.jit import entry_point, kernel
 from accel_oct.compiled.lanes import load, store
+from accel_oct.subtree.kernels.arguments import Counts
+from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
 from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_set, pass_signed_pair
 from accel_oct.subtree.kernels.ruled_passes import path_limits, ruled_set, ruled_signed_pair
 
