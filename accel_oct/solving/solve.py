@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_oct.constraints import Constraint
-from accel_oct.data import BinaryDataset
+from accel_oct.data import BinaryDataset, Tally
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
@@ -28,6 +28,7 @@ from accel_oct.solving.problem import Problem, checked_trees
 from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, Search
+from accel_oct.solving.tallied import refuse_beside_tally, solve_cells
 from accel_oct.support.arguments import checked_solver_options
 from accel_oct.tree import DecisionTree
 
@@ -116,7 +117,6 @@ def solve(
         When the backend's solver is not installed or not licensed.
     """
     began = time.perf_counter()
-    dataset = BinaryDataset.of(X, y, sample_weight)
     switches = checked_config(config, preset)
     options = SolveOptions(
         time_limit=time_limit,
@@ -126,8 +126,11 @@ def solve(
         node_limit=node_limit,
         native=checked_solver_options(solver_options),
     )
-    score = as_objective(objective).bind(dataset)
     clock = Clock(began, options.time_limit)
+    if isinstance(X, Tally):
+        refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective, components=components)
+        return solve_cells(X, max_depth, leaf_penalty, constraints, options, switches, clock, progress, start)
+    score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     if isinstance(score, RatioScore):
         steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)
         return best_ratio(score, leaf_penalty, steps, clock, progress)
