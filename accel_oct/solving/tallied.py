@@ -25,7 +25,7 @@ from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["TallyProblem", "solve_cells"]
+__all__ = ["TallyProblem", "checked_tally", "refuse_beside_tally", "solve_cells"]
 
 
 class TallyIncumbent(Incumbent):
@@ -50,15 +50,9 @@ class TallyProblem(Problem):
         cls, tally: Tally, max_depth: int, leaf_penalty: float, constraints: Sequence[Constraint] | None
     ) -> TallyProblem:
         """From what a user gave, checked here."""
-        depth = checked_depth(max_depth)
-        if depth > tally.depth:
-            raise InvalidInputError(
-                f"max_depth is {depth}, and the tally was made for depth {tally.depth}: make it with depth={depth}"
-            )
+        depth = checked_tally(tally, max_depth)
         if depth > MOST_DEPTH:
             raise InvalidInputError(f"max_depth must be at most {MOST_DEPTH} under constraints on a tally, got {depth}")
-        if tally.total == 0:
-            raise InvalidInputError("the tally has no samples of positive weight")
         trees = tallied_trees(tally)
         cells = trees.cells()
         return cls(
@@ -100,6 +94,18 @@ class NothingMore:
 
     def run(self, search: Search) -> Status | None:
         return "stopped"
+
+
+def checked_tally(tally: Tally, max_depth: Any) -> int:
+    """The depth of the trees, for which the tally must have been made."""
+    depth = checked_depth(max_depth)
+    if depth > tally.depth:
+        raise InvalidInputError(
+            f"max_depth is {depth}, and the tally was made for depth {tally.depth}: make it with depth={depth}"
+        )
+    if tally.total == 0:
+        raise InvalidInputError("the tally has no samples of positive weight")
+    return depth
 
 
 def refuse_beside_tally(**arguments: Any) -> None:
