@@ -131,12 +131,13 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
 
 def _says_the_same(score: LinearScore, again: LinearScore) -> bool:
     """Whether an objective says of cells in two parts what it says of whole ones."""
-    if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.norm, again.norm, rtol=1e-9):
+    if (score.amounts is None) != (again.amounts is None):
         return False
     if score.amounts is None or again.amounts is None:
-        return True
-    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1)
-    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None]
+        return bool(np.isclose(score.norm, again.norm, rtol=1e-9))
+    # Scores may be scaled in another way where weights are not whole.
+    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1) / again.norm
+    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None] / score.norm
     return bool(np.allclose(parts, expected, rtol=1e-9, atol=1e-12 * float(expected.max())))
 
 

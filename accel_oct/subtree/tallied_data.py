@@ -33,14 +33,11 @@ class TalliedData(Reduced):
     values : tuple of float arrays (K + J, number of sets)
         By size of the sets of columns of the tally: what the samples that have all of them earn where class k is
         predicted, then their masses.
-    whole : bool
-        Whether all of it is made of whole numbers.
     apart : bool array (all columns, all columns) or None
         As in `LocalRules`.
     """
 
     values: tuple[Floats, ...] = ()
-    whole: bool = False
     apart: Bools | None = None
 
     @cached_property
@@ -99,7 +96,6 @@ def tallied_data(
     """
     factors = earned.T
     values = tuple(_combined(factors, counts, grid_bits) for counts in tally.counts)
-    whole = bool(np.all(factors == np.floor(factors))) or grid_bits <= 0
     if rules is not None:
         units = tally.counts[0][:, 0].astype(np.float64)
         masses = rules.masses if rules.masses.shape[1] == tally.n_cells else np.zeros((len(rules.least), tally.n_cells))
@@ -108,7 +104,6 @@ def tallied_data(
         bits = on_grid(np.array([heaviest]))[1] if heaviest > 0 else 0
         mass = [_combined(factors, counts, bits) for counts in tally.counts]
         values = tuple(np.concatenate(parts) for parts in zip(values, mass, strict=True))
-        whole = whole and bool(np.all(factors == np.floor(factors)))
     nothing = Reduced(
         X=np.zeros((0, tally.n_features), dtype=np.uint8),
         y=np.zeros(0, dtype=np.int64),
@@ -120,7 +115,7 @@ def tallied_data(
         rules=rules,
     )
     apart = None if rules is None else rules.apart
-    return _with_columns(values, TalliedData(**vars(nothing), values=values, whole=whole, apart=apart))
+    return _with_columns(values, TalliedData(**vars(nothing), values=values, apart=apart))
 
 
 def _combined(factors: Floats, counts: Ints, grid_bits: int) -> Floats:
@@ -162,6 +157,5 @@ def _with_columns(values: tuple[Floats, ...], data: TalliedData, path: Ints | No
         flipped=np.zeros(columns.size, dtype=bool),
         rules=rules,
         values=values,
-        whole=data.whole,
         apart=data.apart,
     )
