@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from accel_oct.near_optimal.problem import Columns, CountingProblem
 from accel_oct.near_optimal.stopping import Stopped
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.values import RootValues
 from accel_oct.subtree import engine
 

@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, Constraint, MaxLeaves
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import Tally
 from accel_oct.data.dataset import round_to_grid
 from accel_oct.errors import InvalidInputError
-from accel_oct.objectives import InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
+from accel_oct.formulation import Incumbent
+from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
+from accel_oct.pricing import CellProblem
 from accel_oct.solving.problem import Problem
 from accel_oct.subtree import FrontierTable, table_of, tallied_data
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["TallyProblem", "check_alone"]
+__all__ = ["TallyProblem", "refuse_beside_tally"]
 
 FloatArray = NDArray[np.float64]
 
@@ -95,20 +97,50 @@ class TallyProblem(Problem):
 
     def value(self, tree: DecisionTree) -> float:
         """The score of a tree, leaf penalties not counted."""
+        return self.reported(self.earned_by(tree))
+
+    def earned_by(self, tree: DecisionTree) -> float:
+        """The same in units of weight."""
         rewards = self.earned[:, tree.label[tree.leaves - 1]].T
-        return self.reported(float((rewards * self.trees.counts(tree)).sum()))
+        return float((rewards * self.trees.counts(tree)).sum())
 
     def frontier_table(self, **options: Any) -> FrontierTable:
         grid_bits = self.score.rows.grid_bits
         data = tallied_data(self.trees.tally, self.earned, self.original.n_classes, self.rules, grid_bits)
         return table_of(data, self.max_depth, **options)
 
+    def priced(self, limits: Sequence[LinearLimit]) -> CellProblem:
+        return CellProblem.of(self.trees, limits, self.leaf_price, self.max_depth, self.rules)
 
-def check_alone(y: Any, sample_weight: Any) -> None:
-    """A tally in the place of X holds all there is."""
-    for argument, value in (("y", y), ("sample_weight", sample_weight)):
-        if value is not None:
-            raise InvalidInputError(f"{argument} must be None when X is a Tally, which holds it already")
+    def incumbent(self) -> Incumbent:
+        return TallyIncumbent(self)
+
+    @property
+    def most_leaves(self) -> int:
+        return int(2**self.max_depth)
+
+
+class TallyIncumbent(Incumbent):
+    """The best tree known, by what the tally says of its leaves."""
+
+    def __init__(self, problem: TallyProblem) -> None:
+        super().__init__(problem.dataset, problem.leaf_price, problem.constraints)
+        self._problem = problem
+
+    def _scored(self, tree: DecisionTree) -> float:
+        return self._problem.earned_by(tree)
+
+
+def refuse_beside_tally(**arguments: Any) -> None:
+    """What makes no sense beside a tally, or is not there yet: an error names it."""
+    for name, value in arguments.items():
+        if value is not None and not (name == "objective" and isinstance(as_objective(value), Accuracy)):
+            reason = (
+                "which holds it already" if name in ("y", "sample_weight") else "which is solved for accuracy alone"
+            )
+            if name == "components":
+                reason = "for which no solver runs"
+            raise InvalidInputError(f"{name} must be None when X is a Tally, {reason}")
 
 
 def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
