@@ -122,7 +122,7 @@ class TallyCounting(Coded):
         weights = np.zeros((tally.n_cells, tally.n_classes))
         weights[np.arange(tally.n_cells), np.arange(tally.n_cells) // tally.n_groups] = math.ldexp(1.0, self.shift)
         price = self.price / 2**self.bits
-        problem = CellProblem.of(self.trees, [], price, self.max_depth)
+        problem = CellProblem.of(self.trees, weights, [], price, self.max_depth)
         return problem, PricedProblem(np.empty(0), weights, price, 0.0, 0.0)
 
     def _gains(self, counts: IntArray) -> IntArray:

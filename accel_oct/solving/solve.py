@@ -28,7 +28,8 @@ from accel_oct.solving.problem import Problem, checked_trees
 from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, Search
-from accel_oct.solving.tallied import refuse_beside_tally, solve_cells
+from accel_oct.solving.solve_tallied import solve_tallied
+from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
 from accel_oct.support.arguments import checked_solver_options
 from accel_oct.tree import DecisionTree
 
@@ -64,7 +65,8 @@ def solve(
     Parameters
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
-        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset`, with nothing in y and sample_weight.
+        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset` or a `Tally`, with nothing in y and
+        sample_weight. On a tally no solver takes part, and what is said of solvers below does not count.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int
@@ -128,8 +130,9 @@ def solve(
     )
     clock = Clock(began, options.time_limit)
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective, components=components)
-        return solve_cells(X, max_depth, leaf_penalty, constraints, options, switches, clock, progress, start)
+        refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)
+        tallied = TallyProblem.of_tally(X, max_depth, leaf_penalty, constraints, objective)
+        return solve_tallied(tallied, options, switches, clock, progress, checked_trees(start, tallied))
     score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     if isinstance(score, RatioScore):
         steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)

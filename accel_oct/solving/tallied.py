@@ -1,4 +1,4 @@
-"""Solving on a tally under constraints: by prices, as on rows, from counts alone."""
+"""Problems on a tally: what is to be solved where there are no rows, but the weight of every set of columns by cell."""
 
 from __future__ import annotations
 
@@ -6,68 +6,109 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from accel_oct.constraints import Constraint, LinearLimit
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import Tally
+from accel_oct.data.dataset import round_to_grid
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Incumbent
-from accel_oct.mip import SolveOptions
-from accel_oct.objectives import Accuracy, as_objective
+from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
 from accel_oct.pricing import CellProblem
-from accel_oct.pricing.cell_values import MOST_DEPTH
-from accel_oct.solving.config import Config
-from accel_oct.solving.phases import PriceAndClose, SingleLeaf, run_phases
-from accel_oct.solving.problem import Problem, checked_trees
-from accel_oct.solving.result import Progress, Result, Status
-from accel_oct.solving.search import Clock, Search
-from accel_oct.subtree import engine
+from accel_oct.solving.problem import Problem
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.subtree import FrontierTable, table_of, tallied_data
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["TallyProblem", "checked_tally", "refuse_beside_tally", "solve_cells"]
+__all__ = ["TallyProblem", "checked_tally", "refuse_beside_tally"]
 
+FloatArray = NDArray[np.float64]
 
-class TallyIncumbent(Incumbent):
-    """The best tree known, by what the tally says of its leaves."""
+_PARTS = (0.25, 0.75)
+"""A cell in two rows: who knows nothing but cells and weights says the same of both together."""
 
-    def __init__(self, problem: TallyProblem) -> None:
-        super().__init__(problem.dataset, problem.leaf_price, problem.constraints)
-        self._trees = problem.trees
-
-    def _scored(self, tree: DecisionTree) -> float:
-        return self._trees.score(tree)
+_FEW_UNITS = 2**20
+"""Up to so many, what a unit earns is rounded as it would be on rows: results are equal to the last bit. With more
+the errors would add up, so what sets of columns earn is rounded instead."""
 
 
 @dataclass(frozen=True)
 class TallyProblem(Problem):
-    """What is to be solved on a tally; the data set has a row per cell, and no columns to tell them apart."""
+    """What is to be solved on a tally; made by `of_tally`.
+
+    The data sets of a `Problem` hold one row per cell here: good for totals, norms and leaf prices, not for trees.
+
+    Attributes
+    ----------
+    trees : TalliedTrees
+        The tally.
+    earned : float array (n_cells, n_classes)
+        What a unit of a cell earns where a class is predicted.
+    """
 
     trees: TalliedTrees = field(kw_only=True)
+    earned: FloatArray = field(kw_only=True)
 
     @classmethod
     def of_tally(
-        cls, tally: Tally, max_depth: int, leaf_penalty: float, constraints: Sequence[Constraint] | None
+        cls,
+        tally: Tally,
+        max_depth: int,
+        leaf_penalty: float,
+        constraints: Sequence[Constraint] | None,
+        objective: Objective | str | None,
     ) -> TallyProblem:
-        """From what a user gave, checked here."""
+        """From what a user gave, checked here.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the argument that cannot be used, or what asks for more than a tally knows.
+        """
         depth = checked_tally(tally, max_depth)
-        if depth > MOST_DEPTH:
-            raise InvalidInputError(f"max_depth must be at most {MOST_DEPTH} under constraints on a tally, got {depth}")
         trees = tallied_trees(tally)
-        cells = trees.cells()
+        score = _bound(as_objective(objective), trees)
+        bound: list[BoundConstraint] = list(bind_to_tally(constraints, trees))
+        for place, constraint in enumerate(constraints or ()):
+            if isinstance(constraint, MaxLeaves):  # knows no data
+                bound[place] = constraint
         return cls(
-            original=cells,
-            score=Accuracy().bind(cells),
-            dataset=cells,
+            original=score.dataset,
+            score=score,
+            dataset=score.rows,
             max_depth=depth,
             leaf_penalty=float(leaf_penalty),
-            leaf_price=cells.leaf_price(leaf_penalty),
-            constraints=bind_to_tally(constraints, trees),
+            leaf_price=score.rows.leaf_price(leaf_penalty, score.norm),
+            constraints=tuple(bound),
             trees=trees,
+            earned=_earned(score, tally),
         )
 
+    def value(self, tree: DecisionTree) -> float:
+        """The score of a tree, leaf penalties not counted."""
+        return self.reported(self.earned_by(tree))
+
+    def earned_by(self, tree: DecisionTree) -> float:
+        """The same in units of weight."""
+        rewards = self.earned[:, tree.label[tree.leaves - 1]].T
+        return float((rewards * self.trees.counts(tree)).sum())
+
+    def frontier_table(self, **options: Any) -> FrontierTable:
+        grid_bits = self.score.rows.grid_bits
+        data = tallied_data(self.trees.tally, self.earned, self.original.n_classes, self.rules, grid_bits)
+        return table_of(data, self.max_depth, **options)
+
     def priced(self, limits: Sequence[LinearLimit]) -> CellProblem:
-        return CellProblem.of(self.trees, limits, self.leaf_price, self.max_depth, self.rules)
+        return CellProblem.of(self.trees, self.earned, limits, self.leaf_price, self.max_depth, self.rules)
+
+    def rounding(self, scale: float = 1.0) -> BoundRounding:
+        """Values are whole where units earn whole numbers; whole cells may do so by chance."""
+        integral = bool(np.all(self.earned == np.floor(self.earned)))
+        return BoundRounding(self.total_weight, self.leaf_price, self.most_leaves, integral, scale)
 
     def incumbent(self) -> Incumbent:
         return TallyIncumbent(self)
@@ -77,34 +118,28 @@ class TallyProblem(Problem):
         return int(2**self.max_depth)
 
 
-class CellPrices(PriceAndClose):
-    """Prices on the cells of a tally, whatever the constraints: they were checked when they were bound."""
+class TallyIncumbent(Incumbent):
+    """The best tree known, by what the tally says of its leaves."""
 
-    def applies(self, search: Search) -> bool:
-        return True
+    def __init__(self, problem: TallyProblem) -> None:
+        super().__init__(problem.dataset, problem.leaf_price, problem.constraints)
+        self._problem = problem
 
-
-class NothingMore:
-    """On rows a solver would go on; a tally has nothing to give to it."""
-
-    name = "nothing more"
-
-    def applies(self, search: Search) -> bool:
-        return True
-
-    def run(self, search: Search) -> Status | None:
-        return "stopped"
+    def _scored(self, tree: DecisionTree) -> float:
+        return self._problem.earned_by(tree)
 
 
 def checked_tally(tally: Tally, max_depth: Any) -> int:
-    """The depth of the trees, for which the tally must have been made."""
+    """The depth of trees that can be found on a tally; an error where it is too much, or there is nothing."""
     depth = checked_depth(max_depth)
     if depth > tally.depth:
         raise InvalidInputError(
-            f"max_depth is {depth}, and the tally was made for depth {tally.depth}: make it with depth={depth}"
+            f"max_depth: the tally was made for trees of depth {tally.depth}, and max_depth is {depth}"
         )
-    if tally.total == 0:
-        raise InvalidInputError("the tally has no samples of positive weight")
+    if not tally.n_features:
+        raise InvalidInputError("X: the tally has no columns")
+    if not tally.total:
+        raise InvalidInputError("X: the tally holds no samples, or none of any weight")
     return depth
 
 
@@ -120,27 +155,41 @@ def refuse_beside_tally(**arguments: Any) -> None:
             raise InvalidInputError(f"{name} must be None when X is a Tally, {reason}")
 
 
-def solve_cells(
-    tally: Tally,
-    max_depth: int,
-    leaf_penalty: float,
-    constraints: Sequence[Constraint] | None,
-    options: SolveOptions,
-    config: Config,
-    clock: Clock,
-    progress: Progress | None = None,
-    start: Sequence[DecisionTree] | None = None,
-) -> Result:
-    """The best tree that keeps constraints on classes, groups, weights, leaves and paths, with its proof.
+def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
+    """A sum over cells, or an error."""
+    if isinstance(objective, InstanceCosts):
+        raise InvalidInputError("InstanceCosts: costs of samples cannot be told from a tally; CostMatrix can be used")
+    score = objective.bind(trees.cells())
+    if isinstance(score, RatioScore):
+        raise InvalidInputError(f"objective: {score.name}, a ratio, cannot be used on a tally, only on rows")
+    try:
+        again: Score | None = objective.bind(trees.cells(_PARTS))
+    except InvalidInputError:
+        again = None
+    if not isinstance(again, LinearScore) or not _says_the_same(score, again):
+        raise InvalidInputError(
+            f"objective: {score.name} asks for more than a tally knows: classes, groups and weights"
+        )
+    return score
 
-    The status is "stopped" where memory does not suffice to go through the trees that prices leave open; the bound is
-    valid then.
-    """
-    problem = TallyProblem.of_tally(tally, max_depth, leaf_penalty, constraints)
-    if not engine.numba_available():
-        raise InvalidInputError("constraints on a tally need the package numba, allowed to compile")
-    search = Search(problem, config, options, clock, progress)
-    for tree in checked_trees(start, problem):
-        search.incumbent.offer(tree.with_max_depth(problem.max_depth))
-    search.record()
-    return run_phases(search, [SingleLeaf(), CellPrices(), NothingMore()])
+
+def _says_the_same(score: LinearScore, again: LinearScore) -> bool:
+    """Whether an objective says of cells in two parts what it says of whole ones."""
+    if (score.amounts is None) != (again.amounts is None):
+        return False
+    if score.amounts is None or again.amounts is None:
+        return bool(np.isclose(score.norm, again.norm, rtol=1e-9))
+    # Scores may be scaled in another way where weights are not whole.
+    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1) / again.norm
+    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None] / score.norm
+    return bool(np.allclose(parts, expected, rtol=1e-9, atol=1e-12 * float(expected.max())))
+
+
+def _earned(score: LinearScore, tally: Tally) -> FloatArray:
+    """What a unit of each cell earns where a class is predicted."""
+    unit = 2.0**tally.unit
+    if score.amounts is None:
+        return np.eye(tally.n_classes)[score.dataset.y] * unit
+    weights = score.dataset.weights[:, None]
+    earned = np.divide(score.amounts, weights, out=np.zeros_like(score.amounts), where=weights > 0) * unit
+    return round_to_grid(earned, score.rows.grid_bits) if tally.total <= _FEW_UNITS else earned
