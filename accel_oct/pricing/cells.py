@@ -58,17 +58,16 @@ class CellProblem(Limited):
     def of(
         cls,
         trees: TalliedTrees,
+        gains: FloatArray,
         limits: Sequence[Limit],
         leaf_price: float,
         max_depth: int,
         rules: LocalRules | None = None,
     ) -> CellProblem:
-        """For accuracy; what limits and rules say of whole cells holds for every part of them in proportion."""
+        """What limits and rules say of whole cells holds for every part of them in proportion; `gains` as above."""
         tally = trees.tally
         counts = tally.counts[0][:, 0].astype(np.float64)
         per_unit = np.divide(1.0, counts, out=np.zeros(counts.size), where=counts > 0)
-        gains = np.zeros((tally.n_cells, tally.n_classes))
-        gains[np.arange(tally.n_cells), np.arange(tally.n_cells) // tally.n_groups] = np.ldexp(1.0, tally.unit)
         uses = np.zeros((len(limits), *gains.shape))
         leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
         upper = np.array([limit.upper + limit.tolerance for limit in limits], dtype=np.float64)
@@ -107,7 +106,7 @@ class CellProblem(Limited):
 
     @property
     def total_weight(self) -> float:
-        return self.trees.tally.total_weight
+        return float(self.counts @ self.gains.max(axis=1))
 
     @property
     def size(self) -> int:

@@ -83,11 +83,6 @@ def _by_prices(
     The status is "stopped" where memory does not suffice to go through the trees that prices leave open; the bound is
     valid then.
     """
-    if problem.score.amounts is not None:
-        raise InvalidInputError(
-            "objective must be accuracy on a tally under constraints that tie subtrees together, "
-            f"got {problem.score.name}"
-        )
     if problem.max_depth > MOST_DEPTH:
         raise InvalidInputError(
             f"max_depth must be at most {MOST_DEPTH} under constraints on a tally, got {problem.max_depth}"

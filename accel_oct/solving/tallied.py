@@ -18,12 +18,13 @@ from accel_oct.formulation import Incumbent
 from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
 from accel_oct.pricing import CellProblem
 from accel_oct.solving.problem import Problem
+from accel_oct.solving.proof import BoundRounding
 from accel_oct.subtree import FrontierTable, table_of, tallied_data
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["TallyProblem", "refuse_beside_tally"]
+__all__ = ["TallyProblem", "checked_tally", "refuse_beside_tally"]
 
 FloatArray = NDArray[np.float64]
 
@@ -68,15 +69,7 @@ class TallyProblem(Problem):
         InvalidInputError
             Naming the argument that cannot be used, or what asks for more than a tally knows.
         """
-        depth = checked_depth(max_depth)
-        if depth > tally.depth:
-            raise InvalidInputError(
-                f"max_depth: the tally was made for trees of depth {tally.depth}, and max_depth is {depth}"
-            )
-        if not tally.n_features:
-            raise InvalidInputError("X: the tally has no columns")
-        if not tally.total:
-            raise InvalidInputError("X: the tally holds no samples, or none of any weight")
+        depth = checked_tally(tally, max_depth)
         trees = tallied_trees(tally)
         score = _bound(as_objective(objective), trees)
         bound: list[BoundConstraint] = list(bind_to_tally(constraints, trees))
@@ -110,7 +103,12 @@ class TallyProblem(Problem):
         return table_of(data, self.max_depth, **options)
 
     def priced(self, limits: Sequence[LinearLimit]) -> CellProblem:
-        return CellProblem.of(self.trees, limits, self.leaf_price, self.max_depth, self.rules)
+        return CellProblem.of(self.trees, self.earned, limits, self.leaf_price, self.max_depth, self.rules)
+
+    def rounding(self, scale: float = 1.0) -> BoundRounding:
+        """Values are whole where units earn whole numbers; whole cells may do so by chance."""
+        integral = bool(np.all(self.earned == np.floor(self.earned)))
+        return BoundRounding(self.total_weight, self.leaf_price, self.most_leaves, integral, scale)
 
     def incumbent(self) -> Incumbent:
         return TallyIncumbent(self)
@@ -129,6 +127,20 @@ class TallyIncumbent(Incumbent):
 
     def _scored(self, tree: DecisionTree) -> float:
         return self._problem.earned_by(tree)
+
+
+def checked_tally(tally: Tally, max_depth: Any) -> int:
+    """The depth of trees that can be found on a tally; an error where it is too much, or there is nothing."""
+    depth = checked_depth(max_depth)
+    if depth > tally.depth:
+        raise InvalidInputError(
+            f"max_depth: the tally was made for trees of depth {tally.depth}, and max_depth is {depth}"
+        )
+    if not tally.n_features:
+        raise InvalidInputError("X: the tally has no columns")
+    if not tally.total:
+        raise InvalidInputError("X: the tally holds no samples, or none of any weight")
+    return depth
 
 
 def refuse_beside_tally(**arguments: Any) -> None:
