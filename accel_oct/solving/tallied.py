@@ -175,7 +175,7 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
 
 def _says_the_same(score: LinearScore, again: LinearScore) -> bool:
     """Whether an objective says of cells in two parts what it says of whole ones."""
-    if (score.amounts is None) != (again.amounts is None):
+    if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.offset, again.offset, rtol=1e-9):
         return False
     if score.amounts is None or again.amounts is None:
         return bool(np.isclose(score.norm, again.norm, rtol=1e-9))

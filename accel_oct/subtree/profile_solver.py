@@ -20,7 +20,7 @@ from accel_oct.subtree.profiles import Profile, Units, better_of, convolve, exte
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
-from accel_oct.subtree.tallied_data import TalliedData
+from accel_oct.subtree.tallied_data import TalliedData, samples_at
 from accel_oct.subtree.tallied_roots import TalliedRoots
 from accel_oct.tree import DecisionTree
 
@@ -136,7 +136,7 @@ class ProfileSolver:
         column, zero, one = found
         children = []
         for side, part in ((0, zero), (1, one)):
-            child = data.at((column, side))
+            child = samples_at(data, (column, side))
             if below is None or part <= 2:
                 children.append(exactly.solve(child, 2).tree(part))
                 continue
@@ -144,7 +144,7 @@ class ProfileSolver:
             if second is None:
                 children.append(exactly.solve(child, 0).tree(1))
                 continue
-            grandchildren = [exactly.solve(data.at((column, side), (second[0], value)), 2) for value in (0, 1)]
+            grandchildren = [exactly.solve(samples_at(data, (column, side), (second[0], value)), 2) for value in (0, 1)]
             children.append(data.branch(second[0], grandchildren[0].tree(second[1]), grandchildren[1].tree(second[2])))
         return data.branch(column, children[0], children[1])
 
@@ -160,7 +160,7 @@ class ProfileSolver:
     @staticmethod
     def _ceiling(pairs: PairLevel) -> float:
         """What no tree exceeds, in table units."""
-        return float(pairs.units.from_score(pairs.data.ceiling, pairs.data.total_weight))
+        return float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], DecisionTree]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)

@@ -15,7 +15,7 @@ from accel_oct.data.dataset import on_grid, round_to_grid
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.reduction import Reduced
 
-__all__ = ["TalliedData", "tallied_data"]
+__all__ = ["TalliedData", "samples_at", "tallied_data"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,11 +51,6 @@ class TalliedData(Reduced):
         return float(self.class_weights.sum())
 
     @property
-    def ceiling(self) -> float:
-        """No tree earns more than all there is; points are not known."""
-        return self.total_weight
-
-    @property
     def depth(self) -> int:
         """Of the deepest trees that can be told apart."""
         return len(self.values) - 1
@@ -74,6 +69,14 @@ class TalliedData(Reduced):
 
     def restricted(self, rows: NDArray[Any], *path: int) -> Reduced:
         raise NotImplementedError("a tally has no rows")
+
+
+def samples_at(data: Reduced, *path: tuple[int, int]) -> Reduced:
+    """The same for the samples on some sides of some columns, whatever kind of data."""
+    if isinstance(data, TalliedData):
+        return data.at(*path)
+    rows = np.all([data.X[:, column] == side for column, side in path], axis=0)
+    return data.restricted(rows, *(column for column, _ in path))
 
 
 def tallied_data(
@@ -151,7 +154,7 @@ def _with_columns(values: tuple[Floats, ...], data: TalliedData, path: Ints | No
         X=np.zeros((0, columns.size), dtype=np.uint8),
         y=data.y,
         weights=data.weights,
-        row_ceiling=data.row_ceiling,
+        row_ceiling=values[0][:n_classes].sum(axis=1),  # no tree earns more than all there is: points are not known
         n_classes=n_classes,
         feature=columns,
         flipped=np.zeros(columns.size, dtype=bool),
