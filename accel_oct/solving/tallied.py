@@ -19,7 +19,9 @@ from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective
 from accel_oct.pricing import CellProblem
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import FrontierTable, table_of, tallied_data
+from accel_oct.subtree import FrontierTable
+from accel_oct.subtree.profile_table import table_of
+from accel_oct.subtree.tallied_data import tallied_data
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
