@@ -126,7 +126,11 @@ class Tally:
             group = np.zeros(n_rows, dtype=np.int64)
         else:
             labels, group = label_codes(groups, n_rows, group_labels, "groups", "group_labels")
-        weights, unit = _whole(as_weights(sample_weight, n_rows) if n_rows else np.ones(0))
+        given = as_weights(sample_weight, n_rows) if n_rows else np.ones(0)
+        if sample_weight is not None and n_rows and np.max(np.asarray(sample_weight, dtype=np.float64)) != given.max():
+            # Elsewhere only proportions matter, but pieces must be of one scale.
+            raise InvalidInputError("sample_weight must have its largest weight between 2**-500 and 2**500")
+        weights, unit = _whole(given)
         cells = codes * len(labels) + group
         needed = 8 * len(known) * len(labels) * n_sets(n_features, int(depth))
         if needed > MOST_BYTES:
