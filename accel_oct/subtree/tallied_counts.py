@@ -45,7 +45,7 @@ class TalliedCounts(PairCounts):
         columns = self.data.feature
         totals, single = self._channels(0)[:, 0], self._channels(1)[:, columns]
         table = np.zeros((len(totals), columns.size, columns.size))
-        if columns.size > 1:
+        if columns.size > 1 and len(self.data.values) > 2:  # trees of depth one need no pairs
             first, second = np.triu_indices(columns.size, 1)
             large = columns[second]
             found = self._channels(2)[:, columns[first] + large * (large - 1) // 2]
