@@ -20,7 +20,6 @@ from accel_oct.objectives import ClassWeights, CostMatrix, InstanceCosts
 from accel_oct.subtree.engine import numba_available
 from accel_oct.subtree.profile_solver import ProfileSolver
 from accel_oct.subtree.tallied_data import TalliedData
-from accel_oct.tree import DecisionTree
 
 ENGINES = ["arrays", pytest.param("compiled", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
 PATCHED = [HealthCheck.function_scoped_fixture]
@@ -214,12 +213,18 @@ def test_billions_of_samples(engine):
     limit = [MinLeafWeight(share=0.06)]
     one, all_ = (frontier(part, max_depth=4, constraints=limit) for part in (tally, many))
     assert one.scores.tolist() == all_.scores.tolist() and all_.status == "optimal"
-    odd = CostMatrix([[0.1, 0.7], [1 / 3, 0.2]])
-    for objective in ("balanced_accuracy", odd):
+
+
+def test_splits_that_bring_nothing(engine):
+    """However many samples there are and whatever rewards are worth, a split that brings nothing is not made."""
+    X, _, _ = sample()
+    tally = Tally.of(X, X[:, 0] & X[:, 1], depth=4)
+    many = replace(tally, counts=tuple(counts * (10**10 + 7) for counts in tally.counts))
+    for objective in ("balanced_accuracy", CostMatrix([[0.1, 0.7], [1 / 3, 0.2]])):
         one, all_ = (frontier(part, max_depth=4, objective=objective) for part in (tally, many))
-        np.testing.assert_allclose(all_.scores, one.scores, rtol=0, atol=1e-12)
-        # Splits that bring nothing still bring nothing.
-        assert [one.tree(h).n_leaves for h in range(1, 17)] == [all_.tree(h).n_leaves for h in range(1, 17)]
+        np.testing.assert_allclose(all_.scores, one.scores, rtol=0, atol=1e-10)
+        assert all_.status == "optimal"
+        assert max(point.tree.n_leaves for point in all_) == 3
 
 
 def test_real_weights(engine):
@@ -265,11 +270,10 @@ def test_without_time_bounds_are_valid(engine):
         result = solve(tally, max_depth=4, leaf_penalty=0.0, time_limit=0.0, start=start)
         assert result.status == "time_limit" and result.bound >= best.scores[-1]
         assert (result.objective == best.scores[-1]) == bool(start)
-    light = DecisionTree.branch(0, DecisionTree.leaf(0), DecisionTree.leaf(1))
-    result = solve(
-        tally, max_depth=4, leaf_penalty=0.0, time_limit=0.0, start=[light], constraints=[MinLeafWeight(share=0.9)]
-    )
-    assert result.found is None or result.tree.n_leaves == 1
+    rule = [MinLeafWeight(share=0.2)]
+    result = solve(tally, max_depth=4, leaf_penalty=0.0, time_limit=0.0, start=[known], constraints=rule)
+    assert result.status == "time_limit" and result.objective < best.scores[-1]
+    assert result.constraints[0].value >= 60
 
 
 def test_nothing_is_allowed(engine):
