@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "data": _BASE,
     "tree": _BASE | {"data"},
     "encoding": _BASE | {"data"},
+    "pieces": _BASE | {"data", "encoding"},
     "subtree": _PROBLEM,
     "formulation": _PROBLEM | {"mip", "subtree"},
     "pricing": _PROBLEM | {"subtree"},
@@ -44,17 +45,17 @@ MAY_IMPORT = {
     "plotting": _BASE | {"export", "solving"},
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
-    | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
+    | {"mip", "encoding", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
     "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators"},
+    "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators", "pieces"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"distributed", "matplotlib", "numba", "pandas", "rich", "scipy", "sklearn"}
+LATE_PACKAGES = {"dask", "distributed", "matplotlib", "numba", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
 #: Other solvers of the same problem, for the benchmarks.
 LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
