@@ -36,7 +36,8 @@ class Coded:
 
     def decoded(self) -> NDArray[Any]:
         """The column itself."""
-        return self.values[self.codes]
+        column: NDArray[Any] = self.values[self.codes]
+        return column
 
 
 def coded(values: NDArray[Any] | Coded, name: str) -> Coded:

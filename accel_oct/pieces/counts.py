@@ -170,7 +170,7 @@ def _summed(parts: list[tuple[NDArray[Any], FloatArray]], name: str) -> tuple[ND
 
 
 def _as(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    if dtype != object or values.dtype == object:
+    if dtype.kind != "O" or values.dtype.kind == "O":
         return values.astype(dtype)
     result = np.empty(len(values), dtype=object)
     result[:] = values.tolist()

@@ -134,8 +134,10 @@ def fitted_on_counts(encoder: BinaryEncoder, counted: Counted, names: Sequence[s
         whole.inexact_ += tuple(len(whole.conditions_) + position for position in inexact)
         whole.kinds_ += one.kinds_
         whole.conditions_ += tuple(replace(condition, column=place) for condition in one.conditions_)
-        whole.scales_ |= {place: scale for scale in one.scales_.values()}
-        categories |= {place: known for known in getattr(one, "categories_", {}).values()}
+        if one.scales_:
+            whole.scales_[place] = one.scales_[0]
+        if 0 in getattr(one, "categories_", {}):
+            categories[place] = one.categories_[0]
         if hasattr(one, "unknown_"):
             whole.unknown_ = one.unknown_
     if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
@@ -188,11 +190,11 @@ class BatchEncoder:
             part = copy.copy(self.encoder)
             part.n_features_in_, part.feature_names_in_ = 1, np.array([name], dtype=object)
             part.kinds_, part.conditions_ = (self.encoder.kinds_[place],), asked
-            part.scales_ = {0: scale for j, scale in self.encoder.scales_.items() if j == place}
-            if hasattr(part, "categories_") and self.complete:
-                part.unknown = part.unknown_ = "error"
+            part.scales_ = _of_column(self.encoder.scales_, place)
             if hasattr(part, "categories_"):
-                part.categories_ = {0: known for j, known in self.encoder.categories_.items() if j == place}
+                part.categories_ = _of_column(self.encoder.categories_, place)
+                if self.complete:
+                    part.unknown = part.unknown_ = "error"
             found.append((name, part))
         return found
 
@@ -224,6 +226,10 @@ class BatchEncoder:
             _answer(part, batch, name, result[start:stop])
             start = stop
         return result
+
+
+def _of_column(known: dict[int, Any], place: int) -> dict[int, Any]:
+    return {0: known[place]} if place in known else {}
 
 
 def _answer(part: Any, batch: Batch, name: str, result: NDArray[np.bool_]) -> None:

@@ -117,9 +117,7 @@ def _locally(work: Work, place: int, piece: Any) -> Any:
         except AccelOctError:
             raise
         except Exception as error:  # whatever the user's own graph raises
-            raise InvalidInputError(
-                f"{piece.name} cannot be computed: {type(error).__name__}: {error!s:.200}"
-            ) from error
+            raise InvalidInputError(f"{piece.name} cannot be computed: {_said(error)}") from error
         piece = piece.with_parts(*parts)
     return work(place, piece)
 
@@ -139,6 +137,10 @@ def _in_threads(n_threads: int, numbered: Iterable[tuple[int, Any]], work: Calla
         finally:
             for future in under_way:
                 future.cancel()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
 
 
 # ---------------------------------------------------------------- dask
@@ -174,9 +176,7 @@ def _on_cluster(client: Any, numbered: Iterable[tuple[int, Any]], work: Callable
             try:
                 result = future.result()
             except Exception as error:  # after all retries: of reading, of the user's graph, or the workers died of it
-                raise InvalidInputError(
-                    f"{name} could not be read by the cluster: {type(error).__name__}: {' '.join(str(error).split()):.200}"
-                ) from error
+                raise InvalidInputError(f"{name} could not be read by the cluster: {_said(error)}") from error
             del names[future]
             future.release()
             begin()

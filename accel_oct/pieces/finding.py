@@ -45,6 +45,6 @@ def source_of(source: Any, y: Any = None, *, batch_rows: int) -> Source:
     if callable(source):
         return frames_source(source)
     raise InvalidInputError(
-        "source must be a dask DataFrame or array, a path to Parquet, a dataset of pyarrow, a relation of DuckDB, a list "
-        f"of data frames or a function that gives them, got {shown(source)}"
+        "source must be a dask DataFrame or array, a path to Parquet, a dataset of pyarrow, a relation of DuckDB, a "
+        f"list of data frames or a function that gives them, got {shown(source)}"
     )

@@ -91,9 +91,9 @@ def gather(
 ) -> Gathered:
     """Read data piece by piece, encode them, and keep what an optimal tree needs to know.
 
-    Two passes: the first counts the values of the columns, from which the encoder is made; the second encodes each piece
-    and adds up distinct rows, or the tally once that is smaller. Memory depends on the columns and on the size of a
-    batch, not on the number of rows.
+    Two passes: the first counts the values of the columns, from which the encoder is made; the second encodes each
+    piece and adds up distinct rows, or the tally once that is smaller. Memory depends on the columns and on the size of
+    a batch, not on the number of rows.
 
     Parameters
     ----------

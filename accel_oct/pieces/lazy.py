@@ -74,12 +74,10 @@ def dask_source(X: Any, y: Any = None) -> Source:
 def _aligned(y: Any, X: Any, n_parts: int) -> list[Any]:
     """The parts of y, cut as X is."""
     if not is_dask(y) or getattr(y, "ndim", 1) != 1:
-        raise InvalidInputError(
-            f"y must be a dask Series or array of one dimension, or a column's name, got {shown(y)}"
-        )
+        raise InvalidInputError(f"y must be the name of a column, or a dask Series or array, got {shown(y)}")
     if hasattr(y, "rechunk") and hasattr(X, "chunks") and y.chunks[0] != X.chunks[0]:
-        if not any(np.isnan(size) for size in (*y.chunks[0], *X.chunks[0])) and sum(y.chunks[0]) == sum(X.chunks[0]):
-            y = y.rechunk((X.chunks[0],))
+        known = not any(np.isnan(size) for size in (*y.chunks[0], *X.chunks[0]))
+        y = y.rechunk((X.chunks[0],)) if known and sum(y.chunks[0]) == sum(X.chunks[0]) else y
     parts = y.to_delayed()
     found = parts.ravel().tolist() if hasattr(parts, "ravel") else list(parts)
     if len(found) != n_parts:

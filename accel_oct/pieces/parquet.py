@@ -31,6 +31,8 @@ class ParquetPiece:
 
     Attributes
     ----------
+    fragment : ParquetFileFragment or None
+        Says which row groups; None: all of them.
     keys : mapping from names to values
         What the folders of the file say of all of its rows: ``year=2024``.
     """
@@ -38,7 +40,7 @@ class ParquetPiece:
     name: str
     path: str
     files: Any
-    row_groups: tuple[int, ...] | None = None
+    fragment: Any = None
     keys: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -54,7 +56,7 @@ class ParquetPiece:
     def batches(self, names: Sequence[str], most: int) -> Iterator[Batch]:
         inside = [name for name in names if name not in self.keys]
         with self._opened() as file, self._reading():
-            groups = None if self.row_groups is None else list(self.row_groups)
+            groups = None if self.fragment is None else [group.id for group in self.fragment.row_groups]
             if not inside:
                 total = file.metadata.num_rows
                 if groups is not None:
@@ -232,24 +234,7 @@ def _fragment(fragment: Any, schema: Any, place: int) -> Any:
     import pyarrow.dataset as ds
 
     path = getattr(fragment, "path", None)
-    keys = ds.get_partition_keys(fragment.partition_expression)
     if path is not None and hasattr(fragment, "row_groups"):
-        # None: all. Asking for the ids of all would open the file here.
-        subset = fragment.row_groups if _is_subset(fragment) else None
-        groups = None if subset is None else tuple(group.id for group in subset)
-        return ParquetPiece(path, path, fragment.filesystem, groups, keys)
+        keys = ds.get_partition_keys(fragment.partition_expression)
+        return ParquetPiece(path, path, fragment.filesystem, fragment, keys)
     return ScannedPiece(path or f"fragment {place}", fragment, schema, schema)
-
-
-def _is_subset(fragment: Any) -> bool:
-    try:
-        return fragment.num_row_groups != _row_groups_of(fragment)
-    except Exception:  # a file that cannot be read is told of when it is its turn
-        return False
-
-
-def _row_groups_of(fragment: Any) -> int:
-    import pyarrow.parquet as pq
-
-    with fragment.filesystem.open_input_file(fragment.path) as file:
-        return int(pq.ParquetFile(file).metadata.num_row_groups)

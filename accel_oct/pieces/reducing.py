@@ -58,7 +58,8 @@ class Labels:
                 f"{self.called}: column {self.name!r} holds {shown(strange)} in {piece}, which was not there in the "
                 "first pass: the data have changed"
             ) from None
-        return table[column.codes]
+        found: IntArray = table[column.codes]
+        return found
 
 
 def _key(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.dataset import grid_bits_of
+from accel_oct.data.grid import grid_bits_of
 from accel_oct.errors import InvalidInputError
 
 __all__ = ["WeightTotals", "WeightUnit", "read_weights"]
