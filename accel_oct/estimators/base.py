@@ -26,11 +26,13 @@ from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.fitted import FittedClassifier
+from accel_oct.estimators.in_pieces import column_table, gathered_for_fit, opened, with_sensitive
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
-from accel_oct.estimators.training import RowValues, TrainingData, attached, training_data
+from accel_oct.estimators.training import RowValues, TrainingData, as_tree, attached, training_data
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.costs import COSTS
 from accel_oct.objectives.shares import balancing
+from accel_oct.pieces.finding import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
@@ -66,13 +68,21 @@ class TreeClassifier(FittedClassifier):
     # ---------------------------------------------------------------- fitting
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any = None, costs: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        sensitive_features: Any = None,
+        costs: Any = None,
+        progress: Any = None,
     ) -> TrainingData:
         """Check the data, learn the encoding, and remember the classes."""
         if y is None:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it holds the classes"
             )
+        if is_in_pieces(X, y):
+            return self._prepare_pieces(X, y, (sample_weight, sensitive_features, costs), progress)
         table = check_table(self, X, reset=True)
         with as_invalid_input():
             labels = column_or_1d(as_labels(y), warn=True)
@@ -106,6 +116,23 @@ class TreeClassifier(FittedClassifier):
             warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=3)
         return data
 
+    def _prepare_pieces(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Any) -> TrainingData:
+        """The same for data in pieces."""
+        source = opened(X, y)
+        table = column_table(source, y, given[0])
+        encoder = self._new_encoder(excluded_columns(self.exclude, table))
+        depth = checked_depth(self.max_depth)
+        found = gathered_for_fit(
+            source, y, given, encoder=encoder, depth=depth, constraints=self.constraints, progress=progress
+        )
+        self.classes_, self.encoder_ = found.classes, found.encoder
+        check_table(self, table, reset=True)
+        dataset = with_sensitive(found.data, given[1])
+        factors = self._class_factors(found.classes[dataset.y], dataset.y, dataset.weights)
+        trees = tuple(as_tree(nested) for nested in getattr(self.encoder_, "greedy_", ()))
+        score = self._objective(factors).bind(dataset)
+        return TrainingData(dataset, score, len(self._binary_names()), factors, trees, found.n_rows)
+
     def _class_factors(self, labels: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
         """By class, what `class_weight` multiplies weights with."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -129,6 +156,13 @@ class TreeClassifier(FittedClassifier):
         return ClassWeights(dict(zip(self.classes_.tolist(), class_factors.tolist(), strict=True)))
 
     def _fitted_encoder(self, X: Any, y: Any, weights: Any, ignored: frozenset[int]) -> Any:
+        encoder = self._new_encoder(ignored)
+        if weights is not None and has_fit_parameter(encoder, "sample_weight"):
+            return encoder.fit(X, y, sample_weight=weights)
+        return encoder.fit(X, y)
+
+    def _new_encoder(self, ignored: frozenset[int]) -> Any:
+        """What `encoder` and `exclude` ask for, not fitted yet."""
         if self.encoder is None:
             encoder: Any = PassthroughEncoder()
         elif isinstance(self.encoder, str):
@@ -144,9 +178,7 @@ class TreeClassifier(FittedClassifier):
             if not isinstance(encoder, BinaryEncoder):
                 raise InvalidInputError("exclude needs an encoder of accel_oct; leave the columns out of yours instead")
             encoder.ignoring(ignored)
-        if weights is not None and has_fit_parameter(encoder, "sample_weight"):
-            return encoder.fit(X, y, sample_weight=weights)
-        return encoder.fit(X, y)
+        return encoder
 
     def _effort(self) -> tuple[float, int | None]:
         """Seconds that one search over thresholds may take, by estimate, and the most features.
@@ -164,7 +196,8 @@ class TreeClassifier(FittedClassifier):
             self.min_samples_leaf,
             self.max_leaf_nodes,
             self.max_features_used,
-            data.dataset.weights > 0,
+            data.n_samples,
+            int(data.dataset.sample_counts.sum()),
         )
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:

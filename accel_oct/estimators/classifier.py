@@ -198,7 +198,7 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
         began = time.perf_counter()
         say(progress, "encoding")
-        data = self._prepare(X, y, *given)
+        data = self._prepare(X, y, *given, progress=progress)
         with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
             self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
 

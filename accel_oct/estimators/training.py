@@ -17,7 +17,7 @@ from accel_oct.objectives import LinearScore, Objective, Score
 from accel_oct.objectives.costs import COSTS
 from accel_oct.tree import DecisionTree
 
-__all__ = ["Attached", "RowValues", "TrainingData", "attached", "training_data"]
+__all__ = ["Attached", "RowValues", "TrainingData", "as_tree", "attached", "training_data"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,8 @@ class TrainingData:
         What the weights of a class are multiplied with in what scikit-learn would report.
     starts : tuple of DecisionTree
         Known before the search begins.
+    n_rows : int or None
+        Of the user's table, where those of the data set were merged.
     """
 
     dataset: BinaryDataset
@@ -43,6 +45,12 @@ class TrainingData:
     n_features: int
     class_factors: NDArray[np.float64]
     starts: tuple[DecisionTree, ...] = ()
+    n_rows: int | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that the user has."""
+        return self.dataset.n_samples if self.n_rows is None else self.n_rows
 
     @property
     def rows(self) -> BinaryDataset | None:
@@ -192,12 +200,13 @@ def training_data(
         sources=sources if n_features or sources is None else ("",),
         row_values=rows,
     )
-    trees = tuple(_tree(nested) for nested in starts)
+    trees = tuple(as_tree(nested) for nested in starts)
     return TrainingData(dataset, objective.bind(dataset), n_features, class_factors, trees)
 
 
-def _tree(nested: Any) -> DecisionTree:
+def as_tree(nested: Any) -> DecisionTree:
+    """A tree from the nested tuples of an encoder, see `AutoEncoder`."""
     if not isinstance(nested, tuple):
         return DecisionTree.leaf(nested)
     feature, no, yes = nested
-    return DecisionTree.branch(feature, _tree(no), _tree(yes))
+    return DecisionTree.branch(feature, as_tree(no), as_tree(yes))

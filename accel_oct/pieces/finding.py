@@ -10,7 +10,7 @@ from accel_oct.pieces.lazy import dask_source, duckdb_source, is_dask, is_relati
 from accel_oct.pieces.parquet import dataset_source, is_dataset, parquet_source
 from accel_oct.pieces.sources import Source, frames_source
 
-__all__ = ["is_in_pieces", "source_of"]
+__all__ = ["is_in_pieces", "named_groups", "source_of"]
 
 
 def is_in_pieces(X: Any, y: Any) -> bool:
@@ -21,6 +21,13 @@ def is_in_pieces(X: Any, y: Any) -> bool:
     if isinstance(X, str | os.PathLike) or is_dataset(X):
         return True
     return (is_dask(X) or is_relation(X)) and (isinstance(y, str) or is_dask(y))
+
+
+def named_groups(constraints: Any) -> list[str]:
+    """Columns whose values constraints tell apart, by name."""
+    listed = constraints if isinstance(constraints, list | tuple) else []
+    names = [getattr(each, field, None) for each in listed for field in ("group", "given")]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
 def source_of(source: Any, y: Any = None, *, batch_rows: int) -> Source:

@@ -145,7 +145,8 @@ def gather(
     if keep not in ("auto", "rows", "counts"):
         raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
     engine = Engine(client, threads, progress)
-    found = source_of(source, None if target is None or isinstance(target, str) else target, batch_rows=batch_rows)
+    beside = None if isinstance(target, str) or isinstance(source, Source) else target
+    found = source_of(source, beside, batch_rows=batch_rows)
     roles = Roles.of(found, target, features, groups, sample_weight)
     choice = EncoderChoice.of(encoder, depth)
     first = CountPass(

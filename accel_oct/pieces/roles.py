@@ -24,7 +24,7 @@ class Roles:
     @classmethod
     def of(cls, source: Source, target: Any, features: Any, groups: Any, sample_weight: Any) -> Roles:
         """Check the arguments of `gather`."""
-        if target is None:
+        if target is None and source.target is None:
             raise InvalidInputError(f"target must be the name of a column of {source.kind}, got None")
         goal = source.target or _column(source, target, "target")
         weight = None if sample_weight is None else _column(source, sample_weight, "sample_weight")
