@@ -32,7 +32,7 @@ def fill_the_disk() -> None:
 
 def small(weights: np.ndarray) -> tuple[list[float], object]:
     """The sum of the weights by an entry point."""
-    from accel_oct.subtree.kernels.jit import entry_point
+    from accel_oct.compiled.jit import entry_point
 
     @entry_point
     def total(values):  # type: ignore[no-untyped-def]

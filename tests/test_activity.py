@@ -234,7 +234,7 @@ def test_compiling_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatch
     """Not when it is over: it takes seconds, and the first line must not wait for it."""
     import numba
 
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     order: list[str] = []
 

@@ -94,7 +94,7 @@ def test_a_short_limit_is_not_spent_on_compiling(new_machine: Path) -> None:
 @needs_numba
 def test_the_log_says_what_is_compiled(caplog: pytest.LogCaptureFixture) -> None:
     """One line per function and type, and none when it is called again."""
-    from accel_oct.subtree.kernels.jit import EntryPoint
+    from accel_oct.compiled.jit import EntryPoint
 
     fresh = EntryPoint(_doubled)
     with caplog.at_level(logging.INFO, logger="accel_oct"):

@@ -125,7 +125,7 @@ def test_nowhere_to_write(tmp_path: Path, frontier_scores: list[float]) -> None:
     blocked.write_text("no folder")
     source = Path(str(accel_oct.__file__)).parent
     shutil.copytree(source, tmp_path / "accel_oct", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "accel_oct" / "subtree" / "kernels" / "__pycache__").write_text("no folder")
+    (tmp_path / "accel_oct" / "compiled" / "__pycache__").write_text("no folder")
     places = {name: str(blocked) for name in ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME")}
     outcome = _run({"PYTHONPATH": str(tmp_path), **places}, "unit", "frontier")
     assert outcome["folder"] is None
@@ -135,7 +135,7 @@ def test_nowhere_to_write(tmp_path: Path, frontier_scores: list[float]) -> None:
 
 def test_other_packages_keep_their_own_folder() -> None:
     """numba's configuration is as it was after our code was wrapped, and what others wrap goes where it always went."""
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     before = numba.config.CACHE_DIR
     dispatcher = jit._stored.dispatcher(_add)
@@ -150,7 +150,7 @@ def _add(a: int, b: int) -> int:
 
 def test_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A change in any source, a helper's too, leads to another folder, and the old one beside the sources goes."""
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     monkeypatch.setattr(jit, "__file__", str(tmp_path / "a.py"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
@@ -171,7 +171,7 @@ def test_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_no_private_attribute_of_numba_is_read() -> None:
     """What numba does not promise to keep is not touched by the module that keeps its code."""
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     text = Path(str(jit.__file__)).read_text()
     assert "_cache_file" not in text
@@ -180,7 +180,7 @@ def test_no_private_attribute_of_numba_is_read() -> None:
 
 def test_threads_that_need_code_at_once_make_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads that call an entry point for the first time share one piece of code."""
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     made: list[object] = []
 

@@ -5,6 +5,7 @@ from accel_oct.data.dataset import BinaryDataset, MergedDataset
 from accel_oct.data.equivalent_points import EqpSet, EqpSets, equivalent_point_sets
 from accel_oct.data.scored import ScoredDataset, scored_dataset
 from accel_oct.data.tally import Tally
+from accel_oct.data.tally_sets import TallySets
 
 __all__ = [
     "BinaryDataset",
@@ -13,6 +14,7 @@ __all__ = [
     "MergedDataset",
     "ScoredDataset",
     "Tally",
+    "TallySets",
     "as_binary_matrix",
     "equivalent_point_sets",
     "pack_rows",

@@ -7,13 +7,15 @@ that differ in their smallest column only lie together, and further columns do n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["all_sets", "n_sets", "place_of", "places_of"]
+__all__ = ["all_sets", "given", "n_sets", "place_of", "places_of"]
 
+Array = NDArray[Any]
 IntArray = NDArray[np.int64]
 
 
@@ -40,14 +42,28 @@ def places_of(sets: IntArray) -> IntArray:
 
 def all_sets(n_columns: int, size: int) -> IntArray:
     """All sets (n, size) in their order, each with increasing columns."""
-    found = list(_sets(n_columns, size))
-    return np.array(found, dtype=np.int64).reshape(len(found), size)
+    found = np.zeros((1, 0), dtype=np.int64)
+    for length in range(1, size + 1):
+        # Those with a largest column are those with one column less among the columns before it.
+        before = [math.comb(largest, length - 1) for largest in range(n_columns)]
+        last = np.repeat(np.arange(n_columns), before)
+        rest = np.concatenate([found[:number] for number in before]) if n_columns else found[:0]
+        found = np.concatenate([rest, last[:, None]], axis=1)
+    return found
 
 
-def _sets(n_columns: int, size: int) -> Iterator[tuple[int, ...]]:
-    if size == 0:
-        yield ()
-        return
-    for last in range(size - 1, n_columns):
-        for before in _sets(last, size - 1):
-            yield (*before, last)
+def given(values: tuple[Array, ...], n_columns: int, column: int, side: int) -> tuple[Array, ...]:
+    """What is known of all sets of columns (..., number of sets), by size, for the samples on one side of a column.
+
+    The largest size is lost.
+    """
+    found = []
+    for size in range(len(values) - 1):
+        sets = all_sets(n_columns, size)
+        own = (sets == column).any(axis=1)
+        # The column goes in where it belongs; in sets that hold it already, twice, and that place is not used.
+        places = places_of(np.sort(np.concatenate([sets, np.full((len(sets), 1), column)], axis=1), axis=1))
+        one = values[size].copy()
+        one[..., ~own] = values[size + 1][..., places[~own]]
+        found.append(one if side else values[size] - one)
+    return tuple(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import as_binary_matrix, column_names
 from accel_oct.data.column_sets import n_sets, place_of
-from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.data.labels import as_names, as_weights
 from accel_oct.data.tally_counting import counted
+from accel_oct.data.tally_files import read_fields, write_fields
+from accel_oct.data.tally_labels import label_codes, united
 from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["Tally"]
@@ -32,6 +34,9 @@ _WEIGHT_BITS = 30
 
 _TOTAL_BITS = 62
 """Totals stay below this power of two, so that no sum overflows."""
+
+MOST_BYTES = 2**33
+"""Counts that may be made, or read from a file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,6 +59,8 @@ class Tally:
     feature_names : tuple of str
     encoding : str or None
         Says how the columns were made; tallies of different encodings do not add up.
+    group_name : str or None
+        The column that the groups come from: the name that constraints may call them by.
     """
 
     depth: int
@@ -64,6 +71,7 @@ class Tally:
     group_labels: NDArray[Any]
     feature_names: tuple[str, ...]
     encoding: str | None = None
+    group_name: str | None = None
 
     def __post_init__(self) -> None:
         for array in (*self.counts, self.classes, self.group_labels):
@@ -97,7 +105,8 @@ class Tally:
             Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
             ``2**-30`` of the heaviest weight of the piece.
         groups : array-like (n_samples,), optional
-            What constraints tell apart besides classes, such as a sensitive feature.
+            What constraints tell apart besides classes, such as a sensitive feature. A column of a data frame brings
+            its name along.
         classes, group_labels : sequence, optional
             All labels that there may be, where a piece need not hold every one.
         feature_names : sequence of str, optional
@@ -109,16 +118,22 @@ class Tally:
         n_rows, n_features = matrix.shape
         if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
             raise InvalidInputError(f"depth must be a whole number >= 0, got {shown(depth)}")
-        known, codes = _codes(y, n_rows, classes, "y", "classes")
+        known, codes = label_codes(y, n_rows, classes, "y", "classes")
         if groups is None:
             if group_labels is not None:
                 raise InvalidInputError("group_labels must be None where there are no groups")
             labels: NDArray[Any] = np.array([None])
             group = np.zeros(n_rows, dtype=np.int64)
         else:
-            labels, group = _codes(groups, n_rows, group_labels, "groups", "group_labels")
+            labels, group = label_codes(groups, n_rows, group_labels, "groups", "group_labels")
         weights, unit = _whole(as_weights(sample_weight, n_rows) if n_rows else np.ones(0))
         cells = codes * len(labels) + group
+        needed = 8 * len(known) * len(labels) * n_sets(n_features, int(depth))
+        if needed > MOST_BYTES:
+            raise InvalidInputError(
+                f"a tally of {n_features} columns and depth {depth} would take {needed / 2**30:.3g} GiB, more than the "
+                f"{MOST_BYTES / 2**30:.3g} GiB that are allowed: take fewer columns or a smaller depth"
+            )
         names = column_names(X) if feature_names is None else feature_names
         return cls(
             depth=int(depth),
@@ -129,7 +144,34 @@ class Tally:
             group_labels=labels,
             feature_names=as_names(names, [f"x{j}" for j in range(n_features)], "feature_names"),
             encoding=encoding,
+            group_name=name if isinstance(name := getattr(groups, "name", None), str) else None,
         )
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, path: Any) -> None:
+        """Write a file that `load` reads; an old one is replaced as a whole or not at all.
+
+        It is an ``npz`` of NumPy with a schema in JSON. Labels may be strings, numbers and bools.
+        """
+        write_fields(path, {field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def load(cls, path: Any, *, max_bytes: int = MOST_BYTES) -> Tally:
+        """Read what `save` wrote. Nothing in the file is executed, and all of it is checked.
+
+        Parameters
+        ----------
+        path : path
+        max_bytes : int
+            Memory that the counts may take; what needs more is refused before it is read.
+
+        Raises
+        ------
+        InvalidInputError
+            Saying what is wrong with the file.
+        """
+        return cls(**read_fields(path, max_bytes))
 
     # ---------------------------------------------------------------- sizes
 
@@ -173,8 +215,8 @@ class Tally:
         unit = min(self.unit, other.unit)
         if not _fits(self.total << (self.unit - unit), other.total << (other.unit - unit)):
             raise InvalidInputError("the weights of these tallies are too large, or too far apart, to be added exactly")
-        classes = _united(self.classes, other.classes)
-        labels = _united(self.group_labels, other.group_labels)
+        classes = united(self.classes, other.classes)
+        labels = united(self.group_labels, other.group_labels)
         first, second = (part._in_cells(classes, labels, unit) for part in (self, other))
         return replace(
             self,
@@ -192,6 +234,8 @@ class Tally:
             )
         if self.encoding != other.encoding:
             raise InvalidInputError("tallies of columns that were encoded in another way do not add up")
+        if self.group_name != other.group_name:
+            raise InvalidInputError(f"tallies by {self.group_name} and by {other.group_name} do not add up")
         if self.depth != other.depth:
             raise InvalidInputError(f"tallies of depth {self.depth} and {other.depth} do not add up")
 
@@ -227,46 +271,6 @@ class Tally:
                 columns = ones.union(more)
                 found += (-1) ** size * self.counts[len(columns)][:, place_of(columns)]
         return found
-
-
-def _codes(
-    values: Any, n_rows: int, known: Sequence[Any] | None, argument: str, list_argument: str
-) -> tuple[NDArray[Any], IntArray]:
-    """Sorted labels, and the place of every row's label among them."""
-    if known is None:
-        if n_rows == 0:
-            raise InvalidInputError(f"{list_argument} must be given where there are no rows")
-        try:
-            return encode_labels(values, n_rows)
-        except InvalidInputError as error:
-            raise InvalidInputError(str(error).replace("y ", f"{argument} ", 1)) from None
-    labels, _ = encode_labels(known, len(known))
-    if n_rows == 0:
-        return labels, np.zeros(0, dtype=np.int64)
-    present, codes = _codes(values, n_rows, None, argument, list_argument)
-    try:
-        together = _united(labels, present)
-    except InvalidInputError:
-        together = np.array([])
-    if len(together) != len(labels):
-        strange = next((label for label in present.tolist() if label not in set(labels.tolist())), None)
-        raise InvalidInputError(f"{argument} holds {shown(strange)}, which is not among `{list_argument}`")
-    return labels, np.searchsorted(labels, present)[codes]
-
-
-def _united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """All labels of both, sorted."""
-    if first.tolist() == second.tolist():
-        return first
-    if None in first.tolist() or None in second.tolist():
-        raise InvalidInputError("a tally with groups and one without do not add up")
-    numbers = [labels.dtype.kind in "biuf" for labels in (first, second)]
-    if numbers[0] != numbers[1]:
-        raise InvalidInputError(
-            f"labels {shown(first.tolist()[0])} and {shown(second.tolist()[0])} have no common order"
-        )
-    united: NDArray[Any] = np.unique(np.concatenate([first, second]))
-    return united
 
 
 def _whole(weights: NDArray[np.float64]) -> tuple[IntArray, int]:

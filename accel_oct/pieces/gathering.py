@@ -272,6 +272,7 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
         n_rows=n_rows,
         classes=work.target.values.copy(),
         group_labels=labels,
+        group_name=work.groups[0].name if len(work.groups) == 1 else None,
         feature_names=_distinct(work.encoder.feature_names),
         encoding=encoding_fingerprint(work.encoder.encoder, work.encoder.names),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from accel_oct.constraints import Constraint, MaxLeaves
-from accel_oct.data import BinaryDataset
+from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
@@ -17,7 +17,8 @@ from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
-from accel_oct.subtree import FrontierTable, frontier_table
+from accel_oct.solving.tallied import TallyProblem, check_alone
+from accel_oct.subtree import FrontierTable
 from accel_oct.subtree.steps import Steps
 from accel_oct.support.interrupts import run_interruptibly
 
@@ -40,7 +41,7 @@ def frontier(
     Parameters
     ----------
     X, y, sample_weight
-        As for `accel_oct.solve`.
+        As for `accel_oct.solve`. A `Tally` in the place of X gives the same scores and bounds.
     max_depth : int
         Exact up to 4 on data of any usual size; deeper where time allows, else with valid bounds.
     time_limit : float, optional
@@ -67,18 +68,23 @@ def frontier(
         Naming the argument that cannot be used, or the constraint that `accel_oct.solve` can take and this cannot.
     """
     began = time.perf_counter()
-    problem = _problem(BinaryDataset.of(X, y, sample_weight), max_depth, constraints, objective)
-    return _computed(problem, time_limit, threads, memory_limit, progress, began)
+    problem = _problem(X, y, sample_weight, max_depth, constraints, objective)
+    return computed_frontier(problem, time_limit, threads, memory_limit, progress, began)
 
 
 def _problem(
-    dataset: BinaryDataset, max_depth: int, constraints: Sequence[Constraint] | None, objective: Any
+    X: Any, y: Any, sample_weight: Any, max_depth: int, constraints: Sequence[Constraint] | None, objective: Any
 ) -> Problem:
     """What is to be solved, for every leaf penalty."""
-    score = as_objective(objective).bind(dataset)
-    if isinstance(score, RatioScore):
-        raise InvalidInputError(f"objective: the frontier cannot take {score.name}, a ratio; accel_oct.solve can")
-    problem = Problem.of(score, max_depth, 0.0, constraints)
+    problem: Problem
+    if isinstance(X, Tally):
+        check_alone(y, sample_weight)
+        problem = TallyProblem.of_tally(X, max_depth, 0.0, constraints, objective)
+    else:
+        score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
+        if isinstance(score, RatioScore):
+            raise InvalidInputError(f"objective: the frontier cannot take {score.name}, a ratio; accel_oct.solve can")
+        problem = Problem.of(score, max_depth, 0.0, constraints)
     for constraint in problem.coupling:
         if not isinstance(constraint, MaxLeaves):
             raise InvalidInputError(
@@ -88,7 +94,7 @@ def _problem(
     return problem
 
 
-def _computed(
+def computed_frontier(
     problem: Problem,
     time_limit: float | None,
     threads: int,
@@ -96,11 +102,11 @@ def _computed(
     progress: Progress | None,
     began: float,
 ) -> Frontier:
+    """The frontier of a problem whose constraints it can take; `began` by `time.perf_counter`."""
     if time_limit is not None and not time_limit >= 0:
         raise InvalidInputError(f"`time_limit` must be a number of seconds >= 0 or None, got {time_limit!r}")
     usable = usable_threads(threads)
     interrupted = threading.Event()
-    data = problem.table_data
     tables: list[FrontierTable] = []
     most = min(2**problem.max_depth, problem.max_leaves or 2**problem.max_depth)
 
@@ -117,13 +123,7 @@ def _computed(
     def work() -> None:
         deadline = None if time_limit is None else time.monotonic() + max(time_limit - seconds(), 0.0)
         tables.append(
-            frontier_table(
-                data.X,
-                data.y,
-                data.weights,
-                data.n_classes,
-                problem.max_depth,
-                rules=problem.table_rules,
+            problem.frontier_table(
                 threads=usable,
                 memory_limit=memory_limit,
                 deadline=deadline,
@@ -166,11 +166,10 @@ def solve_path(
     """
     penalties = [float(penalty) for penalty in _checked_iterable(leaf_penalties)]
     began = time.perf_counter()
-    dataset = BinaryDataset.of(X, y, sample_weight)
-    problem = _problem(dataset, max_depth, constraints, objective)
+    problem = _problem(X, y, sample_weight, max_depth, constraints, objective)
     for penalty in penalties:
-        dataset.leaf_price(penalty)  # refuses bad ones before any work is done
-    table = _computed(problem, time_limit, threads, memory_limit, progress, began)
+        problem.original.leaf_price(penalty)  # refuses bad ones before any work is done
+    table = computed_frontier(problem, time_limit, threads, memory_limit, progress, began)
     return [table.best(penalty) for penalty in penalties]
 
 

@@ -128,7 +128,7 @@ class Frontier:
         tree = self._found(leaves)
         objective, status, limit = -np.inf, self.status, problem.reported(bound)
         if tree is not None:
-            objective = problem.score.value(tree) - float(leaf_penalty) * tree.n_leaves
+            objective = problem.value(tree) - float(leaf_penalty) * tree.n_leaves
             proven = bound <= value + PROOF_TOLERANCE * problem.total_weight
             status = "optimal" if proven else self.status
             limit = objective if proven else max(limit, objective)

@@ -13,7 +13,7 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import LimitedProblem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import LocalRules
+from accel_oct.subtree import FrontierTable, LocalRules, frontier_table
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 
@@ -74,6 +74,17 @@ class Problem:
     def reported(self, value: float) -> float:
         """A value in units of weight as users know it."""
         return self.score.reported(value)
+
+    def value(self, tree: DecisionTree) -> float:
+        """The score of a tree, leaf penalties not counted."""
+        return self.score.value(tree)
+
+    def frontier_table(self, **options: Any) -> FrontierTable:
+        """The best score for every number of leaves; options as for `accel_oct.subtree.frontier_table`."""
+        data = self.table_data
+        return frontier_table(
+            data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options
+        )
 
     @cached_property
     def rules(self) -> LocalRules | None:

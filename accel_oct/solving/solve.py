@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_oct.constraints import Constraint
-from accel_oct.data import BinaryDataset
+from accel_oct.data import BinaryDataset, Tally
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
@@ -28,6 +28,8 @@ from accel_oct.solving.problem import Problem, checked_trees
 from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, Search
+from accel_oct.solving.solve_tallied import solve_tallied
+from accel_oct.solving.tallied import TallyProblem, check_alone
 from accel_oct.support.arguments import checked_solver_options
 from accel_oct.tree import DecisionTree
 
@@ -63,7 +65,8 @@ def solve(
     Parameters
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
-        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset`, with nothing in y and sample_weight.
+        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset` or a `Tally`, with nothing in y and
+        sample_weight. On a tally no solver takes part, and what is said of solvers below does not count.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int
@@ -116,7 +119,6 @@ def solve(
         When the backend's solver is not installed or not licensed.
     """
     began = time.perf_counter()
-    dataset = BinaryDataset.of(X, y, sample_weight)
     switches = checked_config(config, preset)
     options = SolveOptions(
         time_limit=time_limit,
@@ -126,7 +128,11 @@ def solve(
         node_limit=node_limit,
         native=checked_solver_options(solver_options),
     )
-    score = as_objective(objective).bind(dataset)
+    if isinstance(X, Tally):
+        check_alone(y, sample_weight)
+        tallied = TallyProblem.of_tally(X, max_depth, leaf_penalty, constraints, objective)
+        return solve_tallied(tallied, options, switches, checked_trees(start, tallied), progress, began)
+    score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     clock = Clock(began, options.time_limit)
     if isinstance(score, RatioScore):
         steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.subtree import engine
-from accel_oct.subtree.compiled_counts import CompiledCounts
 from accel_oct.subtree.kernels.arguments import SHARED_SWEEP, Work
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.reduction import Reduced
@@ -43,7 +42,7 @@ class DeepLevels:
         if pairs.compiled is None or not pairs.kept:
             raise ValueError("the deeper levels need compiled counts with their table")
         self.pairs = pairs
-        self._counts: CompiledCounts = pairs.compiled
+        self._counts = pairs.compiled
         spread = self._counts.layout
         F = pairs.n_features
         self.dtype = spread.dtype
@@ -119,7 +118,7 @@ class DeepLevels:
         if counts.apart is not None:
             want = want & ~counts.apart
         # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
-        sweep = SHARED_SWEEP if entries.rows.size <= _SHARED_ENTRIES else 1
+        sweep = SHARED_SWEEP if counts.layout.entries.size <= _SHARED_ENTRIES else 1
 
         def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
             count = min(sweep, F - f)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import logging
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -13,11 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.compiled.availability import can_be_used
 from accel_oct.subtree.layout import counter_type
 
 Engine = Literal["auto", "numpy", "numba"]
-
-logger = logging.getLogger(__name__)
 
 _WORTH_COMPILING = 200_000
 """Multiply-adds of one depth-two solve below which loading compiled code does not pay."""
@@ -45,23 +42,7 @@ def numba_available() -> bool:
 
     Loads numba, so this is asked where compiled code would be used next.
     """
-    if importlib.util.find_spec("numba") is None:
-        return False
-    try:
-        import numba  # optional, and half a second to load
-
-        if numba.config.DISABLE_JIT:
-            logger.warning("NUMBA_DISABLE_JIT is set: the NumPy reference is used, same results, slower")
-            return False
-        kernels()
-    except Exception as error:  # an installation that does not fit together may raise anything
-        logger.warning(
-            "numba is installed but cannot be used, so the NumPy reference is, same results, slower: %s: %s",
-            type(error).__name__,
-            error,
-        )
-        return False
-    return True
+    return can_be_used(kernels)
 
 
 def at_hand(code: str) -> bool:
@@ -103,7 +84,7 @@ def subtree_engine(weights: NDArray[np.float64], seconds_left: float) -> Engine:
 
 def _code_folder() -> Path | None:
     # Loads numba, see `kernels`.
-    from accel_oct.subtree.kernels import jit
+    from accel_oct.compiled import jit
 
     return jit.code_folder()
 

@@ -15,10 +15,13 @@ from accel_oct.subtree.pair_counts import LeafRule, NumpyCounts, PairCounts, all
 from accel_oct.subtree.profiles import Units, convolve, with_leaf
 from accel_oct.subtree.reduction import Reduced, both_sides
 from accel_oct.subtree.stopping import Stopper
+from accel_oct.subtree.tallied_counts import TalliedCounts
+from accel_oct.subtree.tallied_data import TalliedData
 from accel_oct.tree import DecisionTree
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+LevelCounts = CompiledCounts | TalliedCounts
 
 
 class PairLevel:
@@ -41,7 +44,7 @@ class PairLevel:
     exact : bool
         Whether these are the best there are; false only when stopped.
     upper_profile, side_upper : bounds on them, equal to them when exact
-    compiled : CompiledCounts or None
+    compiled : CompiledCounts, TalliedCounts or None
         The counts behind all this, for the deeper levels; None where nothing is compiled.
     kept : bool
         Whether they hold the table of pairs.
@@ -54,15 +57,20 @@ class PairLevel:
         self.units = Units(data.signed)
         self.n_features = data.n_features
         stopper = stopper or Stopper()
-        self.compiled: CompiledCounts | None = None
+        self.compiled: LevelCounts | None = None
         # The kernels know one mass; several are counted by matrix products, and root features searched one by one.
         rules = data.rules
-        if compiled and engine.numba_available() and (rules is None or len(rules.least) == 1):
-            self.compiled = CompiledCounts(data, stopper, table_limit)
+        code = compiled and engine.numba_available() and (rules is None or len(rules.least) == 1)
         least, apart = ((), None) if rules is None else (rules.least, rules.apart)
-        self._counts: PairCounts = self.compiled or NumpyCounts(
-            data.X, all_amounts(data), LeafRule(data.signed, least), stopper, apart=apart
-        )
+        self._counts: PairCounts
+        if isinstance(data, TalliedData):
+            self._counts = TalliedCounts(data, code)
+            self.compiled = self._counts if code else None
+        elif code:
+            self._counts = self.compiled = CompiledCounts(data, stopper, table_limit)
+        else:
+            rule = LeafRule(data.signed, least)
+            self._counts = NumpyCounts(data.X, all_amounts(data), rule, stopper, apart=apart)
         self.kept = self.compiled is not None and self.compiled.kept
         self.table_bytes = 0 if self.compiled is None else self.compiled.table_bytes
         self.totals, self.single = self._counts.totals, self._counts.single
@@ -75,7 +83,7 @@ class PairLevel:
         self.side_upper = self.side_profiles if self.exact else self._side_bounds()
         self.upper_profile = self.profile
         if not self.exact:
-            ceiling = self.units.from_score(data.row_ceiling.sum(), data.total_weight)
+            ceiling = self.units.from_score(data.ceiling, data.total_weight)
             self.upper_profile = np.maximum(self.profile, np.minimum(self._joined(self.side_upper), ceiling))
 
     def _joined(self, sides: Floats) -> Floats:
@@ -106,7 +114,7 @@ class PairLevel:
         """Weight (F, F) of the samples with both features, whatever their class; only when `kept`."""
         if not self.data.signed:
             return np.asarray(self.table[: self.data.n_classes].sum(axis=0, dtype=np.float64))
-        assert self.compiled is not None
+        assert isinstance(self.compiled, CompiledCounts)
         spread, entries = self.compiled.layout, self.compiled.entries
         unsigned = entries._replace(marked=np.zeros_like(entries.marked), numbers=np.abs(entries.numbers))
         table = np.zeros(spread.table_shape, dtype=spread.dtype)

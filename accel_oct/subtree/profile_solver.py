@@ -18,6 +18,8 @@ from accel_oct.subtree.profiles import Profile, Units, better_of, convolve, exte
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.subtree.tallied_data import TalliedData
+from accel_oct.subtree.tallied_roots import TalliedRoots
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
@@ -65,6 +67,8 @@ class ProfileSolver:
             return self._three(pairs, steps)
         if depth == 4 and compiled and DeepLevels.fits(pairs, self.memory_limit):
             return self._four(pairs, steps)
+        if isinstance(data, TalliedData):
+            return TalliedRoots(self, pairs, depth, steps).run(report)
         return ProfileRoots(self, pairs, depth, steps).run(report)
 
     def _leaf(self, data: Reduced, depth: int) -> Profile:
@@ -115,7 +119,7 @@ class ProfileSolver:
         column, zero, one = found
         children = []
         for side, part in ((0, zero), (1, one)):
-            child = data.restricted(data.X[:, column] == side, column)
+            child = data.at((column, side))
             if below is None or part <= 2:
                 children.append(exactly.solve(child, 2).tree(part))
                 continue
@@ -123,11 +127,7 @@ class ProfileSolver:
             if second is None:
                 children.append(exactly.solve(child, 0).tree(1))
                 continue
-            rows = data.X[:, column] == side
-            grandchildren = [
-                exactly.solve(data.restricted(rows & (data.X[:, second[0]] == value), column, second[0]), 2)
-                for value in (0, 1)
-            ]
+            grandchildren = [exactly.solve(data.at((column, side), (second[0], value)), 2) for value in (0, 1)]
             children.append(data.branch(second[0], grandchildren[0].tree(second[1]), grandchildren[1].tree(second[2])))
         return data.branch(column, children[0], children[1])
 
@@ -142,8 +142,8 @@ class ProfileSolver:
 
     @staticmethod
     def _ceiling(pairs: PairLevel) -> float:
-        """Equivalent-point bound in table units."""
-        return float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
+        """What no tree exceeds, in table units."""
+        return float(pairs.units.from_score(pairs.data.ceiling, pairs.data.total_weight))
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], DecisionTree]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)

@@ -13,7 +13,7 @@ from accel_oct.errors import NoTreeError
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.profile_solver import ProfileSolver
 from accel_oct.subtree.profiles import Units
-from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.reduction import Reduced, reduce_data
 from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
@@ -120,10 +120,34 @@ def frontier_table(
     steps : Steps, optional
         Filled while the search goes on, for whoever watches.
     """
-    start = time.monotonic()
     data = reduce_data(
         np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes), rules
     )
+    return table_of(
+        data,
+        max_depth,
+        threads=threads,
+        memory_limit=memory_limit,
+        deadline=deadline,
+        should_stop=should_stop,
+        progress=progress,
+        steps=steps,
+    )
+
+
+def table_of(
+    data: Reduced,
+    max_depth: int,
+    *,
+    threads: int = 1,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    deadline: float | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    progress: Callable[[float, Floats, Floats], None] | None = None,
+    steps: Steps | None = None,
+) -> FrontierTable:
+    """The same for data that are reduced already, or come from a tally."""
+    start = time.monotonic()
     units, weight = Units(data.signed), data.total_weight
 
     def public(profile: Floats) -> Floats:

@@ -34,6 +34,15 @@ class Entries(NamedTuple):
         return cls(layout.entries, layout.channel, layout.plane, layout.marked, layout.numbers)
 
 
+class Sets(NamedTuple):
+    """The counts of a tally in the place of samples, see `accel_oct.data.column_sets`."""
+
+    values: Array  # (channels, all sets) by size of the sets
+    starts: Array  # where each size begins
+    choose: Array  # (all columns, sizes) binomial coefficients
+    columns: Array  # (F,) which column of the tally each feature is, increasing
+
+
 class Ones(NamedTuple):
     """The same as lists of the ones: by feature and by entry."""
 
@@ -85,10 +94,11 @@ class Limits(NamedTuple):
     lowest: Array  # (1,) what stands for minus infinity: added to any score it is negative, and added to itself it fits
 
     @classmethod
-    def of(cls, layout: Layout, least: float, apart: Array | None) -> Limits:
+    def of(cls, layout: Layout, least: float, apart: Array | None, total: float | None = None) -> Limits:
+        """`total`: of all weights, where the layout does not hold them."""
         dtype = layout.dtype
         never = np.inf if dtype == np.float64 else np.iinfo(dtype).max
-        total = float(np.abs(layout.signs).sum())
+        total = float(np.abs(layout.signs).sum()) if total is None else total
         enough = least if dtype == np.float64 else min(np.ceil(least), never)
         _, blocks, F, lanes = layout.table_shape
         rows = np.full((F, layout.width), never, dtype=dtype)

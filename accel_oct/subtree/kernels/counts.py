@@ -14,8 +14,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from accel_oct.subtree.kernels.jit import kernel
-from accel_oct.subtree.kernels.lanes import as_dtype, fill, load, popcount, shifted, spread, store
+from accel_oct.compiled.jit import kernel
+from accel_oct.compiled.lanes import as_dtype, fill, load, popcount, shifted, spread, store
 
 
 def count_pairs(members, size, entries, words, table, first_lane, base):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from accel_oct.compiled.jit import entry_point, kernel
 from accel_oct.subtree.kernels.counts import count_pairs
-from accel_oct.subtree.kernels.jit import entry_point, kernel
 from accel_oct.subtree.kernels.passes import pass_set
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from accel_oct.compiled.jit import entry_point, kernel
+from accel_oct.compiled.lanes import load, most, store
 from accel_oct.subtree.kernels.group_tables import pair_number
-from accel_oct.subtree.kernels.jit import entry_point, kernel
-from accel_oct.subtree.kernels.lanes import load, most, store
 
 
 @kernel

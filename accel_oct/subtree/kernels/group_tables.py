@@ -12,8 +12,8 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from accel_oct.subtree.kernels.jit import entry_point, kernel
-from accel_oct.subtree.kernels.lanes import fill, least, load, most, spread, store
+from accel_oct.compiled.jit import entry_point, kernel
+from accel_oct.compiled.lanes import fill, least, load, most, spread, store
 
 
 def _zipped(first):

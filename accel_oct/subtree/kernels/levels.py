@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from accel_oct.compiled.jit import entry_point, kernel
+from accel_oct.compiled.lanes import load, store
 from accel_oct.subtree.kernels.arguments import Counts
-from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs, select
-from accel_oct.subtree.kernels.jit import entry_point, kernel
-from accel_oct.subtree.kernels.lanes import load, store
+from accel_oct.subtree.kernels.counts import count_pairs, scatter_pairs
 from accel_oct.subtree.kernels.passes import fold, fold_over_lanes, pass_set, pass_signed_pair
 from accel_oct.subtree.kernels.ruled_passes import path_limits, ruled_set, ruled_signed_pair
+from accel_oct.subtree.kernels.sources import begin_sweep, count_with, count_with_both
 
 
 @entry_point
@@ -65,11 +66,10 @@ def level_three(f, signed, members, entries, whole, with_f, work, best, splits, 
     feature.
     """
     all_, single, totals = whole.table, whole.single, whole.totals
-    singles, sums, scores, chosen = work.singles, work.sums, work.scores, work.chosen[0]
+    singles, sums, scores = work.singles, work.sums, work.scores
     channels, blocks, _, lanes = all_.shape
     width = blocks * lanes
-    size = select(members, members.size, entries.rows, f, chosen)
-    count_pairs(chosen, size, entries, work.words, with_f, np.int64(0), np.int64(0))
+    count_with(f, members, entries, work, with_f)
     _subtract(all_, with_f, work.rest, np.int64(0))
     for k in range(channels):
         sums[1, k] = single[k, f]
@@ -107,8 +107,7 @@ def level_four(first, count, signed, symmetric, wanted, members, entries, whole,
     pairs on their own. Several f share a sweep over g because the table of g has to come from far away.
     """
     n_features, lanes = whole.table.shape[2], whole.table.shape[3]
-    chosen, chosen2 = work.chosen, work.chosen2
-    sizes = [select(members, members.size, entries.rows, first + j, chosen[j]) for j in range(count)]
+    sizes = begin_sweep(first, count, members, entries, work)
     if limits is not None:
         below, usable = np.empty_like(limits.lanes), np.ones(n_features, dtype=np.bool_)
     for g in range(first + 1, n_features):
@@ -116,8 +115,7 @@ def level_four(first, count, signed, symmetric, wanted, members, entries, whole,
         for f in range(first, min(g, first + count)):
             if not wanted[f, g]:
                 continue
-            size = select(chosen[f - first], sizes[f - first], entries.rows, g, chosen2)
-            count_pairs(chosen2, size, entries, work.words, work.table, first_lane, np.int64(0))
+            count_with_both(f, g, f - first, sizes[f - first], entries, work, work.table, first_lane)
             _count_sides(f, g, whole, tables, work)
             if limits is not None:
                 path_limits(limits, f, g, below, usable)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.kernels.jit import kernel
+from accel_oct.compiled.jit import kernel
 
 Array = NDArray[Any]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.kernels.jit import entry_point, kernel
+from accel_oct.compiled.jit import entry_point, kernel
 from accel_oct.subtree.kernels.outcome_store import insert, new_store, order_by_loss, with_room
 from accel_oct.subtree.kernels.outcome_sums import half, leaf_value, priced_sums, quarters, side_values
 

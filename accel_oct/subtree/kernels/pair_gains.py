@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.kernels.jit import entry_point, kernel, popcount64
+from accel_oct.compiled.jit import entry_point, kernel, popcount64
 
 
 @entry_point

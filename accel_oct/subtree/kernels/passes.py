@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.subtree.kernels.jit import kernel
-from accel_oct.subtree.kernels.lanes import fill, least, load, most, spread, store
+from accel_oct.compiled.jit import kernel
+from accel_oct.compiled.lanes import fill, least, load, most, spread, store
 
 
 @kernel

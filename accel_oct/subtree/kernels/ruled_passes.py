@@ -9,8 +9,8 @@ score with at most two leaves where it may be a leaf itself, and else `lowest` f
 
 from __future__ import annotations
 
-from accel_oct.subtree.kernels.jit import kernel
-from accel_oct.subtree.kernels.lanes import fill, least, load, most, spread, store, where_enough
+from accel_oct.compiled.jit import kernel
+from accel_oct.compiled.lanes import fill, least, load, most, spread, store, where_enough
 
 
 @kernel

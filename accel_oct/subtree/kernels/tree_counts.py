@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.kernels.jit import entry_point, kernel
+from accel_oct.compiled.jit import entry_point, kernel
 
 Array = NDArray[Any]
 

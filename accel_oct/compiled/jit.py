@@ -120,8 +120,8 @@ class _StoredCode:
     """The folder on disk that this process keeps its machine code in, until something goes wrong with it.
 
     numba renews what it keeps when the file of a function changes, but not when a helper in another file does: code
-    from before the change would go on being used. So the name of the folder holds a digest of all sources beside this
-    one, and no two states of the sources ever share a file.
+    from before the change would go on being used. So the name of the folder holds a digest of the sources of all
+    kernels, and no two states of the sources ever share a file.
     """
 
     def __init__(self) -> None:
@@ -207,9 +207,9 @@ def _places(beside: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=1)
 def source_digest() -> str:
-    """Changes whenever any source file of this folder does."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    """Changes whenever any source file of this folder, or of a folder of kernels, does."""
+    digest, here = hashlib.sha256(), Path(__file__).parent
+    for path in sorted([*here.glob("*.py"), *here.parent.glob("*/kernels/*.py")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -1,4 +1,4 @@
-"""Vector registers for compiled kernels: 64 bytes of 16-bit, 32-bit or floating-point numbers as one value.
+"""Vector registers for compiled kernels: 64 bytes of 16-bit, 32-bit, 64-bit or floating-point numbers as one value.
 
 Kernels that keep a dozen running maxima need them in registers; a loop over arrays that a compiler vectorises by itself
 loads and stores every one of them in each step. So this module gives numba a value type for a full vector, and the few
@@ -153,6 +153,19 @@ def popcount(typingctx: Any, vector: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def total_of(typingctx: Any, vector: Any) -> Any:
+    """Sum of all lanes of whole numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        scalar, operand = ir.IntType(vector.dtype.bitwidth), _vector_type(vector)
+        name = f"llvm.vector.reduce.add.v{vector.count}i{vector.dtype.bitwidth}"
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(scalar, [operand]), name)
+        return builder.call(function, [arguments[0]])
+
+    return vector.dtype(vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def shifted(typingctx: Any, vector: Any, places: Any) -> Any:
     """Every lane times two to the power of `places`."""
 
@@ -191,4 +204,5 @@ _register(least, _pick("<"))
 _register(operator.add, lambda builder, lanes, a, b: (builder.fadd if _is_float(lanes) else builder.add)(a, b))
 _register(operator.sub, lambda builder, lanes, a, b: (builder.fsub if _is_float(lanes) else builder.sub)(a, b))
 _register(operator.and_, lambda builder, lanes, a, b: builder.and_(a, b))
+_register(operator.or_, lambda builder, lanes, a, b: builder.or_(a, b))
 _register(operator.xor, lambda builder, lanes, a, b: builder.xor(a, b))

@@ -1,0 +1,237 @@
+"""Tallies as files: a zip of arrays, as NumPy's ``npz``, with a schema in JSON. Nothing in it is ever executed.
+
+Members: ``schema.json``, then ``counts_0.npy``, ``counts_1.npy``, ... in the narrowest type that holds them. What the
+schema says decides how many bytes each may have; that is compared with what the zip claims before room is made for it,
+and no more than that is unpacked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from itertools import pairwise
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.column_sets import n_sets
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.files import as_path, replacing
+
+__all__ = ["read_fields", "write_fields"]
+
+IntArray = NDArray[np.int64]
+
+_FORMAT, _VERSION = "accel_oct tally", 1
+_SCHEMA = "schema.json"
+_MOST_SCHEMA_BYTES = 2**26
+_MOST_HEADER_BYTES = 256
+_MOST_UNIT = 1100
+_MADE = (1980, 1, 1, 0, 0, 0)
+"""Of every member: equal tallies are equal files."""
+
+_TYPES = tuple(np.dtype(name) for name in ("<u1", "<u2", "<u4", "<i8"))
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
+_READ = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_fields(path: Any, fields: Mapping[str, Any]) -> None:
+    """Write the fields of a tally; the file is replaced as a whole or not at all."""
+    schema = {"format": _FORMAT, "version": _VERSION}
+    schema |= {name: value for name, value in fields.items() if name != "counts"}
+    for name in ("classes", "group_labels"):
+        schema[name] = _labels_out(fields[name], name)
+    text = json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
+    with replacing(path, binary=True) as file, zipfile.ZipFile(file, "w") as packed:
+        packed.writestr(_member(_SCHEMA), text, compresslevel=1)
+        for size, counts in enumerate(fields["counts"]):
+            largest = int(counts.max(initial=0))
+            narrow = next(kind for kind in _TYPES if largest <= np.iinfo(kind).max)
+            array = BytesIO()
+            np.lib.format.write_array(array, counts.astype(narrow), version=(1, 0), allow_pickle=False)
+            packed.writestr(_member(f"counts_{size}.npy"), array.getbuffer(), compresslevel=1)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _MADE)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    return member
+
+
+def _labels_out(labels: NDArray[Any], name: str) -> dict[str, Any] | None:
+    """None where there are no groups."""
+    if labels.tolist() == [None]:
+        return None
+    kind = _KINDS.get(labels.dtype.kind)
+    if kind is None:
+        raise InvalidInputError(
+            f"a tally whose {name} are {labels.dtype} cannot be saved: only strings, numbers and bools can"
+        )
+    return {"type": kind, "values": labels.tolist()}
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_fields(path: Any, max_bytes: int) -> dict[str, Any]:
+    """The fields of a tally from a file, checked.
+
+    Raises
+    ------
+    InvalidInputError
+        Saying what is wrong with the file.
+    """
+    target = as_path(path)
+    try:
+        # Looked at before it is opened: opening a pipe waits for a writer.
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise InvalidInputError(f"cannot read the tally {target}: it is not a regular file")
+        with target.open("rb") as file, zipfile.ZipFile(file) as packed:
+            return _read(packed, max_bytes)
+    except OSError as error:
+        raise InvalidInputError(f"cannot read the tally {target}: {error.strerror or error}") from None
+    except _Broken as error:
+        raise InvalidInputError(f"cannot read the tally {target}: {error}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        # What zipfile raises for damaged, encrypted and exotic files.
+        raise InvalidInputError(f"cannot read the tally {target}: it is damaged, or no such file ({error})") from None
+
+
+class _Broken(Exception):
+    """What is wrong with a file."""
+
+
+def _read(packed: zipfile.ZipFile, max_bytes: int) -> dict[str, Any]:
+    members = packed.infolist()
+    names = [member.filename for member in members]
+    if _SCHEMA not in names:
+        raise _Broken("it has no schema")
+    if packed.getinfo(_SCHEMA).file_size > _MOST_SCHEMA_BYTES:
+        raise _Broken("its schema is too large")
+    fields = _fields(_unpacked(packed, _SCHEMA, packed.getinfo(_SCHEMA).file_size))
+    depth, n_features = fields["depth"], len(fields["feature_names"])
+    expected = [_SCHEMA, *(f"counts_{size}.npy" for size in range(min(depth, len(names)) + 1))]
+    if sorted(names) != sorted(expected):
+        raise _Broken(f"it should hold counts of sets of up to {depth} columns and nothing else")
+    n_cells = len(fields["classes"]) * len(fields["group_labels"])
+    needed = 8 * n_cells * n_sets(n_features, depth)
+    if needed > max_bytes:
+        raise _Broken(f"its counts would take {needed} bytes, more than the {max_bytes} that are allowed")
+    fields["counts"] = tuple(
+        _counts(packed, f"counts_{size}.npy", (n_cells, math.comb(n_features, size))) for size in range(depth + 1)
+    )
+    _check_counts(fields["counts"], n_features)
+    return fields
+
+
+def _unpacked(packed: zipfile.ZipFile, name: str, size: int) -> bytes:
+    with packed.open(name) as member:
+        content = member.read(size)
+        if len(content) != size or member.read(1):
+            raise _Broken(f"{name} is not as long as it claims")
+    return content
+
+
+def _counts(packed: zipfile.ZipFile, name: str, shape: tuple[int, int]) -> IntArray:
+    claimed = packed.getinfo(name).file_size
+    amount = math.prod(shape)
+    if not any(0 < claimed - amount * kind.itemsize <= _MOST_HEADER_BYTES for kind in _TYPES):
+        raise _Broken(f"{name} has {claimed} bytes, which do not fit the {shape[0]} x {shape[1]} counts of the schema")
+    with packed.open(name) as member:
+        kind, header = _header(member, name, shape)
+        if claimed != header + amount * kind.itemsize:
+            raise _Broken(f"{name} is not as long as it claims")
+        content = member.read(amount * kind.itemsize)
+        if len(content) != amount * kind.itemsize or member.read(1):
+            raise _Broken(f"{name} is not as long as it claims")
+    return np.frombuffer(content, dtype=kind).reshape(shape).astype(np.int64)
+
+
+def _header(member: IO[bytes], name: str, shape: tuple[int, int]) -> tuple[np.dtype[Any], int]:
+    """Type and length of the header of an array, which must have this shape."""
+    start = member.read(10)
+    if start[:8] != b"\x93NUMPY\x01\x00" or len(start) != 10:
+        raise _Broken(f"{name} is not an array")
+    size = int.from_bytes(start[8:], "little")
+    if size > _MOST_HEADER_BYTES:
+        raise _Broken(f"{name} is not an array of counts")
+    held = BytesIO(start[8:] + member.read(size))
+    found, by_columns, kind = np.lib.format.read_array_header_1_0(held)
+    if found != shape or kind not in _TYPES or (by_columns and min(shape) > 1):
+        raise _Broken(f"{name} is not an array of {shape[0]} x {shape[1]} counts")
+    return kind, 10 + size
+
+
+def _fields(content: bytes) -> dict[str, Any]:
+    """Everything but the counts, from the schema."""
+    try:
+        schema = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise _Broken("its schema is not JSON") from None
+    if not isinstance(schema, dict) or schema.get("format") != _FORMAT:
+        raise _Broken("it is no tally")
+    if schema.get("version") != _VERSION:
+        raise _Broken(f"it has version {shown(schema.get('version'))}, and this release knows {_VERSION}")
+    fields = {name: schema.get(name) for name in ("depth", "unit", "n_rows", "encoding", "group_name")}
+    for name, least, most in (("depth", 0, 64), ("unit", -_MOST_UNIT, _MOST_UNIT), ("n_rows", 0, 2**63)):
+        value = fields[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < most:
+            raise _Broken(f"its {name} is {shown(value)}")
+    for name in ("encoding", "group_name"):
+        if not (fields[name] is None or isinstance(fields[name], str)):
+            raise _Broken(f"its {name} is {shown(fields[name])}")
+    names: Any = schema.get("feature_names")
+    if not _all_of(names, (str,)) or len(set(names)) != len(names):
+        raise _Broken("its feature_names are not distinct strings")
+    fields["feature_names"] = tuple(names)
+    fields["classes"] = _labels_in(schema.get("classes"), "classes")
+    groups = schema.get("group_labels")
+    fields["group_labels"] = np.array([None]) if groups is None else _labels_in(groups, "group_labels")
+    return fields
+
+
+def _all_of(values: Any, types: Sequence[type]) -> bool:
+    return isinstance(values, list) and all(type(value) in types for value in values)
+
+
+def _labels_in(stored: Any, name: str) -> NDArray[Any]:
+    kind = stored.get("type") if isinstance(stored, dict) else None
+    values = stored.get("values") if isinstance(stored, dict) else None
+    if kind not in _READ or not _all_of(values, _READ[kind]) or not values:
+        raise _Broken(f"its {name} are not labels of one type")
+    try:
+        labels = np.array(values, dtype=np.float64 if kind == "float" else None)
+    except OverflowError:
+        raise _Broken(f"its {name} are too large") from None
+    if labels.dtype.kind not in _KINDS or _KINDS[labels.dtype.kind] != kind or labels.tolist() != values:
+        raise _Broken(f"its {name} are not labels of one type")
+    if any(not first < second for first, second in pairwise(values)):
+        raise _Broken(f"its {name} are not sorted and distinct")
+    return labels
+
+
+def _check_counts(counts: tuple[IntArray, ...], n_features: int) -> None:
+    """Whether there can be samples with these counts, as far as a pass over them can tell."""
+    if any((part < 0).any() for part in counts) or sum(map(int, counts[0][:, 0])) >= 2**62:
+        raise _Broken("its counts are negative or too large")
+    for size in range(1, len(counts)):
+        for largest in range(size - 1, n_features):
+            # Sets with the same largest column lie together, in the order of what they have besides it.
+            here = counts[size][:, math.comb(largest, size) : math.comb(largest + 1, size)]
+            without = counts[size - 1][:, : math.comb(largest, size - 1)]
+            if (here > without).any() or (size > 1 and (here > counts[1][:, largest, None]).any()):
+                raise _Broken("its counts contradict each other: more samples have a set of columns than a part of it")
+    if len(counts) > 2:
+        first, second = np.tril_indices(n_features, -1)
+        neither = counts[0] - counts[1][:, first] - counts[1][:, second] + counts[2]
+        if (neither < 0).any():
+            raise _Broken("its counts contradict each other: fewer samples have two columns than must have")
