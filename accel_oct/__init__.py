@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from accel_oct.io.reading import read_table
     from accel_oct.near_optimal.finding import near_optimal
     from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
-    from accel_oct.pieces.gathering import Gathered, gather
+    from accel_oct.pieces.gathered import Gathered
+    from accel_oct.pieces.gathering import gather
     from accel_oct.solving.config import Config
     from accel_oct.solving.frontier import frontier, solve_path
     from accel_oct.solving.frontier_result import Frontier, FrontierPoint
@@ -54,7 +55,7 @@ _HOMES = {
     "Config": "accel_oct.solving.config",
     "Frontier": "accel_oct.solving.frontier_result",
     "FrontierPoint": "accel_oct.solving.frontier_result",
-    "Gathered": "accel_oct.pieces.gathering",
+    "Gathered": "accel_oct.pieces.gathered",
     "NearOptimalTree": "accel_oct.near_optimal.trees",
     "NearOptimalTrees": "accel_oct.near_optimal.trees",
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",

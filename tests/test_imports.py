@@ -19,7 +19,7 @@ BACKENDS = "accel_oct_backends"
 _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
-_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pricing", "solving"}
+_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving"}
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
 MAY_IMPORT = {

@@ -32,7 +32,7 @@ from accel_oct.estimators.training import RowValues, TrainingData, as_tree, atta
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.costs import COSTS
 from accel_oct.objectives.shares import balancing
-from accel_oct.pieces.finding import is_in_pieces
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree

@@ -23,7 +23,7 @@ from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import SolveOptions, candidate_backends
-from accel_oct.pieces.finding import is_in_pieces
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress

@@ -14,8 +14,10 @@ from accel_oct.data.tally import Tally
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.engines import PiecesProgress
-from accel_oct.pieces.finding import named_groups, source_of
-from accel_oct.pieces.gathering import BATCH, Gathered, gather
+from accel_oct.pieces.finding import source_of
+from accel_oct.pieces.gathered import Gathered
+from accel_oct.pieces.gathering import BATCH, gather
+from accel_oct.pieces.recognising import named_groups
 from accel_oct.pieces.sources import TARGET, Source
 from accel_oct.solving.activity import Activity, activity_listener
 

@@ -21,7 +21,7 @@ from accel_oct.estimators.held_out import held_out_data, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, TrainingData, attached
-from accel_oct.pieces.finding import is_in_pieces
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Result
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]

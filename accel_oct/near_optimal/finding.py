@@ -17,6 +17,7 @@ from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
@@ -113,6 +114,7 @@ def near_optimal(
         Naming the argument that cannot be used.
     """
     began = time.perf_counter()
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     dataset = BinaryDataset.of(X, y, sample_weight)
     score = as_objective(objective).bind(dataset)
     if isinstance(score, RatioScore):

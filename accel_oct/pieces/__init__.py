@@ -1,6 +1,4 @@
-"""Data in pieces: read one after the other or by a cluster, encoded, and added up to what a solve needs."""
+"""Data in pieces: read one after the other or by a cluster, encoded, and added up to what a solve needs.
 
-from accel_oct.pieces.engines import PiecesProgress
-from accel_oct.pieces.gathering import Gathered, gather
-
-__all__ = ["Gathered", "PiecesProgress", "gather"]
+Nothing is imported here: `entry` and `recognising` are light, for solves on arrays; the rest loads scikit-learn.
+"""

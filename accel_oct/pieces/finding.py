@@ -6,28 +6,12 @@ import os
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.pieces.lazy import dask_source, duckdb_source, is_dask, is_relation
-from accel_oct.pieces.parquet import dataset_source, is_dataset, parquet_source
+from accel_oct.pieces.lazy import dask_source, duckdb_source
+from accel_oct.pieces.parquet import dataset_source, parquet_source
+from accel_oct.pieces.recognising import is_dask, is_dataset, is_relation
 from accel_oct.pieces.sources import Source, frames_source
 
-__all__ = ["is_in_pieces", "named_groups", "source_of"]
-
-
-def is_in_pieces(X: Any, y: Any) -> bool:
-    """Whether X and y, as handed to `fit`, `solve` or `frontier`, are to be read piece by piece.
-
-    A lazy frame beside a target in memory is small enough to be read at once.
-    """
-    if isinstance(X, str | os.PathLike) or is_dataset(X):
-        return True
-    return (is_dask(X) or is_relation(X)) and (isinstance(y, str) or is_dask(y))
-
-
-def named_groups(constraints: Any) -> list[str]:
-    """Columns whose values constraints tell apart, by name."""
-    listed = constraints if isinstance(constraints, list | tuple) else []
-    names = [getattr(each, field, None) for each in listed for field in ("group", "given")]
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+__all__ = ["source_of"]
 
 
 def source_of(source: Any, y: Any = None, *, batch_rows: int) -> Source:

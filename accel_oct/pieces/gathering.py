@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -19,6 +19,7 @@ from accel_oct.pieces.counting import Counted, CountPass
 from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fingerprint
 from accel_oct.pieces.engines import Engine, PiecesProgress
 from accel_oct.pieces.finding import source_of
+from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.reducing import Labels, Reduced, ReducePass, check_passes, label_values, rows_limit
 from accel_oct.pieces.roles import Roles
 from accel_oct.pieces.sources import Source
@@ -29,46 +30,6 @@ DISTINCT = 1_000_000
 SAMPLE = 100_000
 BATCH = 1 << 18
 MOST_GROUPS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """What `gather` made of data in pieces; hand `data` to `solve`, `frontier` or `near_optimal` in the place of X.
-
-    Attributes
-    ----------
-    data : BinaryDataset or Tally
-        Distinct rows with their weights, whose groups constraints may name; or the tally.
-    encoder : fitted transformer
-    classes : array
-    features : tuple of str
-        The columns that were encoded.
-    groups : tuple of str
-    n_rows, n_pieces : int
-    rank_errors : dict of str to float
-        For columns of numbers that had too many distinct values to be counted one by one: by which share of the weight
-        a quantile may be off. All other quantiles are exact.
-    sampled : bool
-        Whether the encoder has seen a sample of the rows instead of all.
-    named : bool
-        Whether the names of the features are the user's own.
-    """
-
-    data: BinaryDataset | Tally
-    encoder: Any
-    classes: NDArray[Any]
-    features: tuple[str, ...]
-    groups: tuple[str, ...]
-    n_rows: int
-    n_pieces: int
-    rank_errors: dict[str, float]
-    sampled: bool
-    named: bool
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Of the binary features."""
-        return self.data.feature_names
 
 
 def gather(

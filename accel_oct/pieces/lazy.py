@@ -10,19 +10,10 @@ import numpy as np
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.batches import check_named
+from accel_oct.pieces.recognising import is_dask
 from accel_oct.pieces.sources import TARGET, FramePiece, Source
 
-__all__ = ["DelayedPiece", "dask_source", "duckdb_source", "is_dask", "is_relation"]
-
-
-def is_dask(X: Any) -> bool:
-    """Whether it is a collection of dask, without importing that."""
-    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
-
-
-def is_relation(X: Any) -> bool:
-    """Whether it is a relation of DuckDB, without importing that."""
-    return type(X).__name__ == "DuckDBPyRelation"
+__all__ = ["DelayedPiece", "dask_source", "duckdb_source"]
 
 
 @dataclass(frozen=True, eq=False)

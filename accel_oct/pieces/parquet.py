@@ -16,7 +16,7 @@ from accel_oct.pieces.batches import Batch, arrow_batch, arrow_family, check_nam
 from accel_oct.pieces.columns import Coded
 from accel_oct.pieces.sources import Source
 
-__all__ = ["dataset_source", "is_dataset", "parquet_source"]
+__all__ = ["dataset_source", "parquet_source"]
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _BUFFER = 1 << 22
@@ -180,13 +180,6 @@ def _with_typed_keys(pieces: list[ParquetPiece]) -> list[ParquetPiece]:
 
 
 # ---------------------------------------------------------------- datasets of pyarrow
-
-
-def is_dataset(X: Any) -> bool:
-    """Whether it is a dataset of pyarrow, without importing that."""
-    return any(
-        kind.__module__.startswith("pyarrow._dataset") and kind.__name__ == "Dataset" for kind in type(X).__mro__
-    )
 
 
 @dataclass(frozen=True, eq=False)
