@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accel_oct.constraints import Constraint, MinLeafWeight
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
@@ -20,8 +21,9 @@ from accel_oct.pieces.gathering import BATCH, gather
 from accel_oct.pieces.recognising import named_groups
 from accel_oct.pieces.sources import TARGET, Source
 from accel_oct.solving.activity import Activity, activity_listener
+from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["column_table", "gathered_for_fit", "in_memory_only", "opened", "with_sensitive"]
+__all__ = ["by_weight", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
 
 
 def in_memory_only(what: str) -> InvalidInputError:
@@ -46,11 +48,12 @@ def column_table(source: Source, y: Any, sample_weight: Any) -> Table:
 def gathered_for_fit(
     source: Source,
     y: Any,
-    given: tuple[Any, Any, Any],
+    given: tuple[Any, ...],
     *,
     encoder: Any,
     depth: int,
     constraints: Any,
+    keep: str,
     progress: Any,
 ) -> Gathered:
     """Read the pieces.
@@ -76,21 +79,34 @@ def gathered_for_fit(
         sample_weight=sample_weight,
         encoder=encoder,
         depth=depth,
-        keep="rows",
+        keep=keep,
         progress=_teller(progress),
     )
 
 
-def with_sensitive(dataset: BinaryDataset | Tally, sensitive: Any) -> BinaryDataset:
-    """The rows, with the group of each among what constraints may name where `sensitive_features` were given."""
-    assert isinstance(dataset, BinaryDataset)
-    values = dict(dataset.row_values)
+def gathered_rows(found: Gathered, sensitive: Any, weighted: bool) -> BinaryDataset:
+    """The rows, with the group of each among what constraints may name where `sensitive_features` were given.
+
+    Of a tally they are one per cell. Unless samples have weights, it is known how many of them there are.
+    """
+    if isinstance(found.data, Tally):
+        cells = TalliedTrees(found.data).cells()
+        return cells if weighted else replace(cells, samples=np.rint(cells.weights).astype(np.int64))
+    values = dict(found.data.row_values)
     listed = _names(sensitive)
     if listed:
-        columns = [values[name] for name in listed]
-        joined = [", ".join(map(str, row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
-        values[SENSITIVE] = columns[0] if len(columns) == 1 else np.array(joined)
-    return replace(dataset, row_values=values)
+        columns = [values[name].tolist() for name in listed]
+        joined = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
+        values[SENSITIVE] = values[listed[0]] if len(columns) == 1 else np.array(joined)
+    return replace(found.data, row_values=values)
+
+
+def by_weight(constraints: list[Constraint], alike: bool) -> list[Constraint]:
+    """For a tally, which knows weights: numbers of samples as weights, where all samples weigh one (`alike`)."""
+    return [
+        MinLeafWeight(each.samples) if alike and isinstance(each, MinLeafWeight) and each.samples is not None else each
+        for each in constraints
+    ]
 
 
 def _names(sensitive: Any) -> list[str]:

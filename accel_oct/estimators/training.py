@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.tally import Tally
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError
-from accel_oct.objectives import LinearScore, Objective, Score
+from accel_oct.objectives import Fixed, LinearScore, Objective, Score
 from accel_oct.objectives.costs import COSTS
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.tallied import TalliedTrees
 
 __all__ = ["Attached", "RowValues", "TrainingData", "as_tree", "attached", "training_data"]
 
@@ -38,6 +40,10 @@ class TrainingData:
         Known before the search begins.
     n_rows : int or None
         Of the user's table, where those of the data set were merged.
+    tally : Tally or None
+        Where there are no rows: then the data set has one row per cell, good for totals and not for trees.
+    objective : Objective or None
+        What `score` is on these data; only with a tally.
     """
 
     dataset: BinaryDataset
@@ -46,6 +52,27 @@ class TrainingData:
     class_factors: NDArray[np.float64]
     starts: tuple[DecisionTree, ...] = ()
     n_rows: int | None = None
+    tally: Tally | None = None
+    objective: Objective | None = None
+
+    @property
+    def solved(self) -> BinaryDataset | Tally:
+        """What a solve is given in the place of X."""
+        return self.dataset if self.tally is None else self.tally
+
+    @property
+    def stated(self) -> Objective:
+        """The objective of a solve."""
+        return Fixed(self.score) if self.objective is None else self.objective
+
+    def seen_by(self, tree: DecisionTree) -> TrainingData:
+        """Data on which a tree does what it does on these: where there is a tally, a row per leaf and cell."""
+        if self.tally is None or self.objective is None:
+            return self
+        rows = TalliedTrees(self.tally).rows(tree)
+        if self.dataset.samples is not None:
+            rows = replace(rows, samples=np.rint(rows.weights).astype(np.int64))
+        return replace(self, dataset=rows, score=self.objective.bind(rows))
 
     @property
     def n_samples(self) -> int:
