@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def mixed_table(n_rows: int, seed: int = 0, *, missing: bool = True) -> pd.DataF
 def cut(table: pd.DataFrame, n_pieces: int) -> list[pd.DataFrame]:
     """Pieces of about the same size."""
     edges = np.linspace(0, len(table), n_pieces + 1).astype(int)
-    return [table.iloc[start:stop] for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+    return [table.iloc[start:stop] for start, stop in pairwise(edges)]
 
 
 def parquet_folder(folder: Path, pieces: list[pd.DataFrame]) -> Path:

@@ -21,6 +21,9 @@ __all__ = ["CountPass", "Counted", "Sample"]
 
 FloatArray = NDArray[np.float64]
 
+_PIECE = 1 << 42
+"""More than the rows of a piece."""
+
 
 @dataclass(eq=False)
 class Sample:
@@ -33,37 +36,44 @@ class Sample:
     size: int
     seed: int
     keys: FloatArray = field(default_factory=lambda: np.empty(0))
+    places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     scales: dict[str, Scale] = field(default_factory=dict)
 
     def add(self, batch: Batch, names: Sequence[str], weights: FloatArray | None, place: tuple[int, int]) -> None:
-        """Look at a batch; `place` is that of the piece among the pieces, and of the batch in it."""
+        """Look at a batch; `place` is that of its piece among the pieces, and of its first row in the piece."""
         drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, *place]))).random(batch.n_rows)
         rows = _smallest(drawn, self.size)
         columns = {name: batch.array(name)[rows] for name in names}
         columns[""] = np.ones(len(rows)) if weights is None else weights[rows]
-        self._join(drawn[rows], columns, batch.scales)
+        self._join(drawn[rows], place[0] * _PIECE + place[1] + rows, columns, batch.scales)
 
     def merge(self, other: Sample) -> None:
         if len(other.keys):
-            self._join(other.keys, other.columns, other.scales)
+            self._join(other.keys, other.places, other.columns, other.scales)
 
-    def _join(self, keys: FloatArray, columns: Mapping[str, NDArray[Any]], scales: Mapping[str, Scale]) -> None:
+    def _join(
+        self,
+        keys: FloatArray,
+        places: NDArray[np.int64],
+        columns: Mapping[str, NDArray[Any]],
+        scales: Mapping[str, Scale],
+    ) -> None:
         self.scales.update(scales)
         if not len(self.keys):
-            self.keys, self.columns = keys, dict(columns)
+            self.keys, self.places, self.columns = keys, places, dict(columns)
             return
         together = np.concatenate([self.keys, keys])
         rows = _smallest(together, self.size)
-        self.keys = together[rows]
+        self.keys, self.places = together[rows], np.concatenate([self.places, places])[rows]
         self.columns = {name: _joined(self.columns[name], columns[name])[rows] for name in self.columns}
 
     def rows(self, names: Sequence[str]) -> tuple[Table, FloatArray]:
-        """Some columns, and the weights."""
+        """Some columns, and the weights; rows in the order of the pieces, in which sums of weights are rounded."""
+        order = np.argsort(self.places)
         scales = tuple(self.scales.get(name) for name in names)
-        return Table(tuple(self.columns[name] for name in names), tuple(names), len(self.keys), scales), self.columns[
-            ""
-        ]
+        columns = tuple(self.columns[name][order] for name in names)
+        return Table(columns, tuple(names), len(self.keys), scales), self.columns[""][order]
 
 
 def _smallest(keys: FloatArray, size: int) -> NDArray[np.int64]:
@@ -156,7 +166,7 @@ class CountPass:
             if known is not None and name in self.columns:
                 state.show(name, known, piece.name)
         wanted = list(dict.fromkeys([*self.counted, *self.sampled, *([self.weight] if self.weight else [])]))
-        for number, batch in enumerate(piece.batches(wanted, self.batch_rows)):
+        for batch in piece.batches(wanted, self.batch_rows):
             weights = None if self.weight is None else read_weights(batch.array(self.weight), self.weight, piece.name)
             state.totals.add(batch.n_rows, weights)
             if not batch.n_rows:
@@ -164,7 +174,7 @@ class CountPass:
             for name, counts in state.columns.items():
                 counts.add(batch.coded(name), weights, piece.name, batch.scales.get(name))
             if self.sampled:
-                state.sample.add(batch, self.sampled, weights, (place, number))
+                state.sample.add(batch, self.sampled, weights, (place, state.n_rows - batch.n_rows))
         for counts in state.columns.values():
             counts.compact()
         return state

@@ -227,7 +227,7 @@ def _fragment(fragment: Any, schema: Any, place: int) -> Any:
     import pyarrow.dataset as ds
 
     path = getattr(fragment, "path", None)
-    if path is not None and hasattr(fragment, "row_groups"):
+    if path is not None and hasattr(type(fragment), "row_groups"):  # asking the fragment itself would open the file
         keys = ds.get_partition_keys(fragment.partition_expression)
         return ParquetPiece(path, path, fragment.filesystem, fragment, keys)
     return ScannedPiece(path or f"fragment {place}", fragment, schema, schema)
