@@ -43,6 +43,14 @@ class Batch:
         column = self.columns[name]
         return column.decoded() if isinstance(column, Coded) else column
 
+    def taken(self, rows: NDArray[np.bool_]) -> Batch:
+        """Some of the rows."""
+        columns = {
+            name: Coded(column.values, column.codes[rows]) if isinstance(column, Coded) else column[rows]
+            for name, column in self.columns.items()
+        }
+        return Batch(columns, int(np.count_nonzero(rows)), self.scales)
+
     def table(self, names: Sequence[str], rows: Any = slice(None)) -> Table:
         """Some columns, and of these all rows or some."""
         columns = tuple(self.array(name)[rows] for name in names)

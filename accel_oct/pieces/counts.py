@@ -1,11 +1,13 @@
 """The distinct values of a column with their weights, added up over pieces.
 
 Exact up to a number of distinct values. Beyond that, numbers and times are rounded down to fewer binary digits, as few
-digits less as it takes: counts of the rounded values are still exact, and nothing depends on the order of the pieces.
+digits less as it takes: counts of the rounded values are still exact, and nothing depends on the order of the pieces,
+as rounding in two steps is rounding in one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,9 +137,10 @@ class ColumnCounts:
 
     def _coarsen(self) -> None:
         keys = _ordered(self.values, self.limit, self.name)
+        shift = _shifts(keys, self.values.dtype)
         level = self.level
         while True:
-            rounded = keys >> level << level
+            rounded = keys >> shift(level) << shift(level)
             first = np.ones(len(rounded), dtype=bool)
             first[1:] = rounded[1:] != rounded[:-1]
             if first.sum() <= self.limit:
@@ -202,6 +205,20 @@ def _ordered(values: NDArray[Any], limit: int, name: str) -> NDArray[np.int64]:
         f"column {name!r} has more than {limit:,} distinct values, too many to be counted: raise max_distinct, or "
         "leave the column out with features="
     )
+
+
+def _shifts(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], Any]:
+    """How many binary digits of each number are dropped at a level.
+
+    Those of a float are ordered such that the last ones say least. A whole number keeps 63 digits less the level, from
+    its first one on, so that small numbers stay as they are.
+    """
+    if dtype.kind == "f":
+        return lambda level: level
+    sizes = np.where(keys < 0, -(keys + 1), keys)  # the largest of all has no opposite
+    digits = np.frexp(sizes.astype(np.float64))[1].astype(np.int64)
+    digits -= (digits > 0) & (sizes >> np.maximum(digits - 1, 0) == 0)  # where the float was rounded up
+    return lambda level: np.maximum(digits - (63 - level), 0)
 
 
 def _from_ordered(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -221,7 +221,7 @@ class BatchEncoder:
             return np.ascontiguousarray(as_binary_matrix(output, name="encoder output").T)
         result = np.zeros((len(self.encoder.conditions_), batch.n_rows), dtype=bool)
         start = 0
-        for name, part in self._parts:
+        for name, part in self._parts if batch.n_rows else ():
             stop = start + len(part.conditions_)
             _answer(part, batch, name, result[start:stop])
             start = stop

@@ -145,6 +145,14 @@ class ReducePass:
     # ---------------------------------------------------------------- a batch
 
     def _add(self, state: Reduced, batch: Batch, piece: str) -> None:
+        state.n_rows += batch.n_rows
+        units = None
+        if self.weight is not None:
+            units = self.unit.whole(read_weights(batch.array(self.weight), self.weight, piece))
+            if not units.all():  # who has no weight is not there, and no encoder has learnt from it
+                batch, units = batch.taken(units > 0), units[units > 0]
+        elif self.unit.exponent:
+            units = self.unit.whole(np.ones(batch.n_rows))
         try:
             features = self.encoder(batch)
         except InvalidInputError as error:
@@ -152,12 +160,6 @@ class ReducePass:
         cells = self.target.codes(batch, piece)
         for each in self.groups:
             cells = cells * len(each.values) + each.codes(batch, piece)
-        units = None
-        if self.weight is not None:
-            units = self.unit.whole(read_weights(batch.array(self.weight), self.weight, piece))
-        elif self.unit.exponent:
-            units = self.unit.whole(np.ones(batch.n_rows))
-        state.n_rows += batch.n_rows
         if self.tallying or self.limit == 0:
             self._count(state, features.T, cells, units)
             return
@@ -176,8 +178,6 @@ class ReducePass:
         state.rows = DistinctRows.none(rows.n_features)
 
     def _count(self, state: Reduced, X: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> None:
-        if units is not None and not units.all():
-            X, cells, units = X[units > 0], cells[units > 0], units[units > 0]
         # Codes instead of labels: a tally compares the labels of every row it counts.
         counted = Tally.of(
             X,
