@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from accel_oct.io.reading import read_table
     from accel_oct.near_optimal.finding import near_optimal
     from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
+    from accel_oct.pieces.gathered import Gathered
+    from accel_oct.pieces.gathering import gather
     from accel_oct.solving.config import Config
     from accel_oct.solving.frontier import frontier, solve_path
     from accel_oct.solving.frontier_result import Frontier, FrontierPoint
@@ -31,6 +33,7 @@ __all__ = [
     "Config",
     "Frontier",
     "FrontierPoint",
+    "Gathered",
     "NearOptimalTree",
     "NearOptimalTrees",
     "OptimalTreeClassifier",
@@ -41,6 +44,7 @@ __all__ = [
     "TradeOffPoint",
     "__version__",
     "frontier",
+    "gather",
     "near_optimal",
     "read_table",
     "solve",
@@ -53,6 +57,7 @@ _HOMES = {
     "Config": "accel_oct.solving.config",
     "Frontier": "accel_oct.solving.frontier_result",
     "FrontierPoint": "accel_oct.solving.frontier_result",
+    "Gathered": "accel_oct.pieces.gathered",
     "NearOptimalTree": "accel_oct.near_optimal.trees",
     "NearOptimalTrees": "accel_oct.near_optimal.trees",
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",
@@ -62,6 +67,7 @@ _HOMES = {
     "TradeOff": "accel_oct.estimators.trade_off",
     "TradeOffPoint": "accel_oct.estimators.trade_off",
     "frontier": "accel_oct.solving.frontier",
+    "gather": "accel_oct.pieces.gathering",
     "near_optimal": "accel_oct.near_optimal.finding",
     "read_table": "accel_oct.io.reading",
     "solve": "accel_oct.solving.solve",

@@ -19,7 +19,7 @@ BACKENDS = "accel_oct_backends"
 _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
-_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pricing", "solving"}
+_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving"}
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
 MAY_IMPORT = {
@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "data": _BASE | {"compiled"},
     "tree": _BASE | {"data"},
     "encoding": _BASE | {"data"},
+    "pieces": _BASE | {"data", "encoding"},
     "subtree": _PROBLEM | {"compiled"},
     "formulation": _PROBLEM | {"mip", "subtree"},
     "pricing": _PROBLEM | {"subtree"},
@@ -45,17 +46,17 @@ MAY_IMPORT = {
     "plotting": _BASE | {"export", "solving"},
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
-    | {"mip", "encoding", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
+    | {"mip", "encoding", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
     "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "data", "io", "constraints", "solving", "near_optimal", "estimators"},
+    "": {"_version", "data", "io", "constraints", "solving", "near_optimal", "estimators", "pieces"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"distributed", "matplotlib", "numba", "pandas", "rich", "scipy", "sklearn"}
+LATE_PACKAGES = {"dask", "distributed", "matplotlib", "numba", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
 #: Other solvers of the same problem, for the benchmarks.
 LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 

@@ -61,10 +61,8 @@ class MinLeafWeight:
 
     def bind(self, dataset: BinaryDataset) -> BoundMinLeafWeight:
         if self.samples is not None:
-            present = (dataset.weights > 0).astype(np.float64)
-            return BoundMinLeafWeight(
-                dataset, present, float(self.samples), f"leaves of {self.samples} samples or more"
-            )
+            name = f"leaves of {self.samples} samples or more"
+            return BoundMinLeafWeight(dataset, dataset.sample_counts, float(self.samples), name)
         minimum = self.amount if self.amount is not None else float(self.share or 0.0) * dataset.total_weight
         return BoundMinLeafWeight(dataset, dataset.weights, float(minimum), f"leaves of at least {minimum:g}")
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
+from accel_oct.data.grid import on_grid, round_to_grid
 from accel_oct.data.labels import as_names, as_weights, encode_labels
 from accel_oct.data.merging import equal_rows
 from accel_oct.errors import InvalidInputError
@@ -20,9 +21,6 @@ __all__ = ["BinaryDataset", "MergedDataset", "on_grid", "round_to_grid", "weight
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-
-# The total weight fills this many bits of the grid; 52 - 46 = 6 more bits leave room for 64 leaf prices.
-_TOTAL_WEIGHT_BITS = 46
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,6 +45,8 @@ class BinaryDataset:
         For each feature the column of the user's table that it was made from; None where features are columns.
     row_values : mapping from names to arrays
         What else is known of the rows, by name, such as the columns of the user's table: constraints may name it.
+    samples : int64 array (n_samples,) or None
+        How many of the user's samples each row stands for, where rows were merged before; else every row is one.
 
     Notes
     -----
@@ -85,6 +85,7 @@ class BinaryDataset:
     grid_bits: int
     sources: tuple[str, ...] | None = None
     row_values: Mapping[str, Any] = field(default_factory=dict)
+    samples: IntArray | None = None
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):
@@ -171,6 +172,12 @@ class BinaryDataset:
     def total_weight(self) -> float:
         """Sum of all weights, W in the objective."""
         return float(self.weights.sum())
+
+    @cached_property
+    def sample_counts(self) -> FloatArray:
+        """How many of the user's samples with a weight each row stands for."""
+        present = (self.weights > 0).astype(np.float64)
+        return present if self.samples is None else present * self.samples
 
     @cached_property
     def integral(self) -> bool:
@@ -267,23 +274,3 @@ def weighted_bincount(cells: IntArray, weights: FloatArray, n_cells: int) -> Flo
     """Total weight in each of `n_cells` cells."""
     totals: FloatArray = np.bincount(cells, weights, n_cells).astype(np.float64, copy=False)
     return totals
-
-
-def on_grid(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Weights on the dyadic grid of `BinaryDataset`, and its bits."""
-    total = math.fsum(weights)  # the plain sum may be an ulp off at a power of two
-    # total <= 2**exponent with room to spare of less than a factor of two
-    mantissa, exponent = math.frexp(total)
-    grid_bits = _TOTAL_WEIGHT_BITS - (exponent - 1 if mantissa == 0.5 else exponent)
-    if grid_bits < 0 and total < 2.0**51 and np.all(weights == np.floor(weights)):
-        grid_bits = 0
-    rounded = round_to_grid(weights, grid_bits)
-    if not rounded.any():
-        raise InvalidInputError("sample_weight is too small to be told from zero")
-    return rounded, grid_bits
-
-
-def round_to_grid(values: FloatArray, grid_bits: int) -> FloatArray:
-    """The nearest multiples of ``2.0 ** -grid_bits``."""
-    # ldexp instead of a product with 2.0**grid_bits, which may overflow where the result does not.
-    return np.ldexp(np.rint(np.ldexp(values, grid_bits)), -grid_bits)

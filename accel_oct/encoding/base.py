@@ -74,6 +74,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     scales_: dict[int, Scale]
     _orders = False
     _ignored: frozenset[int] = frozenset()
+    _n_samples: int | None = None
 
     # ---------------------------------------------------------------- what a subclass says
 
@@ -123,7 +124,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             columns = [Column(c.index, c.name, c.kind, c.values[rows], c.scale) for c in columns]
             weights, y = weights[rows], None if y is None else np.asarray(y)[rows]
         if not np.all(weights == np.floor(weights)):
-            weights = whole_where_close(weights * (len(weights) / weights.sum()))
+            weights = whole_where_close(weights * ((self._n_samples or len(weights)) / weights.sum()))
         self.kinds_ = tuple(kinds)
         found = list(self._find_conditions(columns, y, weights))
         if self.missing == "category":
@@ -185,6 +186,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def ignoring(self, columns: Collection[int]) -> BinaryEncoder:
         """This encoder, to be fitted; it will not look at these columns of the input, whatever is in them."""
         self._ignored = frozenset(columns)
+        return self
+
+    def standing_for(self, n_samples: int) -> BinaryEncoder:
+        """This encoder, to be fitted on values that were counted before: their weights are those of so many samples."""
+        self._n_samples = n_samples
         return self
 
     @property

@@ -20,17 +20,20 @@ from sklearn.utils.validation import (
 from accel_oct.constraints import Constraint
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.labels import as_labels, as_weights, encode_labels
+from accel_oct.data.tally import Tally
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.fitted import FittedClassifier
+from accel_oct.estimators.in_pieces import by_weight, column_table, gathered_for_fit, gathered_rows, opened
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
-from accel_oct.estimators.training import RowValues, TrainingData, attached, training_data
+from accel_oct.estimators.training import RowValues, TrainingData, as_tree, attached, training_data
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.costs import COSTS
 from accel_oct.objectives.shares import balancing
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
@@ -43,6 +46,9 @@ _NESTED = ("constraints__", "objective__")
 
 _UNDER_CONSTRAINTS = 100
 """Most features under constraints, see `AutoEncoder.max_features`."""
+
+_DEEPEST_TALLY = 4
+"""Of deeper trees a tally would be larger than most data."""
 
 _OTHER_OBJECTIVES = 1 / 10
 """What a search may take where several are needed, as a part of what one alone may take."""
@@ -66,13 +72,22 @@ class TreeClassifier(FittedClassifier):
     # ---------------------------------------------------------------- fitting
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any = None, costs: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        sensitive_features: Any = None,
+        costs: Any = None,
+        progress: Any = None,
+        tallies: bool = False,
     ) -> TrainingData:
-        """Check the data, learn the encoding, and remember the classes."""
+        """Check the data, learn the encoding, and remember the classes; `tallies`: there need not be rows."""
         if y is None:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it holds the classes"
             )
+        if is_in_pieces(X, y):
+            return self._prepare_pieces(X, y, (sample_weight, sensitive_features, costs), progress, tallies)
         table = check_table(self, X, reset=True)
         with as_invalid_input():
             labels = column_or_1d(as_labels(y), warn=True)
@@ -106,6 +121,41 @@ class TreeClassifier(FittedClassifier):
             warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=3)
         return data
 
+    def _prepare_pieces(
+        self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Any, tallies: bool
+    ) -> TrainingData:
+        """The same for data in pieces."""
+        source = opened(X, y)
+        table = column_table(source, y, given[0])
+        encoder = self._new_encoder(excluded_columns(self.exclude, table))
+        depth = checked_depth(self.max_depth)
+        found = gathered_for_fit(
+            source,
+            y,
+            given,
+            encoder=encoder,
+            depth=depth,
+            constraints=self.constraints,
+            keep="auto" if tallies and depth <= _DEEPEST_TALLY and not self.components else "rows",
+            progress=progress,
+        )
+        self.classes_, self.encoder_ = found.classes, found.encoder
+        check_table(self, table, reset=True)
+        dataset = gathered_rows(found, given[1], weighted=given[0] is not None)
+        factors = self._class_factors(found.classes[dataset.y], dataset.y, dataset.weights)
+        trees = tuple(as_tree(nested) for nested in getattr(self.encoder_, "greedy_", ()))
+        objective, tally = self._objective(factors), found.data if isinstance(found.data, Tally) else None
+        return TrainingData(
+            dataset,
+            objective.bind(dataset),
+            len(self._binary_names()),
+            factors,
+            trees,
+            n_rows=found.n_rows,
+            tally=tally,
+            objective=None if tally is None else objective,
+        )
+
     def _class_factors(self, labels: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
         """By class, what `class_weight` multiplies weights with."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -129,6 +179,13 @@ class TreeClassifier(FittedClassifier):
         return ClassWeights(dict(zip(self.classes_.tolist(), class_factors.tolist(), strict=True)))
 
     def _fitted_encoder(self, X: Any, y: Any, weights: Any, ignored: frozenset[int]) -> Any:
+        encoder = self._new_encoder(ignored)
+        if weights is not None and has_fit_parameter(encoder, "sample_weight"):
+            return encoder.fit(X, y, sample_weight=weights)
+        return encoder.fit(X, y)
+
+    def _new_encoder(self, ignored: frozenset[int]) -> Any:
+        """What `encoder` and `exclude` ask for, not fitted yet."""
         if self.encoder is None:
             encoder: Any = PassthroughEncoder()
         elif isinstance(self.encoder, str):
@@ -144,9 +201,7 @@ class TreeClassifier(FittedClassifier):
             if not isinstance(encoder, BinaryEncoder):
                 raise InvalidInputError("exclude needs an encoder of accel_oct; leave the columns out of yours instead")
             encoder.ignoring(ignored)
-        if weights is not None and has_fit_parameter(encoder, "sample_weight"):
-            return encoder.fit(X, y, sample_weight=weights)
-        return encoder.fit(X, y)
+        return encoder
 
     def _effort(self) -> tuple[float, int | None]:
         """Seconds that one search over thresholds may take, by estimate, and the most features.
@@ -159,17 +214,20 @@ class TreeClassifier(FittedClassifier):
         return budget, _UNDER_CONSTRAINTS if self.constraints or self.max_features_used is not None else None
 
     def _all_constraints(self, data: TrainingData) -> list[Constraint]:
-        return all_constraints(
+        found = all_constraints(
             self.constraints,
             self.min_samples_leaf,
             self.max_leaf_nodes,
             self.max_features_used,
-            data.dataset.weights > 0,
+            data.n_samples,
+            int(data.dataset.sample_counts.sum()),
         )
+        return found if data.tally is None else by_weight(found, data.dataset.samples is not None)
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
         """Keep the tree that was found, in the user's terms."""
         tree = result.tree
+        data = data.seen_by(tree)
         if relabel and data.rows is not None and not self._all_constraints(data):
             # Among equally good labels the first; under constraints labels are part of the tree.
             tree = tree.relabelled(data.rows)

@@ -19,7 +19,6 @@ from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.near_optimal.trees import NearOptimalTrees
-from accel_oct.objectives import Fixed
 from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
@@ -198,7 +197,7 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
         began = time.perf_counter()
         say(progress, "encoding")
-        data = self._prepare(X, y, *given)
+        data = self._prepare(X, y, *given, progress=progress, tallies=True)
         with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
             self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
 
@@ -239,7 +238,7 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Progress | None = None) -> Result:
         return solve(
-            data.dataset,
+            data.solved,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
             backend=self.backend,
@@ -252,7 +251,7 @@ class OptimalTreeClassifier(TreeClassifier):
             config=self.config,
             components=self.components,
             constraints=self._all_constraints(data),
-            objective=Fixed(data.score),
+            objective=data.stated,
             start=data.starts,
         )
 

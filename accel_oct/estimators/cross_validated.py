@@ -18,10 +18,12 @@ from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, s
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldTeller, Task, solve_folds
+from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress
@@ -175,6 +177,8 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         self._check_solver_arguments()
         # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
         check_splittable(self.constraints, self.objective)
+        if is_in_pieces(X, y):
+            raise in_memory_only("cross-validation")
         say(progress, "encoding")
         data = self._classifier(depths[0], penalties[0])._prepare(X, y, *given)
         bind_all(self._all_constraints(data), data.dataset)

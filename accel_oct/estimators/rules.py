@@ -8,7 +8,6 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.encoding.columns import Table
@@ -23,14 +22,15 @@ def all_constraints(
     min_samples_leaf: Any,
     max_leaf_nodes: Any,
     max_features_used: Any,
-    present: NDArray[np.bool_],
+    n_samples: int,
+    n_present: int,
 ) -> list[Constraint]:
-    """What was given as constraints, and what other parameters ask for; `present` are samples with a weight."""
+    """What was given as constraints, and what other parameters ask for; `n_present` samples have a weight."""
     if constraints is not None and not isinstance(constraints, list | tuple):
         raise InvalidInputError(f"constraints must be a list of constraints, got {shown(constraints)}")
     found = list(constraints or [])
     # A single leaf is always allowed, as in scikit-learn.
-    least = min(_least_samples(min_samples_leaf, len(present)), int(present.sum()))
+    least = min(_least_samples(min_samples_leaf, n_samples), n_present)
     if least > 1:
         found.append(MinLeafWeight(samples=least))
     for name, value, kind, fewest in (

@@ -18,8 +18,10 @@ from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.held_out import held_out_data, rows_of
+from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, TrainingData, attached
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Result
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
@@ -151,6 +153,8 @@ def trade_off(
     field, asked = _limit_field(model, constraint), _checked(limits)
     if cv is not None:
         check_splittable(model.constraints, model.objective)
+        if is_in_pieces(X, y):
+            raise in_memory_only("cross-validation")
     base: OptimalTreeClassifier = clone(model)
     data = base._prepare(X, y, sample_weight, sensitive_features, costs)
     found = [_point(base, data, constraint, field, limit) for limit in asked]

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.tally import Tally
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError
-from accel_oct.objectives import LinearScore, Objective, Score
+from accel_oct.objectives import Fixed, LinearScore, Objective, Score
 from accel_oct.objectives.costs import COSTS
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["Attached", "RowValues", "TrainingData", "attached", "training_data"]
+__all__ = ["Attached", "RowValues", "TrainingData", "as_tree", "attached", "training_data"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,12 @@ class TrainingData:
         What the weights of a class are multiplied with in what scikit-learn would report.
     starts : tuple of DecisionTree
         Known before the search begins.
+    n_rows : int or None
+        Of the user's table, where those of the data set were merged.
+    tally : Tally or None
+        Where there are no rows: then the data set has one row per cell, good for totals and not for trees.
+    objective : Objective or None
+        What `score` is on these data; only with a tally.
     """
 
     dataset: BinaryDataset
@@ -43,6 +51,33 @@ class TrainingData:
     n_features: int
     class_factors: NDArray[np.float64]
     starts: tuple[DecisionTree, ...] = ()
+    n_rows: int | None = None
+    tally: Tally | None = None
+    objective: Objective | None = None
+
+    @property
+    def solved(self) -> BinaryDataset | Tally:
+        """What a solve is given in the place of X."""
+        return self.dataset if self.tally is None else self.tally
+
+    @property
+    def stated(self) -> Objective:
+        """The objective of a solve."""
+        return Fixed(self.score) if self.objective is None else self.objective
+
+    def seen_by(self, tree: DecisionTree) -> TrainingData:
+        """Data on which a tree does what it does on these: where there is a tally, a row per leaf and cell."""
+        if self.tally is None or self.objective is None:
+            return self
+        rows = TalliedTrees(self.tally).rows(tree)
+        if self.dataset.samples is not None:
+            rows = replace(rows, samples=np.rint(rows.weights).astype(np.int64))
+        return replace(self, dataset=rows, score=self.objective.bind(rows))
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that the user has."""
+        return self.dataset.n_samples if self.n_rows is None else self.n_rows
 
     @property
     def rows(self) -> BinaryDataset | None:
@@ -192,12 +227,13 @@ def training_data(
         sources=sources if n_features or sources is None else ("",),
         row_values=rows,
     )
-    trees = tuple(_tree(nested) for nested in starts)
+    trees = tuple(as_tree(nested) for nested in starts)
     return TrainingData(dataset, objective.bind(dataset), n_features, class_factors, trees)
 
 
-def _tree(nested: Any) -> DecisionTree:
+def as_tree(nested: Any) -> DecisionTree:
+    """A tree from the nested tuples of an encoder, see `AutoEncoder`."""
     if not isinstance(nested, tuple):
         return DecisionTree.leaf(nested)
     feature, no, yes = nested
-    return DecisionTree.branch(feature, _tree(no), _tree(yes))
+    return DecisionTree.branch(feature, as_tree(no), as_tree(yes))

@@ -18,6 +18,7 @@ from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.tallied import checked_tally, refuse_beside_tally
@@ -115,6 +116,7 @@ def near_optimal(
         Naming the argument that cannot be used.
     """
     began = time.perf_counter()
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective)
         setting = _of_tally(X, leaf_penalty, max_depth, groups)

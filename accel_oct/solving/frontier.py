@@ -12,6 +12,7 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Teller
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.frontier_result import Frontier
@@ -41,7 +42,8 @@ def frontier(
     Parameters
     ----------
     X, y, sample_weight
-        As for `accel_oct.solve`. A `Tally` in the place of X gives the same scores and bounds.
+        As for `accel_oct.solve`. A `Tally` in the place of X gives the same scores and bounds, and so do
+        data in pieces with the name of the target in the place of y.
     max_depth : int
         Exact up to 4 on data of any usual size; deeper where time allows, else with valid bounds.
     time_limit : float, optional
@@ -76,6 +78,7 @@ def _problem(
     X: Any, y: Any, sample_weight: Any, max_depth: int, constraints: Sequence[Constraint] | None, objective: Any
 ) -> Problem:
     """What is to be solved, for every leaf penalty."""
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
     problem: Problem
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight)

@@ -11,6 +11,7 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.components import component_factories
 from accel_oct.solving.config import Config, checked_config
 from accel_oct.solving.phases import (
@@ -66,7 +67,8 @@ def solve(
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
         Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset` or a `Tally`, with nothing in y and
-        sample_weight. On a tally no solver takes part, and what is said of solvers below does not count.
+        sample_weight. On a tally no solver takes part, and what is said of solvers below does not count. Or data in
+        pieces with binary columns (see `accel_oct.gather`), with names of columns in y and sample_weight.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int
@@ -128,6 +130,7 @@ def solve(
         node_limit=node_limit,
         native=checked_solver_options(solver_options),
     )
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
     clock = Clock(began, options.time_limit)
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)

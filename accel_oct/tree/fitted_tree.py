@@ -50,7 +50,7 @@ class FittedTree:
         visits = tree.visits(dataset.X)[:, _depth_first(tree) - 1]
         one_hot = np.zeros((dataset.n_samples, dataset.n_classes))
         one_hot[np.arange(dataset.n_samples), dataset.y] = dataset.weights
-        counts = visits.sum(axis=0).astype(np.int64)
+        counts = visits.sum(axis=0).astype(np.int64) if dataset.samples is None else dataset.samples @ visits
         return cls(tree, visits.T.astype(np.float64) @ one_hot, counts, dataset.n_features)
 
     # ---------------------------------------------------------------- scikit-learn's names

@@ -102,7 +102,8 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
     """Limits on these rows; fewest samples of a leaf are asked of the training data only."""
     model = stored.model
     least = model.min_samples_leaf if same else 1
-    listed = all_constraints(model.constraints, least, model.max_leaf_nodes, model.max_features_used, rows.weights > 0)
+    sizes = (rows.n_samples, int((rows.weights > 0).sum()))
+    listed = all_constraints(model.constraints, least, model.max_leaf_nodes, model.max_features_used, *sizes)
     for each in listed:
         try:
             (bound,) = bind_all([each], rows)

@@ -1,0 +1,179 @@
+"""Some rows of a table, as passes over the data see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.encoding.columns import Table
+from accel_oct.encoding.scales import Scale, zone_of
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.pieces.columns import Coded, coded, family
+
+__all__ = ["Batch", "arrow_batch", "arrow_family", "table_batch"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of a piece, column by column.
+
+    Attributes
+    ----------
+    columns : mapping from names to arrays or Coded
+        Text comes coded, other columns as arrays, as `Table` reads them.
+    n_rows : int
+    scales : mapping from names to Scale
+        What an array cannot say of its column.
+    """
+
+    columns: Mapping[str, NDArray[Any] | Coded]
+    n_rows: int
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+
+    def coded(self, name: str) -> Coded:
+        """A column by its distinct values."""
+        return coded(self.columns[name], name)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """A column by its rows."""
+        column = self.columns[name]
+        return column.decoded() if isinstance(column, Coded) else column
+
+    def taken(self, rows: NDArray[np.bool_]) -> Batch:
+        """Some of the rows."""
+        columns = {
+            name: Coded(column.values, column.codes[rows]) if isinstance(column, Coded) else column[rows]
+            for name, column in self.columns.items()
+        }
+        return Batch(columns, int(np.count_nonzero(rows)), self.scales)
+
+    def table(self, names: Sequence[str], rows: Any = slice(None)) -> Table:
+        """Some columns, and of these all rows or some."""
+        columns = tuple(self.array(name)[rows] for name in names)
+        scales = tuple(self.scales.get(name) for name in names)
+        return Table(columns, tuple(names), len(np.arange(self.n_rows)[rows]), scales)
+
+
+def table_batch(table: Table, names: Sequence[str] | None = None) -> Batch:
+    """A table in memory, all of it or some columns."""
+    every = [table.name(place) for place in range(len(table.columns))]
+    wanted = every if names is None else names
+    place = {name: j for j, name in enumerate(every)}
+    scales = {name: table.scale(place[name]) for name in wanted}
+    return Batch(
+        {name: table.columns[place[name]] for name in wanted},
+        table.n_rows,
+        {name: scale for name, scale in scales.items() if scale is not None},
+    )
+
+
+# ---------------------------------------------------------------- Arrow
+
+
+def arrow_batch(arrow: Any) -> Batch:
+    """A record batch or table of Arrow: without an object per cell, except of types that NumPy does not have."""
+    import pyarrow as pa
+
+    columns: dict[str, NDArray[Any] | Coded] = {}
+    scales: dict[str, Scale] = {}
+    for name, column in zip(arrow.schema.names, arrow.columns, strict=True):
+        chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(chunk, pa.ChunkedArray):  # combined, and still too long for one
+            chunk = pa.concat_arrays(chunk.chunks)
+        columns[name], scale = _arrow_column(chunk, name)
+        if scale is not None:
+            scales[name] = scale
+    return Batch(columns, arrow.num_rows, scales)
+
+
+def _arrow_column(chunk: Any, name: str) -> tuple[NDArray[Any] | Coded, Scale | None]:
+    import pyarrow as pa
+
+    kind = chunk.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+        return _coded_text(chunk.dictionary_encode()), None
+    if pa.types.is_dictionary(kind):
+        if chunk.null_count == 0 and _is_text(kind.value_type) and not kind.ordered:
+            return _coded_text(chunk.cast(kind.value_type).dictionary_encode()), None
+        return _by_table(chunk, name)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        if chunk.null_count == 0:
+            return np.asarray(chunk.to_numpy(zero_copy_only=False)), None
+        return _coded_text(chunk.dictionary_encode()), None
+    if pa.types.is_floating(kind):
+        return np.asarray(chunk.to_numpy(zero_copy_only=False)), None
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        plain = chunk.cast(pa.timestamp(kind.unit))
+        return np.asarray(plain.to_numpy(zero_copy_only=False)), Scale("datetime", zone=zone_of(kind.tz))
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind):
+        return np.asarray(chunk.to_numpy(zero_copy_only=False)), None
+    if pa.types.is_null(kind):
+        return np.full(len(chunk), None, dtype=object), None
+    return _by_table(chunk, name)
+
+
+def _coded_text(encoded: Any) -> Coded:
+    """From an array that Arrow has coded; null is a value of its own, the last."""
+    known = encoded.dictionary.to_pylist()
+    codes = np.asarray(encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False))
+    values = np.empty(len(known) + (encoded.null_count > 0), dtype=object)
+    values[: len(known)] = known
+    return Coded(values, codes)
+
+
+def _by_table(chunk: Any, name: str) -> tuple[NDArray[Any], Scale | None]:
+    """As the table of the encoders reads it: slower, for the rarer types."""
+    import pyarrow as pa
+
+    if len(chunk) == 0:
+        return np.empty(0, dtype=object), None
+    table = Table.read(pa.table({name: chunk}))
+    return table.columns[0], table.scale(0)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def arrow_family(kind: Any) -> str | None:
+    """As `family`, from a type of Arrow."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_null(kind):
+        return None
+    for word, matches in (
+        ("booleans", types.is_boolean(kind)),
+        ("numbers", types.is_integer(kind) or types.is_floating(kind)),
+        ("text", _is_text(kind) or kind == pa.string_view() or types.is_dictionary(kind)),
+        ("times", types.is_timestamp(kind)),
+        ("dates", types.is_date(kind)),
+        ("durations", types.is_duration(kind)),
+    ):
+        if matches:
+            return f"{word} of the zone {kind.tz}" if word == "times" and kind.tz is not None else word
+    return str(kind)
+
+
+def batch_families(batch: Batch) -> dict[str, str | None]:
+    """What the columns of a batch hold."""
+    return {
+        name: family(column.values if isinstance(column, Coded) else column) for name, column in batch.columns.items()
+    }
+
+
+def check_named(names: Sequence[Any], where: str) -> tuple[str, ...]:
+    """The names of columns, all of them text and none twice."""
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"{where} must have columns with text as names, got {shown(name)}")
+    twice = next((name for j, name in enumerate(names) if name in names[:j]), None)
+    if twice is not None:
+        raise InvalidInputError(f"{where} has more than one column named {twice!r}")
+    return tuple(names)

@@ -1,0 +1,195 @@
+"""Where pieces are worked on: in this process, in some threads of it, or by the workers of a dask cluster.
+
+Whatever order pieces come back in, each is added once, and the sum is the same. On a cluster a piece whose worker is
+lost is done again by another one; until its result has arrived here nothing of it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from accel_oct.errors import AccelOctError, InvalidInputError, shown
+from accel_oct.pieces.lazy import DelayedPiece
+from accel_oct.pieces.sources import Source
+
+__all__ = ["Engine", "PiecesProgress"]
+
+_RETRIES = 3
+"""How often a piece is begun again when reading it fails, or the worker that had it is lost."""
+
+_AHEAD = 2
+"""Pieces per thread of a cluster that are under way: results that wait to be fetched take memory."""
+
+
+@dataclass(frozen=True)
+class PiecesProgress:
+    """How far the passes over the data are.
+
+    Attributes
+    ----------
+    step : {"first pass", "second pass"}
+    pieces : int
+        Done so far in this pass.
+    n_pieces : int or None
+        Of how many; None where that is not known yet.
+    rows : int
+        Read so far in this pass.
+    """
+
+    step: str
+    pieces: int
+    n_pieces: int | None
+    rows: int
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """An error of ours on a worker, carried as a value: it would come again, so nobody should try again."""
+
+    error: AccelOctError
+
+
+Work = Callable[[int, Any], Any]
+
+
+class Engine:
+    """Runs a pass over all pieces of a source.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    threads : int
+        Without a client, so many pieces at a time.
+    progress : callable (PiecesProgress) or None
+    """
+
+    def __init__(self, client: Any, threads: int, progress: Callable[[PiecesProgress], object] | None) -> None:
+        if client is not None and not (hasattr(client, "submit") and hasattr(client, "scheduler_info")):
+            raise InvalidInputError(f"client must be a Client of dask.distributed or None, got {shown(client)}")
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise InvalidInputError(f"threads must be a whole number of at least 1, got {shown(threads)}")
+        self.client, self.threads, self.progress = client, threads, progress
+
+    def run(self, step: str, source: Source, work: Callable[[], Work], take: Callable[[Any], int]) -> None:
+        """Work on every piece.
+
+        Parameters
+        ----------
+        step : str
+            For `progress`.
+        source : Source
+        work : callable
+            Gives what to do with the pieces that are begun next: ``work()(place, piece)``.
+        take : callable
+            Is handed each result once, in this thread; says how many rows there are so far.
+        """
+        done = 0
+        for result in self._results(source, work):
+            if isinstance(result, _Refused):
+                raise result.error
+            rows = take(result)
+            done += 1
+            if self.progress is not None:
+                self.progress(PiecesProgress(step, done, source.n_pieces, rows))
+        if done == 0:
+            raise InvalidInputError("source has no pieces")
+
+    def _results(self, source: Source, work: Callable[[], Work]) -> Iterator[Any]:
+        numbered = enumerate(source.pieces())
+        if self.client is not None and source.portable:
+            return _on_cluster(self.client, numbered, work)
+        if self.threads > 1:
+            return _in_threads(self.threads, numbered, work)
+        return (_locally(work(), place, piece) for place, piece in numbered)
+
+
+def _locally(work: Work, place: int, piece: Any) -> Any:
+    if isinstance(piece, DelayedPiece):
+        # For dask a partition is a task like any other; without a cluster it is made here and now.
+        import dask
+
+        try:
+            parts = dask.compute(*piece.parts, scheduler="synchronous")
+        except AccelOctError:
+            raise
+        except Exception as error:  # whatever the user's own graph raises
+            raise InvalidInputError(f"{piece.name} cannot be computed: {_said(error)}") from error
+        piece = piece.with_parts(*parts)
+    return work(place, piece)
+
+
+def _in_threads(n_threads: int, numbered: Iterable[tuple[int, Any]], work: Callable[[], Work]) -> Iterator[Any]:
+    pieces = iter(numbered)
+    with ThreadPoolExecutor(n_threads) as pool:
+        under_way: set[Future[Any]] = set()
+        try:
+            while True:
+                for place, piece in islice(pieces, n_threads + 1 - len(under_way)):
+                    under_way.add(pool.submit(_locally, work(), place, piece))
+                if not under_way:
+                    return
+                ready, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in ready)
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
+
+
+# ---------------------------------------------------------------- dask
+
+
+def _attempt(work: Work, place: int, piece: Any, *parts: Any) -> Any:
+    """What a worker does."""
+    try:
+        return work(place, piece.with_parts(*parts) if isinstance(piece, DelayedPiece) else piece)
+    except AccelOctError as error:
+        return _Refused(error)
+
+
+def _on_cluster(client: Any, numbered: Iterable[tuple[int, Any]], work: Callable[[], Work]) -> Iterator[Any]:
+    from distributed import as_completed
+
+    pieces = iter(numbered)
+    names: dict[Any, str] = {}
+    ready = as_completed(loop=client.loop, raise_errors=False)
+
+    def begin() -> None:
+        room = _AHEAD * max(1, sum(client.nthreads().values())) - len(names)
+        for place, piece in islice(pieces, max(0, room)):
+            future = _submitted(client, work(), place, piece)
+            names[future] = piece.name
+            ready.add(future)
+
+    try:
+        begin()
+        while names:
+            future = next(ready)
+            name = names[future]
+            try:
+                result = future.result()
+            except Exception as error:  # after all retries: of reading, of the user's graph, or the workers died of it
+                raise InvalidInputError(f"{name} could not be read by the cluster: {_said(error)}") from error
+            del names[future]
+            future.release()
+            begin()
+            yield result
+    finally:
+        for future in names:
+            future.cancel()
+
+
+def _submitted(client: Any, work: Work, place: int, piece: Any) -> Any:
+    if not isinstance(piece, DelayedPiece):
+        return client.submit(_attempt, work, place, piece, retries=_RETRIES, pure=False)
+    import dask
+
+    bare = DelayedPiece(piece.name, ())
+    return client.compute(dask.delayed(_attempt, pure=False)(work, place, bare, *piece.parts), retries=_RETRIES)

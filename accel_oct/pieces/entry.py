@@ -1,0 +1,40 @@
+"""Data in pieces in the place of X: read before anything else is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accel_oct.errors import InvalidInputError
+from accel_oct.pieces.gathered import Gathered
+from accel_oct.pieces.recognising import is_in_pieces, named_groups
+from accel_oct.support.arguments import checked_depth
+
+__all__ = ["read_pieces"]
+
+
+def read_pieces(X: Any, y: Any, sample_weight: Any, *, max_depth: Any, constraints: Any = None) -> tuple[Any, Any, Any]:
+    """What is to be solved on: X, y and weights in memory as they are, binary columns in pieces gathered.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As handed to `solve`: of data in pieces y and the weights are names of columns, y for dask also a collection
+        beside X. What `gather` returned stands for its data.
+    max_depth, constraints
+        Of the solve: a tally must be deep enough, and groups that constraints name are told apart.
+    """
+    if isinstance(X, Gathered):
+        for argument, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise InvalidInputError(f"{argument} must be None when X was gathered, which holds it already")
+        return X.data, None, None
+    if not is_in_pieces(X, y):
+        return X, y, sample_weight
+    if y is None:
+        raise InvalidInputError("y must be the name of the column with the classes where X is data in pieces, got None")
+    # Loads scikit-learn, which solves on arrays do without.
+    from accel_oct.pieces.gathering import gather
+
+    groups = named_groups(constraints) or None
+    found = gather(X, y, groups=groups, sample_weight=sample_weight, encoder=None, depth=checked_depth(max_depth))
+    return found.data, None, None

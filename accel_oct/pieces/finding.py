@@ -1,0 +1,41 @@
+"""What a user passed as data in pieces."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.pieces.lazy import dask_source, duckdb_source
+from accel_oct.pieces.parquet import dataset_source, parquet_source
+from accel_oct.pieces.recognising import is_dask, is_dataset, is_relation
+from accel_oct.pieces.sources import Source, frames_source
+
+__all__ = ["source_of"]
+
+
+def source_of(source: Any, y: Any = None, *, batch_rows: int) -> Source:
+    """Find out how to read what was passed."""
+    if y is not None and not is_dask(source):
+        raise InvalidInputError("target must be the name of a column, unless source is a collection of dask")
+    if isinstance(source, Source):
+        return source
+    if is_dask(source):
+        return dask_source(source, y)
+    if is_dataset(source):
+        return dataset_source(source)
+    if is_relation(source):
+        return duckdb_source(source, batch_rows)
+    if isinstance(source, list | tuple) and source:
+        paths = [isinstance(each, str | os.PathLike) for each in source]
+        if any(paths) and not all(paths):
+            raise InvalidInputError("source must be a list of paths or a list of data frames, not of both")
+        return parquet_source(source) if paths[0] else frames_source(source)
+    if isinstance(source, str | os.PathLike):
+        return parquet_source(source)
+    if callable(source):
+        return frames_source(source)
+    raise InvalidInputError(
+        "source must be a dask DataFrame or array, a path to Parquet, a dataset of pyarrow, a relation of DuckDB, a "
+        f"list of data frames or a function that gives them, got {shown(source)}"
+    )

@@ -1,0 +1,248 @@
+"""Data in pieces, gathered into what a solve needs: distinct rows with weights, or a tally."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.labels import encode_labels
+from accel_oct.data.tally import Tally
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.pieces.counting import Counted, CountPass
+from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fingerprint
+from accel_oct.pieces.engines import Engine, PiecesProgress
+from accel_oct.pieces.finding import source_of
+from accel_oct.pieces.gathered import Gathered
+from accel_oct.pieces.reducing import Labels, Reduced, ReducePass, check_passes, label_values, rows_limit
+from accel_oct.pieces.roles import Roles
+from accel_oct.pieces.sources import Source
+
+__all__ = ["Gathered", "gather"]
+
+DISTINCT = 1_000_000
+SAMPLE = 100_000
+BATCH = 1 << 18
+MOST_GROUPS = 1000
+
+
+def gather(
+    source: Any,
+    target: Any = None,
+    *,
+    features: Sequence[str] | None = None,
+    groups: str | Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    encoder: Any = "auto",
+    depth: int = 4,
+    keep: str = "auto",
+    client: Any = None,
+    threads: int = 1,
+    progress: Callable[[PiecesProgress], object] | None = None,
+    max_distinct: int = DISTINCT,
+    sample_rows: int = SAMPLE,
+    batch_rows: int = BATCH,
+    seed: int = 0,
+) -> Gathered:
+    """Read data piece by piece, encode them, and keep what an optimal tree needs to know.
+
+    Two passes: the first counts the values of the columns, from which the encoder is made; the second encodes each
+    piece and adds up distinct rows, or the tally once that is smaller. Memory depends on the columns and on the size of
+    a batch, not on the number of rows.
+
+    Parameters
+    ----------
+    source : dask DataFrame or array, path, pyarrow Dataset, DuckDB relation, list of data frames, or callable
+        A path is that of a Parquet file or of a folder of them; a list may be one of paths. A callable takes nothing
+        and gives data frames, the same ones whenever it is called.
+    target : str, or dask Series or array
+        The column with the classes; for dask, also a collection that is cut as `source` is.
+    features : sequence of str, optional
+        Columns that trees may split on; by default all but target and weights.
+    groups : str or sequence of str, optional
+        Columns that constraints name, such as "sex". They are features too, unless `features` leaves them out.
+    sample_weight : str, optional
+        The column with the weights.
+    encoder : "auto", None or transformer
+        None takes columns of 0 and 1 as they are. Encoders of accel_oct that look at each column by itself give exactly
+        what they give on all rows. "auto" (`AutoEncoder`), and transformers that look at whole rows, are fitted on a
+        sample: on all rows where there are no more than `sample_rows`. One that is fitted is taken as it is.
+    depth : int
+        Of the trees that are to be found; a tally serves no deeper ones.
+    keep : {"auto", "rows", "counts"}
+        Distinct rows, a tally, or whichever is smaller; rows of up to 16 MiB stay rows, as they serve every purpose.
+    client : distributed.Client, optional
+        Whose workers read the pieces. Data frames in memory, and DuckDB, are read by this process in any case.
+    threads : int
+        Pieces at a time, where there is no client.
+    progress : callable (PiecesProgress), optional
+        Told after each piece.
+    max_distinct : int
+        Most distinct values of a column that are counted one by one; beyond that, numbers are rounded to fewer binary
+        digits and `Gathered.rank_errors` says what that costs, and text is an error.
+    sample_rows, seed : int
+        Size of the sample, and what decides which rows are in it.
+    batch_rows : int
+        Most rows that are decoded at a time.
+
+    Returns
+    -------
+    Gathered
+
+    Raises
+    ------
+    InvalidInputError
+        In one sentence that names the argument, the column or the piece.
+    """
+    for name, value in (("max_distinct", max_distinct), ("sample_rows", sample_rows), ("batch_rows", batch_rows)):
+        _check_whole(name, value, 1)
+    _check_whole("depth", depth, 0)
+    if keep not in ("auto", "rows", "counts"):
+        raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
+    engine = Engine(client, threads, progress)
+    beside = None if isinstance(target, str) or isinstance(source, Source) else target
+    found = source_of(source, beside, batch_rows=batch_rows)
+    roles = Roles.of(found, target, features, groups, sample_weight)
+    choice = EncoderChoice.of(encoder, depth)
+    first = CountPass(
+        columns=found.columns,
+        counted=tuple(dict.fromkeys([*choice.counted(roles.features), roles.target, *roles.groups])),
+        sampled=tuple(dict.fromkeys([*roles.features, roles.target])) if choice.needs_rows else (),
+        weight=roles.weight,
+        max_distinct=max_distinct,
+        sample_size=sample_rows,
+        seed=seed,
+        batch_rows=batch_rows,
+    )
+    seen, n_pieces = _first_pass(engine, found, first)
+    sampled = choice.needs_rows and seen.n_rows > sample_rows
+    made = choice.fitted(seen, roles, found.named)
+    complete = not choice.is_fitted and not sampled
+    second = _reduce_pass(found, roles, seen, BatchEncoder(made, roles.features, complete), depth, keep, batch_rows)
+    state = _second_pass(engine, found, second, seen.n_rows)
+    errors = {name: seen.columns[name].rank_error for name in choice.counted(roles.features)}
+    return Gathered(
+        data=_dataset(state, second, seen) if state.tally is None else _tally(state.tally, second, seen.n_rows),
+        encoder=made,
+        classes=second.target.values,
+        features=roles.features,
+        groups=roles.groups,
+        n_rows=seen.n_rows,
+        n_pieces=n_pieces,
+        rank_errors={name: error for name, error in errors.items() if error},
+        sampled=sampled,
+        named=found.named,
+    )
+
+
+def _first_pass(engine: Engine, source: Source, work: CountPass) -> tuple[Counted, int]:
+    state, n_pieces = work.empty(), 0
+
+    def take(result: Counted) -> int:
+        nonlocal n_pieces
+        n_pieces += 1
+        return state.merge(result).n_rows
+
+    engine.run("first pass", source, lambda: work, take)
+    if not state.n_rows:
+        raise InvalidInputError(f"source has no rows: all of its {n_pieces} pieces are empty")
+    for counts in state.columns.values():
+        counts.compact()
+    return state, n_pieces
+
+
+def _reduce_pass(
+    source: Source, roles: Roles, seen: Counted, encoder: BatchEncoder, depth: int, keep: str, batch_rows: int
+) -> ReducePass:
+    goal = seen.columns[roles.target]
+    if goal.missing is not None:
+        raise InvalidInputError(f"target: column {shown(roles.target)} has missing values")
+    if goal.level:
+        raise InvalidInputError(f"target: column {shown(roles.target)} has more than {goal.limit:,} distinct values")
+    classes, _ = encode_labels(goal.values, len(goal.values))
+    groups = []
+    for name in roles.groups:
+        counts = seen.columns[name]
+        if len(counts.values) > MOST_GROUPS:
+            raise InvalidInputError(f"groups: column {shown(name)} has more than {MOST_GROUPS:,} distinct values")
+        groups.append(Labels(name, "groups", label_values(counts.values, counts.missing is not None)))
+    target = Labels(roles.target, "target", classes)
+    n_cells = len(classes) * math.prod(len(each.values) for each in groups)
+    limit = rows_limit(encoder.n_features, n_cells, depth, keep)
+    columns, unit = source.columns, seen.totals.unit()
+    return ReducePass(columns, encoder, target, tuple(groups), roles.weight, unit, depth, limit, batch_rows)
+
+
+def _second_pass(engine: Engine, source: Source, work: ReducePass, n_rows: int) -> Reduced:
+    state = work.empty()
+
+    def take(result: Reduced) -> int:
+        return work.merge(state, result).n_rows
+
+    # Once there is a tally, pieces that are begun then need not try to stay rows.
+    engine.run("second pass", source, lambda: work.once_too_many(state), take)
+    check_passes(n_rows, state.n_rows)
+    return work.finish(state)
+
+
+def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
+    """The distinct rows as a data set, with what constraints may name."""
+    rows, encoder = state.rows, work.encoder
+    codes, values = rows.cells, {}
+    for each in reversed(work.groups):
+        codes, place = np.divmod(codes, len(each.values))
+        values[each.name] = np.array(each.values.tolist(), dtype=object)[place]
+    X, names = rows.X, _distinct(encoder.feature_names)
+    if not rows.n_features:
+        # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
+        X, names = np.zeros((len(rows), 1), dtype=bool), ("x0",)
+    sources = encoder.sources
+    return BinaryDataset(
+        X=X,
+        y=codes.astype(np.int64),
+        weights=work.unit.real(rows.units),
+        classes=work.target.values.copy(),
+        feature_names=names,
+        class_names=tuple(map(str, work.target.values)),
+        grid_bits=work.unit.grid_bits,
+        sources=sources if rows.n_features or sources is None else ("",),
+        row_values=values,
+        samples=rows.samples,
+    )
+
+
+def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
+    """With the labels in the place of their codes."""
+    labels: NDArray[Any] = np.array([None])
+    if work.groups:
+        for each in work.groups:
+            if None in each.values.tolist():
+                raise InvalidInputError(f"groups: column {shown(each.name)} has missing values")
+        listed = [each.values.tolist() for each in work.groups]
+        combined = listed[0] if len(listed) == 1 else [", ".join(map(str, row)) for row in product(*listed)]
+        labels = np.array(combined)
+    return replace(
+        tally,
+        unit=work.unit.exponent,
+        n_rows=n_rows,
+        classes=work.target.values.copy(),
+        group_labels=labels,
+        group_name=work.groups[0].name if len(work.groups) == 1 else None,
+        feature_names=_distinct(work.encoder.feature_names),
+        encoding=encoding_fingerprint(work.encoder.encoder, work.encoder.names),
+    )
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    return names if len(set(names)) == len(names) else tuple(f"x{j}" for j in range(len(names)))
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number of at least {least}, got {shown(value)}")

@@ -1,0 +1,210 @@
+"""The second pass: binary features, and of these the distinct rows or the tally, whichever is smaller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.tally import Tally
+from accel_oct.encoding.columns import is_missing
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.pieces.batches import Batch
+from accel_oct.pieces.counting import check_columns
+from accel_oct.pieces.encoders import BatchEncoder
+from accel_oct.pieces.rows import DistinctRows
+from accel_oct.pieces.sources import Piece
+from accel_oct.pieces.weights import WeightUnit, read_weights
+
+__all__ = ["Labels", "ReducePass", "Reduced", "rows_limit"]
+
+IntArray = NDArray[np.int64]
+
+_ALLOWANCE = 1 << 24
+"""Bytes that distinct rows may take also where a tally would take less: rows can do whatever a tally can, and more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A column whose values are told apart in the result: the target, or a group.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    called : str
+        For errors: "target", "groups".
+    values : array
+        Distinct, as the first pass found them; missing ones are None.
+    """
+
+    name: str
+    called: str
+    values: NDArray[Any]
+
+    def codes(self, batch: Batch, piece: str) -> IntArray:
+        """Places of the rows' values."""
+        column = batch.coded(self.name)
+        place = {_key(value): code for code, value in enumerate(self.values.tolist())}
+        try:
+            table = np.array([place[_key(value)] for value in column.values.tolist()], dtype=np.int64)
+        except KeyError:
+            strange = next(value for value in column.values.tolist() if _key(value) not in place)
+            raise InvalidInputError(
+                f"{self.called}: column {self.name!r} holds {shown(strange)} in {piece}, which was not there in the "
+                "first pass: the data have changed"
+            ) from None
+        found: IntArray = table[column.codes]
+        return found
+
+
+def _key(value: Any) -> Any:
+    return None if is_missing(value) else value
+
+
+def rows_limit(n_features: int, n_cells: int, depth: int, keep: str) -> int | None:
+    """So many distinct rows may there be before a tally takes their place; None: any number."""
+    if keep != "auto":
+        return None if keep == "rows" else 0
+    sets = sum(math.comb(n_features, size) for size in range(depth + 1))
+    per_row = 8 * (max(1, -(-n_features // 64)) + 3)
+    return max(_ALLOWANCE, 8 * n_cells * sets) // per_row
+
+
+@dataclass(eq=False)
+class Reduced:
+    """What the second pass made of some pieces: distinct rows, a tally, or a part of the rows in each."""
+
+    rows: DistinctRows
+    tally: Tally | None = None
+    n_rows: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ReducePass:
+    """What is done with each piece in the second pass.
+
+    Attributes
+    ----------
+    limit : int or None
+        See `rows_limit`.
+    tallying : bool
+        Whether it is known that the distinct rows will not stay.
+    """
+
+    columns: tuple[str, ...]
+    encoder: BatchEncoder
+    target: Labels
+    groups: tuple[Labels, ...]
+    weight: str | None
+    unit: WeightUnit
+    depth: int
+    limit: int | None
+    batch_rows: int
+    tallying: bool = False
+
+    @property
+    def n_groups(self) -> int:
+        return math.prod(len(each.values) for each in self.groups)
+
+    def empty(self) -> Reduced:
+        return Reduced(DistinctRows.none(self.encoder.n_features))
+
+    def once_too_many(self, state: Reduced) -> ReducePass:
+        """What is to be done with further pieces."""
+        return replace(self, tallying=True) if state.tally is not None and not self.tallying else self
+
+    def __call__(self, place: int, piece: Piece) -> Reduced:
+        check_columns(piece, self.columns)
+        state = self.empty()
+        wanted = [*self.encoder.names, self.target.name, *(each.name for each in self.groups)]
+        wanted += [] if self.weight is None else [self.weight]
+        for batch in piece.batches(list(dict.fromkeys(wanted)), self.batch_rows):
+            if batch.n_rows:
+                self._add(state, batch, piece.name)
+        return state
+
+    def merge(self, state: Reduced, other: Reduced) -> Reduced:
+        """Put pieces together; the result does not depend on their order."""
+        state.n_rows += other.n_rows
+        state.rows += other.rows
+        if other.tally is not None:
+            state.tally = other.tally if state.tally is None else state.tally + other.tally
+        return self._settle(state)
+
+    def finish(self, state: Reduced) -> Reduced:
+        """One or the other: what is left of the rows is counted too where there is a tally."""
+        if state.tally is not None or self.limit == 0:
+            self._count_rows(state)
+        return state
+
+    # ---------------------------------------------------------------- a batch
+
+    def _add(self, state: Reduced, batch: Batch, piece: str) -> None:
+        state.n_rows += batch.n_rows
+        units = None
+        if self.weight is not None:
+            units = self.unit.whole(read_weights(batch.array(self.weight), self.weight, piece))
+            if not units.all():  # who has no weight is not there, and no encoder has learnt from it
+                batch, units = batch.taken(units > 0), units[units > 0]
+        elif self.unit.exponent:
+            units = self.unit.whole(np.ones(batch.n_rows))
+        try:
+            features = self.encoder(batch)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{str(error).rstrip('.')} ({piece})") from None
+        cells = self.target.codes(batch, piece)
+        for each in self.groups:
+            cells = cells * len(each.values) + each.codes(batch, piece)
+        if self.tallying or self.limit == 0:
+            self._count(state, features.T, cells, units)
+            return
+        state.rows += DistinctRows.of(features, cells, units)
+        self._settle(state)
+
+    def _settle(self, state: Reduced) -> Reduced:
+        """Rows that are too many become a tally; beside a tally there are never many rows."""
+        if self.limit is not None and len(state.rows) > self.limit:
+            self._count_rows(state)
+        return state
+
+    def _count_rows(self, state: Reduced) -> None:
+        rows = state.rows
+        self._count(state, rows.X, rows.cells, rows.units)
+        state.rows = DistinctRows.none(rows.n_features)
+
+    def _count(self, state: Reduced, X: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> None:
+        # Codes instead of labels: a tally compares the labels of every row it counts.
+        counted = Tally.of(
+            X,
+            cells // self.n_groups,
+            depth=self.depth,
+            sample_weight=None if units is None or not len(units) else units,
+            groups=cells % self.n_groups,
+            classes=list(range(len(self.target.values))),
+            group_labels=list(range(self.n_groups)),
+        )
+        state.tally = counted if state.tally is None else state.tally + counted
+
+
+def check_passes(first: int, second: int) -> None:
+    """Raise where the two passes did not see the same rows."""
+    if first != second:
+        raise InvalidInputError(
+            f"source gave {first:,} rows in the first pass and {second:,} in the second: the data have changed"
+        )
+
+
+def label_values(values: NDArray[Any], missing: bool) -> NDArray[Any]:
+    """Distinct labels in order, None last where some are missing."""
+    try:
+        ordered: Sequence[Any] = sorted(values.tolist())
+    except TypeError:
+        ordered = sorted(values.tolist(), key=lambda value: (type(value).__name__, value))
+    result = np.empty(len(ordered) + missing, dtype=object)
+    result[: len(ordered)] = ordered
+    return result
