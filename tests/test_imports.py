@@ -19,7 +19,7 @@ BACKENDS = "accel_oct_backends"
 _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
-_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pricing", "solving"}
+_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pricing", "solving", "cluster"}
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
 MAY_IMPORT = {
@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "tree": _BASE | {"data"},
     "encoding": _BASE | {"data"},
     "subtree": _PROBLEM,
+    "cluster": _PROBLEM | {"_version", "subtree"},
     "formulation": _PROBLEM | {"mip", "subtree"},
     "pricing": _PROBLEM | {"subtree"},
     "constraints": _MODEL | {"subtree"},

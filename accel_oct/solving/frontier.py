@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
+from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
@@ -34,6 +36,8 @@ def frontier(
     progress: Progress | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
+    client: Any = None,
+    checkpoint: Any = None,
 ) -> Frontier:
     """The best tree for every number of leaves, each with its proof, in one pass.
 
@@ -56,6 +60,12 @@ def frontier(
         which ends the frontier.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio.
+    client : distributed.Client, str or int, optional
+        Spreads what is deeper than the tables over the workers of a dask cluster: a client, the address of a scheduler,
+        or a number of processes on this machine. The result does not depend on it. Needs the extra ``dask``.
+    checkpoint : path, optional
+        File that keeps what is proven of a deep search, with or without `client`; if it is there, the search goes on
+        from it.
 
     Returns
     -------
@@ -65,10 +75,16 @@ def frontier(
     ------
     InvalidInputError
         Naming the argument that cannot be used, or the constraint that `accel_oct.solve` can take and this cannot.
+    ClusterError
+        When the cluster cannot go on; what is proven by then is in the checkpoint.
     """
     began = time.perf_counter()
     problem = _problem(BinaryDataset.of(X, y, sample_weight), max_depth, constraints, objective)
-    return _computed(problem, time_limit, threads, memory_limit, progress, began)
+    compute: Callable[..., FrontierTable] = frontier_table
+    if client is not None or checkpoint is not None:
+        check_client(client)
+        compute = partial(spread_table, client=client, checkpoint=checkpoint)
+    return _computed(problem, time_limit, threads, memory_limit, progress, began, compute)
 
 
 def _problem(
@@ -95,6 +111,7 @@ def _computed(
     memory_limit: int,
     progress: Progress | None,
     began: float,
+    compute: Callable[..., FrontierTable] = frontier_table,
 ) -> Frontier:
     if time_limit is not None and not time_limit >= 0:
         raise InvalidInputError(f"`time_limit` must be a number of seconds >= 0 or None, got {time_limit!r}")
@@ -117,7 +134,7 @@ def _computed(
     def work() -> None:
         deadline = None if time_limit is None else time.monotonic() + max(time_limit - seconds(), 0.0)
         tables.append(
-            frontier_table(
+            compute(
                 data.X,
                 data.y,
                 data.weights,

@@ -62,12 +62,12 @@ class ProfileRoots:
         """Open root features, the most promising first, until none can improve anything or time is up."""
         board, pending = self._board, dict[tuple[int, int], Profile]()
         while True:
-            wanted = board.wanted()
+            wanted = next(board.wanted(), None)
             if self._steps is not None:
-                self._steps.roots = (len(wanted), self._data.n_features)
-            if not wanted or self._solver.stopper():
+                self._steps.roots = (int(board.open_roots().sum()), self._data.n_features)
+            if wanted is None or self._solver.stopper():
                 break
-            f, side = wanted[0]
+            f, side = wanted
             found = self._solver.solve(side_of(self._data, f, side), board.depth - 1)
             pending = {key: profile for key, profile in pending.items() if key[0] == f}
             pending[f, side] = found

@@ -8,7 +8,7 @@ reach a value only equally well is therefore dismissed only for one that comes b
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,23 +97,20 @@ class RootBoard:
         better = (self._potential > self.lower) | (first & (self._potential == self.lower))
         return np.asarray(better.any(axis=1) & ~self.solved.all(axis=1))
 
-    def wanted(self, busy: Collection[Side] = (), ahead: bool = False) -> list[Side]:
+    def wanted(self, begun: Collection[Side] = (), ahead: bool = False) -> Iterator[Side]:
         """Sides whose profiles may matter, the most promising root first.
 
-        Of a root of which nothing is known one side comes, since it may show that the other one does not matter. With
-        `ahead` both come, for workers that have nothing else to do; sides that are `busy` do not.
+        Of a root one side comes first, since it may show that the other one does not matter: the one that is begun
+        already, if any. The other one comes only if the first is solved, or with `ahead`, which is for workers that
+        have nothing else to do.
         """
-        result = []
         active = self.open_roots()
-        for f in self.order[active[self.order]]:
-            sides = [(int(f), s) for s in self._by_weight(int(f)) if not self.solved[f, s]]
-            if not ahead and any(side in busy for side in sides):
-                continue
-            free = [side for side in sides if side not in busy]
-            result += free if ahead else free[:1]
-        return result
+        for f in map(int, self.order[active[self.order]]):
+            open_sides = [(f, side) for side in self._in_turn(f) if not self.solved[f, side]]
+            open_sides.sort(key=lambda side: side not in begun)
+            yield from open_sides if ahead else open_sides[:1]
 
-    def _by_weight(self, f: int) -> tuple[int, int]:
+    def _in_turn(self, f: int) -> tuple[int, int]:
         """Both sides of a root; first the one that is more likely to close it when it is known."""
         left = [
             np.maximum(convolve(self._known[f, s], self._upper[f, 1 - s])[1:] - self.lower[1:], 0).sum() for s in (0, 1)
@@ -123,11 +120,9 @@ class RootBoard:
     def absorb(self, f: int, side: int, lower: Floats, upper: Floats) -> list[int]:
         """Take in a profile of a side, exact or not; places of `lower` that this root has now."""
         self._known[f, side] = np.maximum(self._known[f, side], lower)
-        self._upper[f, side] = np.minimum(self._upper[f, side], upper)
+        self.limit(f, side, upper)
         self.solved[f, side] |= np.array_equal(lower, upper)
         self._told[f, side] = True
-        self._tighten(f, side)
-        self._potential = convolve(self._upper[:, 0], self._upper[:, 1])
         if not self._told[f].all():
             return []
         split = convolve(self._known[f, 0], self._known[f, 1])
@@ -136,6 +131,12 @@ class RootBoard:
         self.lower = np.maximum.accumulate(np.maximum(self.lower, split))
         self.chosen[mine] = rank
         return [int(h) for h in np.flatnonzero(mine)]
+
+    def limit(self, f: int, side: int, upper: Floats) -> None:
+        """Take in a bound on a side that is not solved yet."""
+        self._upper[f, side] = np.minimum(self._upper[f, side], upper)
+        self._tighten(f, side)
+        self._potential = convolve(self._upper[:, 0], self._upper[:, 1])
 
     def root_of(self, leaves: int) -> int | None:
         """The root that reaches the score for so many leaves, with no leaf to spare; None: a shallower tree does."""
