@@ -41,6 +41,11 @@ class Checkpoint:
     data : Reduced
     max_depth : int
 
+    Notes
+    -----
+    The digest tells a file that was damaged, not one that was forged: who can write the file is trusted, as who can
+    write the data is.
+
     Raises
     ------
     InvalidInputError
@@ -70,7 +75,7 @@ class Checkpoint:
             return None
         profile = np.array(values)
         if profile.size != 2**job.depth:
-            raise InvalidInputError(f"checkpoint {self._path}: a profile has the wrong number of entries")
+            raise self.refused("has a profile with the wrong number of entries")
         return Found(profile, profile)
 
     def add(self, job: Job, found: Found) -> None:
@@ -104,29 +109,33 @@ class Checkpoint:
         self._changed = False
         self._written = time.monotonic()
 
+    def refused(self, why: str) -> InvalidInputError:
+        """The error about a file that cannot be used, which is left as it is."""
+        self._changed = False
+        return InvalidInputError(f"checkpoint {self._path} {why}")
+
     # ---------------------------------------------------------------- reading
 
     def _read(self, text: str) -> None:
-        name = f"checkpoint {self._path}"
         if not text.strip():
             return  # an empty file, as made by `tempfile`
         try:
             content = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            raise InvalidInputError(f"{name} is not a whole JSON file: was it cut off?") from None
+            raise self.refused("is not a whole JSON file: was it cut off?") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise InvalidInputError(f"{name} is not a checkpoint of a deep frontier, or of another version")
+            raise self.refused("is not a checkpoint of a deep frontier, or of another version")
         said = content.pop("digest", None)
         if said != _digest(content):
-            raise InvalidInputError(f"{name} was changed or damaged: its digest is wrong")
+            raise self.refused("was changed or damaged: its digest is wrong")
         if content.get("data") != self._fingerprint:
-            raise InvalidInputError(f"{name} belongs to other data, weights, objective or constraints")
+            raise self.refused("belongs to other data, weights, objective or constraints")
         if content.get("max_depth") != self._max_depth:
-            raise InvalidInputError(f"{name} is about max_depth {content.get('max_depth')!r}, not {self._max_depth}")
+            raise self.refused(f"is about max_depth {content.get('max_depth')!r}, not {self._max_depth}")
         try:
             self._known = {_path(region["path"]): _profile(region["profile"]) for region in content["regions"]}
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise InvalidInputError(f"{name} has regions that cannot be read") from None
+            raise self.refused("has regions that cannot be read") from None
 
 
 def fingerprint(data: Reduced) -> str:

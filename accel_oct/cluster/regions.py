@@ -151,6 +151,15 @@ class Region:
         else:
             self._board.limit(column, value, side.upper)
 
+    def agrees(self, path: Path, found: Found) -> bool:
+        """Whether what somebody claims of the region below a path is possible, by what is known already."""
+        if self._board is None or not path:
+            return True
+        place = place_of(self.data, path[0])
+        if len(path) > 1:
+            return self._side(*place).agrees(path[1:], found)
+        return self._board.agrees(*place, found.lower, found.upper)
+
     def begin_with(self, known: Beginning) -> None:
         """Take in what was computed here, which can build its own trees."""
         start = known.start

@@ -137,6 +137,8 @@ def _send(top: Region, workers: Workers, store: Checkpoint, busy: dict[Path, Job
         for job in top.jobs(busy):
             found = store.get(job)
             if found is not None:
+                if not top.agrees(job.path, found):
+                    raise store.refused("says what cannot be true of these data")
                 top.take(job.path, found)
                 break  # what is wanted may be different now
             if free <= 0:

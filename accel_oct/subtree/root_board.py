@@ -132,6 +132,10 @@ class RootBoard:
         self.chosen[mine] = rank
         return [int(h) for h in np.flatnonzero(mine)]
 
+    def agrees(self, f: int, side: int, lower: Floats, upper: Floats) -> bool:
+        """Whether a profile that somebody claims for a side is possible, by what is known of it."""
+        return bool(np.all(self._known[f, side] <= upper) and np.all(lower <= self._upper[f, side]))
+
     def limit(self, f: int, side: int, upper: Floats) -> None:
         """Take in a bound on a side that is not solved yet."""
         self._upper[f, side] = np.minimum(self._upper[f, side], upper)
