@@ -57,7 +57,7 @@ def one_run(
     """The frontier by so many workers, and how many answers they gave."""
     watch = Watch(f"{name}, {workers} workers", every)
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.wait_for_workers(workers)

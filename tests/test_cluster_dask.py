@@ -37,7 +37,7 @@ def assert_same(found: Any, expected: Any) -> None:
 def here() -> Iterator[Any]:
     """A cluster whose workers are threads of this process: what a test replaces, they see replaced."""
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -48,7 +48,7 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     X, y = table(48)
     killed: list[int] = []
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())
@@ -116,7 +116,7 @@ def test_no_workers_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "PATIENCE", 0.5)
     monkeypatch.setattr(workers, "_LOOK_EVERY", 0.1)
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         began = time.monotonic()

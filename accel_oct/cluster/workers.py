@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import operator
+import signal
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -117,6 +119,8 @@ class DaskWorkers:
         try:
             found: Found = future.result(timeout=_LOOK_EVERY)
         except TimeoutError:
+            if future.status == "error":
+                raise
             # The worker went away with the answer: dask is at it again.
             self._done.put((job, future))
             return []
@@ -193,12 +197,16 @@ def _connected(client: Any) -> Iterator[Any]:
         with own:
             yield own
         return
-    number = operator.index(client)
-    with (
-        LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as own,
-    ):
+    # Workers that are closed in the middle of a job would warn of it.
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.ERROR}
+    with LocalCluster(n_workers=operator.index(client), **options) as cluster, Client(cluster) as own:
+        # Ctrl-C on a terminal goes to all processes; this one hears it and ends the others in good order.
+        own.run(_ignore_interrupts)
         yield own
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _same(task: Task) -> Task:
