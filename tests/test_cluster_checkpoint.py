@@ -138,6 +138,7 @@ def test_damaged_and_hostile_files(written: Path) -> None:
     ]
     bad = [text[: len(text) // 2], text[:-20], "[" * 10**5, "null", "{}", "[1]", "\0", text.replace("1", "NaN", 1)]
     bad += [text.replace(str(region["profile"][-1]), "69.5", 1), json.dumps({**content, "digest": None})]
+    bad += [json.dumps({**content, "regions": content["regions"][1:]})]
     bad += [resealed({**content, "regions": each}) for each in regions]
     for number, damaged in enumerate(bad):
         written.write_text(damaged)

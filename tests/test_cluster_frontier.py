@@ -102,6 +102,24 @@ def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPat
             assert max(len(job.path) for job in used[0].done) == way.features
 
 
+def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few samples, so that many roots are equally good, and pairs, so that some sides are known in part.
+
+    In all of these data trees differ when a side decides before it is solved which root is chosen.
+    """
+    PAIRS.values[0].arrange(monkeypatch)
+    for seed in (0, 26, 31, 32, 33, 42, 48, 53, 61):
+        rng = np.random.default_rng(seed)
+        n_features, n_samples = int(rng.integers(4, 7)), int(rng.integers(12, 40))
+        data = BinaryDataset.from_arrays(rng.random((n_samples, n_features)) < 0.5, rng.integers(0, 2, n_samples))
+        expected = frontier_table(*arrays(data), 4)
+        for slots in (2, 7):
+            with_workers(monkeypatch, slots, seed)
+            table = spread_table(*arrays(data), 4, short=-1.0)
+            for leaves in range(1, 17):
+                assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
+
+
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
 def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
     """Leaves of a least weight and columns that must stay apart, against a recursion over paths."""
