@@ -4,6 +4,7 @@ from accel_oct.data.binary_matrix import as_binary_matrix, pack_rows
 from accel_oct.data.dataset import BinaryDataset, MergedDataset
 from accel_oct.data.equivalent_points import EqpSet, EqpSets, equivalent_point_sets
 from accel_oct.data.scored import ScoredDataset, scored_dataset
+from accel_oct.data.tally import Tally
 
 __all__ = [
     "BinaryDataset",
@@ -11,6 +12,7 @@ __all__ = [
     "EqpSets",
     "MergedDataset",
     "ScoredDataset",
+    "Tally",
     "as_binary_matrix",
     "equivalent_point_sets",
     "pack_rows",

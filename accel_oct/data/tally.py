@@ -1,0 +1,291 @@
+"""Sufficient statistics: what trees of limited depth need to know of a data set, whatever its number of rows.
+
+The samples at a leaf are those with some columns one and some zero. Their weight follows by inclusion and exclusion
+from the weights of the samples that have all columns of a set: a tree of depth at most d needs the sets of at most d
+columns. These weights, by *cell* (class and group), add up over pieces of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.binary_matrix import as_binary_matrix, column_names
+from accel_oct.data.column_sets import n_sets, place_of
+from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.data.tally_counting import counted
+from accel_oct.errors import InvalidInputError, shown
+
+__all__ = ["Tally"]
+
+IntArray = NDArray[np.int64]
+
+_WEIGHT_BITS = 30
+"""Real weights are rounded to so many bits of the heaviest one of their piece."""
+
+_TOTAL_BITS = 62
+"""Totals stay below this power of two, so that no sum overflows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tally:
+    """Weights of the samples that have all columns of a set, for every set of at most `depth` columns; made by `of`.
+
+    Attributes
+    ----------
+    depth : int
+        Size of the largest sets, and the depth of the deepest trees that can be told apart.
+    counts : tuple of int64 arrays (n_cells, number of sets)
+        By size 0 .. depth of the sets, which are in the order of `column_sets`. Cell ``k * n_groups + g`` holds the
+        samples of class k and group g.
+    unit : int
+        Counts are multiples of ``2.0 ** unit``; 0 where all weights are whole numbers.
+    n_rows : int
+        Samples that were counted.
+    classes, group_labels : arrays
+        Sorted labels; one group with the label None where there are no groups.
+    feature_names : tuple of str
+    encoding : str or None
+        Says how the columns were made; tallies of different encodings do not add up.
+    """
+
+    depth: int
+    counts: tuple[IntArray, ...]
+    unit: int
+    n_rows: int
+    classes: NDArray[Any]
+    group_labels: NDArray[Any]
+    feature_names: tuple[str, ...]
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        for array in (*self.counts, self.classes, self.group_labels):
+            array.flags.writeable = False
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        depth: int = 4,
+        sample_weight: Any = None,
+        groups: Any = None,
+        classes: Sequence[Any] | None = None,
+        group_labels: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        encoding: str | None = None,
+    ) -> Tally:
+        """Count the samples of a piece of data.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n_samples, n_features)
+            Only 0 and 1 (or bool). There may be no row at all.
+        y : array-like (n_samples,)
+            Class labels of any sortable type.
+        depth : int
+            Of the deepest trees that are to be found; what is counted grows with this power of the columns.
+        sample_weight : array-like (n_samples,), optional
+            Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
+            ``2**-30`` of the heaviest weight of the piece.
+        groups : array-like (n_samples,), optional
+            What constraints tell apart besides classes, such as a sensitive feature.
+        classes, group_labels : sequence, optional
+            All labels that there may be, where a piece need not hold every one.
+        feature_names : sequence of str, optional
+            By default the column names of a data frame, else ``x0, x1, ...``.
+        encoding : str, optional
+            Whatever says how the columns were made.
+        """
+        matrix = as_binary_matrix(X)
+        n_rows, n_features = matrix.shape
+        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
+            raise InvalidInputError(f"depth must be a whole number >= 0, got {shown(depth)}")
+        known, codes = _codes(y, n_rows, classes, "y", "classes")
+        if groups is None:
+            if group_labels is not None:
+                raise InvalidInputError("group_labels must be None where there are no groups")
+            labels: NDArray[Any] = np.array([None])
+            group = np.zeros(n_rows, dtype=np.int64)
+        else:
+            labels, group = _codes(groups, n_rows, group_labels, "groups", "group_labels")
+        weights, unit = _whole(as_weights(sample_weight, n_rows) if n_rows else np.ones(0))
+        cells = codes * len(labels) + group
+        names = column_names(X) if feature_names is None else feature_names
+        return cls(
+            depth=int(depth),
+            counts=counted(matrix, cells, weights, len(known) * len(labels), int(depth)),
+            unit=unit,
+            n_rows=n_rows,
+            classes=known,
+            group_labels=labels,
+            feature_names=as_names(names, [f"x{j}" for j in range(n_features)], "feature_names"),
+            encoding=encoding,
+        )
+
+    # ---------------------------------------------------------------- sizes
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_names)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.group_labels)
+
+    @property
+    def n_cells(self) -> int:
+        return self.n_classes * self.n_groups
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the counts."""
+        return 8 * self.n_cells * n_sets(self.n_features, self.depth)
+
+    @cached_property
+    def total(self) -> int:
+        """Total weight in units."""
+        return int(self.counts[0].sum())
+
+    @property
+    def total_weight(self) -> float:
+        return math.ldexp(float(self.total), self.unit)
+
+    # ---------------------------------------------------------------- sums
+
+    def __add__(self, other: Any) -> Tally:
+        """Of both pieces together; exact, in whatever order pieces are added."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        self._check_alike(other)
+        unit = min(self.unit, other.unit)
+        if not _fits(self.total << (self.unit - unit), other.total << (other.unit - unit)):
+            raise InvalidInputError("the weights of these tallies are too large, or too far apart, to be added exactly")
+        classes = _united(self.classes, other.classes)
+        labels = _united(self.group_labels, other.group_labels)
+        first, second = (part._in_cells(classes, labels, unit) for part in (self, other))
+        return replace(
+            self,
+            counts=tuple(a + b for a, b in zip(first, second, strict=True)),
+            unit=unit,
+            n_rows=self.n_rows + other.n_rows,
+            classes=classes,
+            group_labels=labels,
+        )
+
+    def _check_alike(self, other: Tally) -> None:
+        if self.feature_names != other.feature_names:
+            raise InvalidInputError(
+                f"tallies of other columns do not add up: {_difference(self.feature_names, other.feature_names)}"
+            )
+        if self.encoding != other.encoding:
+            raise InvalidInputError("tallies of columns that were encoded in another way do not add up")
+        if self.depth != other.depth:
+            raise InvalidInputError(f"tallies of depth {self.depth} and {other.depth} do not add up")
+
+    def _in_cells(self, classes: NDArray[Any], labels: NDArray[Any], unit: int) -> tuple[IntArray, ...]:
+        """Counts by the cells of more classes and groups, in a finer unit."""
+        shift = self.unit - unit
+        if len(classes) == self.n_classes and len(labels) == self.n_groups:
+            return self.counts if not shift else tuple(part << shift for part in self.counts)
+        row = np.searchsorted(classes, self.classes) if len(classes) > 1 else np.zeros(self.n_classes, dtype=np.int64)
+        column = np.searchsorted(labels, self.group_labels) if len(labels) > 1 else np.zeros(self.n_groups, np.int64)
+        place = (row[:, None] * len(labels) + column).ravel()
+        result = []
+        for part in self.counts:
+            wider = np.zeros((len(classes) * len(labels), part.shape[1]), dtype=np.int64)
+            wider[place] = part << shift
+            result.append(wider)
+        return tuple(result)
+
+    # ---------------------------------------------------------------- what samples there are
+
+    def at(self, ones: Collection[int] = (), zeros: Collection[int] = ()) -> IntArray:
+        """Counts (n_cells,) of the samples with some columns one and others zero, in units; at most `depth` of them."""
+        ones, zeros = frozenset(ones), frozenset(zeros)
+        if ones & zeros:
+            return np.zeros(self.n_cells, dtype=np.int64)
+        if len(ones) + len(zeros) > self.depth:
+            raise InvalidInputError(
+                f"the tally was made for depth {self.depth}, which is not enough for {len(ones) + len(zeros)} columns"
+            )
+        found = np.zeros(self.n_cells, dtype=np.int64)
+        for size in range(len(zeros) + 1):
+            for more in combinations(sorted(zeros), size):
+                columns = ones.union(more)
+                found += (-1) ** size * self.counts[len(columns)][:, place_of(columns)]
+        return found
+
+
+def _codes(
+    values: Any, n_rows: int, known: Sequence[Any] | None, argument: str, list_argument: str
+) -> tuple[NDArray[Any], IntArray]:
+    """Sorted labels, and the place of every row's label among them."""
+    if known is None:
+        if n_rows == 0:
+            raise InvalidInputError(f"{list_argument} must be given where there are no rows")
+        try:
+            return encode_labels(values, n_rows)
+        except InvalidInputError as error:
+            raise InvalidInputError(str(error).replace("y ", f"{argument} ", 1)) from None
+    labels, _ = encode_labels(known, len(known))
+    if n_rows == 0:
+        return labels, np.zeros(0, dtype=np.int64)
+    present, codes = _codes(values, n_rows, None, argument, list_argument)
+    try:
+        together = _united(labels, present)
+    except InvalidInputError:
+        together = np.array([])
+    if len(together) != len(labels):
+        strange = next((label for label in present.tolist() if label not in set(labels.tolist())), None)
+        raise InvalidInputError(f"{argument} holds {shown(strange)}, which is not among `{list_argument}`")
+    return labels, np.searchsorted(labels, present)[codes]
+
+
+def _united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """All labels of both, sorted."""
+    if first.tolist() == second.tolist():
+        return first
+    if None in first.tolist() or None in second.tolist():
+        raise InvalidInputError("a tally with groups and one without do not add up")
+    numbers = [labels.dtype.kind in "biuf" for labels in (first, second)]
+    if numbers[0] != numbers[1]:
+        raise InvalidInputError(
+            f"labels {shown(first.tolist()[0])} and {shown(second.tolist()[0])} have no common order"
+        )
+    united: NDArray[Any] = np.unique(np.concatenate([first, second]))
+    return united
+
+
+def _whole(weights: NDArray[np.float64]) -> tuple[IntArray, int]:
+    """Weights as whole numbers of units."""
+    unit = 0
+    if not np.all(weights == np.floor(weights)):
+        unit = math.frexp(float(weights.max()))[1] - _WEIGHT_BITS
+    units = np.ldexp(weights, -unit)
+    if units.size and float(units.sum()) >= 2.0**_TOTAL_BITS:
+        raise InvalidInputError("sample_weight adds up to more than can be counted exactly")
+    return np.rint(units).astype(np.int64), unit
+
+
+def _fits(*totals: int) -> bool:
+    return sum(totals) < 1 << _TOTAL_BITS
+
+
+def _difference(mine: Sequence[str], others: Sequence[str]) -> str:
+    if len(mine) != len(others):
+        return f"{len(mine)} and {len(others)} of them"
+    place = next(place for place, names in enumerate(zip(mine, others, strict=True)) if names[0] != names[1])
+    return f"column {place} is {shown(mine[place])} in one and {shown(others[place])} in the other"
