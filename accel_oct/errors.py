@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 __all__ = [
     "AccelOctError",
+    "ClusterError",
     "InvalidInputError",
     "InvalidTypeError",
     "NoTreeError",
@@ -30,6 +31,10 @@ class InvalidInputError(AccelOctError, ValueError):
 
 class InvalidTypeError(InvalidInputError, TypeError):
     """An argument is of a type that cannot be used; a TypeError too, where scikit-learn's conventions ask for one."""
+
+
+class ClusterError(AccelOctError, RuntimeError):
+    """A cluster that was to compute something cannot go on; what was found by then is in the checkpoint, if any."""
 
 
 class NoTreeError(AccelOctError, RuntimeError):

@@ -73,6 +73,7 @@ PAGES = {
     "index.md": 1,
     "tutorial.md": 10,
     "guides/choose-a-backend.md": 2,
+    "guides/deep-trees-on-a-cluster.md": 2,
     "guides/deploy.md": 6,
     "guides/fair-lending.md": 8,
     "guides/few-measurements.md": 5,
@@ -94,6 +95,8 @@ def taken_for_granted(page: str, folder: Path) -> dict[str, object]:
         return {"X": X, "y": y, "frame": X.assign(**{"class": y})}
     if page == "interop.md":
         return {"model": OptimalTreeClassifier(max_depth=2).fit(X, y)}
+    if page == "guides/deep-trees-on-a-cluster.md":
+        pytest.importorskip("distributed", reason="the extra accel-oct[dask] is not installed")
     if page == "files.md":
         pytest.importorskip("pyarrow", reason="the extra accel-oct[files] is not installed")
         table = X.assign(admitted=pd.date_range("2026-01-01", periods=len(X)))

@@ -19,7 +19,9 @@ BACKENDS = "accel_oct_backends"
 _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
-_SOLVING = _MODEL | {"subtree", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving"}
+_SOLVING = _MODEL | {
+    *("subtree", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving", "cluster")
+}
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
 MAY_IMPORT = {
@@ -33,6 +35,7 @@ MAY_IMPORT = {
     "encoding": _BASE | {"data"},
     "pieces": _BASE | {"data", "encoding"},
     "subtree": _PROBLEM | {"compiled"},
+    "cluster": _PROBLEM | {"_version", "subtree"},
     "formulation": _PROBLEM | {"mip", "subtree"},
     "pricing": _PROBLEM | {"subtree"},
     "constraints": _MODEL | {"subtree"},

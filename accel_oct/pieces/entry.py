@@ -12,7 +12,9 @@ from accel_oct.support.arguments import checked_depth
 __all__ = ["read_pieces"]
 
 
-def read_pieces(X: Any, y: Any, sample_weight: Any, *, max_depth: Any, constraints: Any = None) -> tuple[Any, Any, Any]:
+def read_pieces(
+    X: Any, y: Any, sample_weight: Any, *, max_depth: Any, constraints: Any = None, client: Any = None
+) -> tuple[Any, Any, Any]:
     """What is to be solved on: X, y and weights in memory as they are, binary columns in pieces gathered.
 
     Parameters
@@ -22,6 +24,8 @@ def read_pieces(X: Any, y: Any, sample_weight: Any, *, max_depth: Any, constrain
         beside X. What `gather` returned stands for its data.
     max_depth, constraints
         Of the solve: a tally must be deep enough, and groups that constraints name are told apart.
+    client : distributed.Client, optional
+        Whose workers read the pieces.
     """
     if isinstance(X, Gathered):
         for argument, value in (("y", y), ("sample_weight", sample_weight)):
@@ -36,5 +40,6 @@ def read_pieces(X: Any, y: Any, sample_weight: Any, *, max_depth: Any, constrain
     from accel_oct.pieces.gathering import gather
 
     groups = named_groups(constraints) or None
-    found = gather(X, y, groups=groups, sample_weight=sample_weight, encoder=None, depth=checked_depth(max_depth))
+    depth = checked_depth(max_depth)
+    found = gather(X, y, groups=groups, sample_weight=sample_weight, encoder=None, depth=depth, client=client)
     return found.data, None, None

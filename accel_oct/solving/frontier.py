@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
+from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
@@ -36,6 +38,8 @@ def frontier(
     progress: Progress | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
+    client: Any = None,
+    checkpoint: Any = None,
 ) -> Frontier:
     """The best tree for every number of leaves, each with its proof, in one pass.
 
@@ -59,6 +63,12 @@ def frontier(
         which ends the frontier.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio.
+    client : distributed.Client, str or int, optional
+        Spreads what is deeper than the tables over the workers of a dask cluster: a client, the address of a scheduler,
+        or a number of processes on this machine. The result does not depend on it. Needs the extra ``dask``.
+    checkpoint : path, optional
+        File that keeps what is proven of a deep search, with or without `client`; if it is there, the search goes on
+        from it.
 
     Returns
     -------
@@ -68,17 +78,31 @@ def frontier(
     ------
     InvalidInputError
         Naming the argument that cannot be used, or the constraint that `accel_oct.solve` can take and this cannot.
+    ClusterError
+        When the cluster cannot go on; what is proven by then is in the checkpoint.
     """
     began = time.perf_counter()
-    problem = _problem(X, y, sample_weight, max_depth, constraints, objective)
-    return computed_frontier(problem, time_limit, threads, memory_limit, progress, began)
+    problem = _problem(X, y, sample_weight, max_depth, constraints, objective, client)
+    compute = problem.frontier_table
+    if checkpoint is not None or (client is not None and not isinstance(problem, TallyProblem)):
+        check_client(client)
+        compute = partial(problem.frontier_table, spread_table, client=client, checkpoint=checkpoint)
+    return computed_frontier(problem, time_limit, threads, memory_limit, progress, began, compute)
 
 
 def _problem(
-    X: Any, y: Any, sample_weight: Any, max_depth: int, constraints: Sequence[Constraint] | None, objective: Any
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    max_depth: int,
+    constraints: Sequence[Constraint] | None,
+    objective: Any,
+    client: Any = None,
 ) -> Problem:
     """What is to be solved, for every leaf penalty."""
-    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
+    if isinstance(X, Tally):
+        refuse_beside_tally(client=client)
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints, client=client)
     problem: Problem
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight)
@@ -104,6 +128,7 @@ def computed_frontier(
     memory_limit: int,
     progress: Progress | None,
     began: float,
+    compute: Callable[..., FrontierTable] | None = None,
 ) -> Frontier:
     """The frontier of a problem whose constraints it can take; `began` by `time.perf_counter`."""
     if time_limit is not None and not time_limit >= 0:
@@ -126,7 +151,7 @@ def computed_frontier(
     def work() -> None:
         deadline = None if time_limit is None else time.monotonic() + max(time_limit - seconds(), 0.0)
         tables.append(
-            problem.frontier_table(
+            (compute or problem.frontier_table)(
                 threads=usable,
                 memory_limit=memory_limit,
                 deadline=deadline,

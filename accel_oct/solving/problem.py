@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -80,12 +80,10 @@ class Problem:
         """The score of a tree, leaf penalties not counted."""
         return self.score.value(tree)
 
-    def frontier_table(self, **options: Any) -> FrontierTable:
-        """The best score for every number of leaves; options as for `accel_oct.subtree.frontier_table`."""
+    def frontier_table(self, compute: Callable[..., FrontierTable] = frontier_table, **options: Any) -> FrontierTable:
+        """The best score for every number of leaves; `compute` and options as `accel_oct.subtree.frontier_table`."""
         data = self.table_data
-        return frontier_table(
-            data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options
-        )
+        return compute(data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options)
 
     @cached_property
     def rules(self) -> LocalRules | None:

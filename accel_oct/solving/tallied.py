@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,7 +99,9 @@ class TallyProblem(Problem):
         rewards = self.earned[:, tree.label[tree.leaves - 1]].T
         return float((rewards * self.trees.counts(tree)).sum())
 
-    def frontier_table(self, **options: Any) -> FrontierTable:
+    def frontier_table(self, compute: Callable[..., FrontierTable] | None = None, **options: Any) -> FrontierTable:
+        if compute is not None:
+            raise InvalidInputError("checkpoint must be None for a tally, whose frontier is a matter of seconds")
         grid_bits = self.score.rows.grid_bits
         data = tallied_data(self.trees.tally, self.earned, self.original.n_classes, self.rules, grid_bits)
         return table_of(data, self.max_depth, **options)
@@ -154,6 +156,8 @@ def refuse_beside_tally(**arguments: Any) -> None:
             )
             if name == "components":
                 reason = "for which no solver runs"
+            if name == "client":
+                reason = "which is searched by this process in seconds"
             raise InvalidInputError(f"{name} must be None when X is a Tally, {reason}")
 
 

@@ -1,4 +1,4 @@
-"""Profiles of deep trees: root features one by one, with bounds that say which can still matter."""
+"""Profiles of deep trees: root features one by one, in one process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.deep_levels import DeepLevels
-from accel_oct.subtree.pair_level import PairLevel
-from accel_oct.subtree.profiles import Profile, convolve, find_split
-from accel_oct.subtree.reduction import Reduced, as_factor, both_sides, similar_sides
+from accel_oct.subtree.profiles import Profile, find_split
+from accel_oct.subtree.reduction import Reduced
+from accel_oct.subtree.root_board import RootBoard, Start
 from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
@@ -24,8 +23,6 @@ class SideSolver(Protocol):
     """Who computes the profiles of sides, within which limits; `ProfileSolver` in practice."""
 
     stopper: Stopper
-    threads: int
-    memory_limit: int
 
     def solve(self, data: Reduced, depth: int) -> Profile:
         """Profile of depth `depth`; exact unless stopped."""
@@ -33,90 +30,68 @@ class SideSolver(Protocol):
 
 
 class ProfileRoots:
-    """Profile of depth d from the profiles of depth d - 1 of both sides of every root feature.
+    """Profile of depth d from the profiles of depth d - 1 of sides of root features; `RootBoard` says of which.
 
-    Every feature has an upper profile for each side: exact for few leaves (the depth-two profiles of level three), the
-    equivalent-point bound for many, and what similar sides that are known already allow: V(S) <= V(S') + W(S - S').
-    Features that cannot improve any number of leaves are never opened.
+    Parameters
+    ----------
+    solver : SideSolver
+    data : Reduced
+    depth : int
+    start : Start
+    shallow : callable
+        A tree that reaches `start.lower` for a number of leaves.
     """
 
-    def __init__(self, solver: SideSolver, pairs: PairLevel, depth: int, steps: Steps | None = None) -> None:
+    def __init__(
+        self,
+        solver: SideSolver,
+        data: Reduced,
+        depth: int,
+        start: Start,
+        shallow: Callable[[int], DecisionTree],
+        steps: Steps | None = None,
+    ) -> None:
         self._solver = solver
+        self._data = data
         self._steps = steps
-        self._pairs = pairs
-        self._depth = depth
-        data = pairs.data
-        self._F = pairs.n_features
-        half = 2 ** (depth - 1)
-        self._X = as_factor(data.X)
-        self._weights = both_sides(data.weights, self._X)
-        ceilings = both_sides(data.row_ceiling, self._X)
-        self._upper = np.repeat(self._number(ceilings)[:, :, None], half, axis=2)
-        if DeepLevels.possible(pairs, solver.memory_limit, solver.threads):
-            deep = DeepLevels(pairs, False, solver.threads, steps)
-            if deep.level_three(solver.stopper):
-                # Depth two is exact up to three leaves: four leaves may form a chain of depth three.
-                self._upper[:, :, :3] = deep.side_profiles[:, :, :3]
-        self._done = np.zeros(self._F, dtype=bool)
-        self.lower = np.concatenate([pairs.profile, np.full(2**depth - 4, pairs.profile[-1])])
+        self._shallow = shallow
+        self._board = RootBoard(data, depth, start)
         self._choice: dict[int, tuple[int, Profile, Profile]] = {}
-
-    def _number(self, scores: Floats) -> Floats:
-        return np.asarray(self._pairs.units.from_score(scores, self._weights), dtype=np.float64)
 
     def run(self, report: Report | None = None) -> Profile:
         """Open root features, the most promising first, until none can improve anything or time is up."""
-        potential = convolve(self._upper[:, 0], self._upper[:, 1])
+        board, pending = self._board, dict[tuple[int, int], Profile]()
         while True:
-            gain = np.where(self._done, -np.inf, (potential - self.lower).max(axis=1))
-            f = int(np.argmax(gain))
+            wanted = next(board.wanted(), None)
             if self._steps is not None:
-                self._steps.roots = (int((gain > 0).sum()), self._F)
-            if gain[f] <= 0 or self._solver.stopper():
+                self._steps.roots = (int(board.open_roots().sum()), self._data.n_features)
+            if wanted is None or self._solver.stopper():
                 break
-            sides = [self._solve_side(f, side) for side in (0, 1)]
-            split = convolve(sides[0].lower, sides[1].lower)
-            better = split > self.lower
-            self.lower = np.maximum.accumulate(np.maximum(self.lower, split))
-            for h in np.flatnonzero(better):
-                self._choice[int(h)] = (f, sides[0], sides[1])
-            exact = True
-            for side in (0, 1):
-                self._upper[f, side] = np.minimum(self._upper[f, side], sides[side].upper)
-                exact &= sides[side].exact
-                self._tighten(f, side)
-            potential = convolve(self._upper[:, 0], self._upper[:, 1])
-            self._done[f] = exact
+            f, side = wanted
+            found = self._solver.solve(side_of(self._data, f, side), board.depth - 1)
+            pending = {key: profile for key, profile in pending.items() if key[0] == f}
+            pending[f, side] = found
+            for h in board.absorb(f, side, found.lower, found.upper):
+                self._choice[h] = (f, pending[f, 0], pending[f, 1])
             if report is not None:
-                report(self.lower, self._bound(potential))
-        return Profile(self.lower, self._bound(potential), self._tree)
-
-    def _solve_side(self, f: int, side: int) -> Profile:
-        data = self._pairs.data
-        return self._solver.solve(data.restricted(data.X[:, f] == side, f), self._depth - 1)
-
-    def _tighten(self, f: int, side: int) -> None:
-        """Similar support: carry the profile of a known side over to the sides of all other features."""
-        data = self._pairs.data
-        extra = both_sides(data.weights * (data.X[:, f] != side), self._X)
-        known = self._pairs.units.to_score(self._upper[f, side], self._weights[f, side])
-        scores = known[None, None, :] + extra[:, :, None]
-        bound = self._pairs.units.from_score(scores, self._weights[:, :, None])
-        alike = similar_sides(data, self._X, f, side)
-        np.minimum(self._upper, bound, out=self._upper, where=True if alike is None else alike[:, :, None])
-
-    def _bound(self, potential: Floats) -> Floats:
-        """Upper profile: the best that any root, known or not, may still reach."""
-        upper = np.maximum(self.lower, np.where(self._done[:, None], -np.inf, potential).max(axis=0))
-        upper[0] = self.lower[0]
-        return np.asarray(np.maximum.accumulate(upper))
+                report(board.lower, board.bound())
+        return Profile(board.lower, board.bound(), self._tree)
 
     def _tree(self, leaves: int) -> DecisionTree:
-        goal = self.lower[leaves - 1]
-        if goal == self._pairs.profile[min(leaves, 4) - 1]:
-            return self._pairs.tree(leaves)
-        fewest = int(np.searchsorted(self.lower, goal))
-        f, zero, one = self._choice[fewest]
-        found = find_split(zero.lower[None], one.lower[None], self.lower, fewest + 1)
-        assert found is not None
-        return self._pairs.data.branch(f, zero.tree(found[1]), one.tree(found[2]))
+        lower = self._board.lower
+        fewest = int(np.searchsorted(lower, lower[leaves - 1]))
+        if self._board.root_of(fewest + 1) is None:
+            return self._shallow(fewest + 1)
+        return joined_tree(self._data, *self._choice[fewest], lower, fewest + 1)
+
+
+def side_of(data: Reduced, f: int, side: int) -> Reduced:
+    """The samples on one side of a root feature."""
+    return data.restricted(data.X[:, f] == side, f)
+
+
+def joined_tree(data: Reduced, f: int, zero: Profile, one: Profile, values: Floats, leaves: int) -> DecisionTree:
+    """The tree that branches on f and reaches ``values[leaves - 1]``, no fewer leaves do."""
+    found = find_split(zero.lower[None], one.lower[None], values, leaves)
+    assert found is not None
+    return data.branch(f, zero.tree(found[1]), one.tree(found[2]))

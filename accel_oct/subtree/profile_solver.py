@@ -1,12 +1,13 @@
 """Profiles of any depth, with the trees behind them.
 
 Up to depth four this is one run of the compiled levels; deeper trees go through the root features one by one, each with
-two profiles one level lower, in the order of what they may still improve (see `profile_roots`).
+two profiles one level lower, the most promising first (see `root_board`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_roots import ProfileRoots, Report
 from accel_oct.subtree.profiles import Profile, Units, better_of, convolve, extended, find_split, with_leaf
 from accel_oct.subtree.reduction import Reduced
+from accel_oct.subtree.root_board import Start
 from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.subtree.tallied_data import TalliedData, samples_at
@@ -29,6 +31,14 @@ Floats = NDArray[np.float64]
 
 _AT_ONCE = 0.1
 """Seconds of arrays below which nobody asks whether there is compiled code."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is known before root features are opened, and a tree for every number of leaves that reaches it."""
+
+    start: Start
+    tree: Callable[[int], DecisionTree]
 
 
 class ProfileSolver:
@@ -56,6 +66,18 @@ class ProfileSolver:
         `report` hears of the scores and bounds of these very data, and `steps` of how far their search is: the
         searches below a root have neither.
         """
+        known = self.begin(data, depth, steps, report)
+        if isinstance(known, Profile):
+            return known
+        return ProfileRoots(self, data, depth, known.start, known.tree, steps).run(report)
+
+    def begin(
+        self, data: Reduced, depth: int, steps: Steps | None = None, report: Report | None = None
+    ) -> Profile | Beginning:
+        """The profile where tables give it, else what they say before root features are opened one by one.
+
+        A tally has no rows that would say anything of its root features: it is searched to the end, with `report`.
+        """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
         table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
@@ -68,14 +90,35 @@ class ProfileSolver:
             # Nothing can be better with four leaves or more, and depth two is exact for fewer.
             values = extended(pairs.profile, depth)
             return Profile(values, values, pairs.tree)
+        if isinstance(data, TalliedData):
+            return self._tallied(pairs, depth, steps, report)
+        if not DeepLevels.possible(pairs, self.memory_limit, self.threads):
+            return Beginning(Start.of(data, depth, pairs.profile, pairs.side_profiles, 2), pairs.tree)
+        if depth >= 4 and DeepLevels.fits(pairs, self.memory_limit):
+            return self._deeper(pairs, depth, *self._four(pairs, steps))
+        return self._deeper(pairs, depth, *self._three(pairs, steps))
+
+    def _deeper(self, pairs: PairLevel, depth: int, found: Profile, sides: Floats) -> Profile | Beginning:
+        """What profiles of some depth, of all samples and of all sides, say about this one."""
+        shallower = found.lower.size.bit_length() - 1
+        if depth == shallower:
+            return found
+        ceiling, exact = self._ceiling(pairs), shallower + 1
+        lower = extended(found.lower, depth)
+        if found.exact and found.lower[exact] < ceiling:
+            return Beginning(Start.of(pairs.data, depth, found.lower, sides, shallower), found.tree)
+        # Either the time is up, or nothing can be better with more leaves than all trees of this depth have.
+        upper = np.full(2**depth, ceiling)
+        upper[:exact] = found.upper[:exact]
+        return Profile(lower, np.maximum(upper, lower), found.tree)
+
+    def _tallied(self, pairs: PairLevel, depth: int, steps: Steps | None, report: Report | None) -> Profile:
         compiled = DeepLevels.possible(pairs, self.memory_limit, self.threads)
         if depth == 3 and compiled:
-            return self._three(pairs, steps)
+            return self._three(pairs, steps)[0]
         if depth == 4 and compiled and DeepLevels.fits(pairs, self.memory_limit):
-            return self._four(pairs, steps)
-        if isinstance(data, TalliedData):
-            return TalliedRoots(self, pairs, depth, steps).run(report)
-        return ProfileRoots(self, pairs, depth, steps).run(report)
+            return self._four(pairs, steps)[0]
+        return TalliedRoots(self, pairs, depth, steps).run(report)
 
     def _may_compile(self, data: Reduced, depth: int) -> bool:
         """Tallies have no rows to count, so arrays do for small ones what the compiler would take longer for."""
@@ -95,23 +138,25 @@ class ProfileSolver:
     def _shallow(self, pairs: PairLevel, depth: int) -> Profile:
         return Profile(pairs.profile[: 2**depth], pairs.upper_profile[: 2**depth], pairs.tree)
 
-    def _three(self, pairs: PairLevel, steps: Steps | None = None) -> Profile:
+    def _three(self, pairs: PairLevel, steps: Steps | None = None) -> tuple[Profile, Floats]:
+        """Profile of depth three, and those of depth two of all sides."""
         deep = DeepLevels(pairs, False, self.threads, steps)
         if not deep.level_three(self.stopper):
-            return self._stopped(pairs, 3, pairs.profile, pairs.profile)
+            return self._stopped(pairs, 3, pairs.profile, pairs.profile), deep.side_profiles
         sides = deep.side_profiles
         values = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
-        return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, values, leaves))
+        return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, values, leaves)), sides
 
-    def _four(self, pairs: PairLevel, steps: Steps | None) -> Profile:
+    def _four(self, pairs: PairLevel, steps: Steps | None) -> tuple[Profile, Floats]:
+        """Profile of depth four, and those of depth three of all sides (not when the former is known without them)."""
         deep = DeepLevels(pairs, True, self.threads, steps)
         if not deep.level_three(self.stopper):
-            return self._stopped(pairs, 4, pairs.profile, pairs.profile)
+            return self._stopped(pairs, 4, pairs.profile, pairs.profile), deep.side_profiles
         sides = deep.side_profiles
         three = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
         if three[4] == self._ceiling(pairs):
             values = extended(three, 4)
-            return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, three, min(leaves, 8)))
+            return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, three, min(leaves, 8))), sides
         finished = deep.level_four(self.stopper)
         if isinstance(pairs.data, TalliedData):
             engine.was_used(_code(pairs.data))
@@ -122,7 +167,7 @@ class ProfileSolver:
         # there may be minus infinity, which integers have not.
         compact = below.astype(deep.dtype) if pairs.data.rules is None else below
         found = Profile(values, values, lambda leaves: self._rebuild(pairs, deeper, values, leaves, compact))
-        return found if finished else better_of(found, self._stopped(pairs, 4, three, three))
+        return found if finished else better_of(found, self._stopped(pairs, 4, three, three)), deeper
 
     def _rebuild(
         self, pairs: PairLevel, sides: Floats, values: Floats, leaves: int, below: Floats | None = None
@@ -163,7 +208,7 @@ class ProfileSolver:
         return float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], DecisionTree]:
-        return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)
+        return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs)[0].tree(leaves)
 
 
 def _code(data: Reduced) -> str:

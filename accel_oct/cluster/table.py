@@ -1,0 +1,151 @@
+"""The frontier of deep trees by several workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accel_oct._version import __version__
+from accel_oct.cluster.checkpoint import Checkpoint
+from accel_oct.cluster.jobs import Job, Path, Task
+from accel_oct.cluster.regions import SHORT, Region
+from accel_oct.cluster.workers import Workers, check_client, workers_of
+from accel_oct.subtree import FrontierTable, LocalRules
+from accel_oct.subtree.profile_solver import ProfileSolver
+from accel_oct.subtree.profiles import Profile, Units
+from accel_oct.subtree.reduction import reduce_data
+from accel_oct.subtree.steps import Steps
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+
+Floats = NDArray[np.float64]
+
+_TICK = 0.2
+"""Seconds between two looks at the clock and at Ctrl-C."""
+
+
+def spread_table(
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    n_classes: int,
+    max_depth: int,
+    *,
+    client: Any = None,
+    checkpoint: Any = None,
+    rules: LocalRules | None = None,
+    threads: int = 1,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    deadline: float | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    progress: Callable[[float, Floats, Floats], None] | None = None,
+    steps: Steps | None = None,
+    short: float = SHORT,
+) -> FrontierTable:
+    """As `frontier_table`, by the workers of a cluster and with a file to go on from.
+
+    The result, trees included, does not depend on how many workers there are, nor on who is done first; unless it is
+    stopped, when scores and bounds hold all the same.
+
+    Parameters
+    ----------
+    client : distributed.Client, str, int or None
+        A client, the address of a scheduler, or a number of processes on this machine. None: this thread.
+    checkpoint : path, optional
+        File that says what is proven; read if it is there, written now and then and at the end.
+    short : float
+        Seconds that a job may take by the estimate, below which it is not divided.
+
+    Other parameters are those of `frontier_table`; `threads` are those of this process, of which little is asked.
+
+    Raises
+    ------
+    InvalidInputError
+        For a client or a checkpoint that cannot be used.
+    ClusterError
+        When the cluster cannot go on; the checkpoint has been written.
+    """
+    began = time.monotonic()
+    check_client(client)
+    data = reduce_data(
+        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes), rules
+    )
+    store = Checkpoint(checkpoint, data, max_depth)
+    units, weight = Units(data.signed), data.total_weight
+    stopper, steps = Stopper(deadline, should_stop), steps or Steps()
+
+    def public(profile: Floats) -> Floats:
+        return np.concatenate([[-np.inf], units.to_score(profile, weight)])
+
+    def table(profile: Profile) -> FrontierTable:
+        scores, bounds = public(profile.lower), public(profile.upper)
+        return FrontierTable(scores, bounds, max_depth, weight, time.monotonic() - began, profile.tree)
+
+    def report(profile: Profile) -> None:
+        if progress is not None:
+            progress(time.monotonic() - began, public(profile.lower), public(profile.upper))
+
+    known = ProfileSolver(stopper, threads, memory_limit).begin(data, max_depth, steps)
+    if isinstance(known, Profile):
+        return table(known)
+    top = Region(lambda: data, max_depth, data.n_features, short=short, memory_limit=memory_limit)
+    top.begin_with(known)
+    try:
+        with workers_of(client, Task(data, memory_limit, __version__)) as workers:
+            _work(top, workers, store, stopper, steps, report)
+    finally:
+        store.write()
+    if not top.solved:
+        top.settle()
+    return table(top.as_profile())
+
+
+def _work(
+    top: Region,
+    workers: Workers,
+    store: Checkpoint,
+    stopper: Stopper,
+    steps: Steps,
+    report: Callable[[Profile], None],
+) -> None:
+    """Send jobs and take in answers until nothing is left to do or it is time to stop."""
+    busy: dict[Path, Job] = {}
+    _send(top, workers, store, busy)
+    while not top.solved:
+        steps.roots = top.roots
+        report(top.as_profile())
+        while not (answers := workers.collect(_TICK)):
+            if stopper():
+                return
+            _send(top, workers, store, busy)  # to workers that have joined
+        for job, found in answers:
+            del busy[job.path]
+            store.add(job, found)
+            top.take(job.path, found)
+        if stopper():
+            return
+        _send(top, workers, store, busy)
+
+
+def _send(top: Region, workers: Workers, store: Checkpoint, busy: dict[Path, Job]) -> None:
+    """Answer jobs from the checkpoint, and send others to workers that are free."""
+    free = workers.free()
+    while True:
+        for job in top.jobs(busy):
+            found = store.get(job)
+            if found is not None:
+                if not top.agrees(job.path, found):
+                    raise store.refused("says what cannot be true of these data")
+                top.take(job.path, found)
+                break  # what is wanted may be different now
+            if free <= 0:
+                return
+            workers.submit(job)
+            busy[job.path] = job
+            free -= 1
+        else:
+            assert busy or top.solved or free <= 0, "roots are open and there is nothing to do"
+            return
