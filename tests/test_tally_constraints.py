@@ -256,25 +256,29 @@ def test_bounds_of_prices_hold(seed: int) -> None:
     assert dual.bound == best
 
 
-def test_weights_that_add_up_to_whole_cells() -> None:
-    """Halves that make whole numbers of every cell are still halves: no bound is rounded down to whole ones."""
-    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 2, dtype=bool)
-    y = np.array([0, 1, 1, 0, 0, 1, 1, 0])
-    weights = np.array([0.5, 1.5, 0.5, 1.5, 1.0, 0.5, 1.5, 1.0])
-    group = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    for at_most in (0.05, 0.2, 0.4):
-        tally = Tally.of(X, y, depth=2, sample_weight=weights, groups=group)
-        assert (tally.counts[0] * 2.0**tally.unit % 1 == 0).all()
-        expected = accel_oct.solve(
-            X,
-            y,
-            sample_weight=weights,
-            max_depth=2,
-            leaf_penalty=0.01,
-            constraints=[StatisticalParity(group, at_most=at_most)],
-        )
-        result = solved(tally, [StatisticalParity(at_most=at_most)], 2, 0.01)
-        assert result.status == "optimal" and result.objective == pytest.approx(expected.objective, abs=1e-12)
+@pytest.mark.parametrize("seed", [49, 65, 74, 80, 95, 100])
+def test_weights_that_add_up_to_whole_cells(seed: int) -> None:
+    """Quarters that make whole numbers of every cell are still quarters: no bound is rounded down to whole ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((24, 5)) < 0.5
+    y, group = rng.integers(0, 2, 24), rng.integers(0, 2, 24)
+    weights = rng.integers(1, 9, 24) / 4
+    for cell in range(4):
+        rows = np.flatnonzero(2 * y + group == cell)
+        weights[rows[0]] += -weights[rows].sum() % 1
+    depth, at_most = 2 + seed % 2, float(rng.choice([0.02, 0.05, 0.1]))
+    tally = Tally.of(X, y, depth=depth, sample_weight=weights, groups=group)
+    assert (tally.counts[0] * 2.0**tally.unit % 1 == 0).all()
+    expected = accel_oct.solve(
+        X,
+        y,
+        sample_weight=weights,
+        max_depth=depth,
+        leaf_penalty=0.0,
+        constraints=[StatisticalParity(group, at_most=at_most)],
+    )
+    result = solved(tally, [StatisticalParity(at_most=at_most)], depth, 0.0)
+    assert result.status == "optimal" and result.objective == expected.objective
 
 
 def test_other_objectives() -> None:

@@ -77,7 +77,7 @@ def near_optimal(
     Parameters
     ----------
     X, y, sample_weight
-        As for `accel_oct.solve`.
+        As for `accel_oct.solve`; a `Tally` for accuracy alone.
     max_depth : int
         Up to 4 fast on data of any usual size; deeper as time allows.
     leaf_penalty : float
