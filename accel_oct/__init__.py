@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from accel_oct._version import __version__
 
 if TYPE_CHECKING:
+    from accel_oct.data.tally import Tally
     from accel_oct.estimators.classifier import OptimalTreeClassifier
     from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
     from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
@@ -38,6 +39,7 @@ __all__ = [
     "OptimalTreeClassifier",
     "OptimalTreeClassifierCV",
     "Result",
+    "Tally",
     "TradeOff",
     "TradeOffPoint",
     "__version__",
@@ -61,6 +63,7 @@ _HOMES = {
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",
     "OptimalTreeClassifierCV": "accel_oct.estimators.cross_validated",
     "Result": "accel_oct.solving.result",
+    "Tally": "accel_oct.data.tally",
     "TradeOff": "accel_oct.estimators.trade_off",
     "TradeOffPoint": "accel_oct.estimators.trade_off",
     "frontier": "accel_oct.solving.frontier",

@@ -66,6 +66,8 @@ PAGES = {
     "estimator.md": 3,
     "live-view.md": 4,
     "report.md": 1,
+    "sufficient-statistics.md": 5,
+    "sufficient-statistics-constraints.md": 4,
     "files.md": 1,
     "interop.md": 1,
     "index.md": 1,

@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "io", "constraints", "solving", "near_optimal", "estimators", "pieces"},
+    "": {"_version", "data", "io", "constraints", "solving", "near_optimal", "estimators", "pieces"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.

@@ -121,6 +121,18 @@ def test_real_weights_add_exactly():
     assert abs(one.total_weight - weights.sum()) < 90 * weights.max() * 2.0**-30
 
 
+def test_weights_of_another_scale():
+    """Weights that a data set would scale are refused: the next piece would not be scaled."""
+    for weight in (1e-200, 1e200):
+        with pytest.raises(InvalidInputError, match="sample_weight must have its largest weight between"):
+            Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[weight, 0])
+    with pytest.raises(InvalidInputError, match="adds up to more than can be counted exactly"):
+        Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[2.0**61, 2.0**61])
+    small = Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[1.0, 2.0**-40])
+    with pytest.raises(InvalidInputError, match="too large, or too far apart, to be added exactly"):
+        small + Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[2.0**59, 1.0])
+
+
 def test_what_does_not_add_up():
     """Other columns, encodings, depths, and groups on one side only: one sentence each."""
     X, y = np.eye(4, dtype=bool), [0, 1, 0, 1]

@@ -179,6 +179,19 @@ def test_hostile_files(case, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("rare", [0, 1])
+def test_more_samples_than_a_part_has(rare, tmp_path):
+    """Two columns together are no more frequent than the rarer of them, whichever that is."""
+    X = np.ones((6, 2))
+    X[:5, rare] = 0
+    Tally.of(X, [0, 1] * 3, depth=2).save(tmp_path / "a")
+    members = members_of(tmp_path / "a")
+    in_counts(2, add_to((0, 0), 1))(members)
+    write(tmp_path / "b", members)
+    with pytest.raises(InvalidInputError, match="more samples have a set of columns than a part of it"):
+        Tally.load(tmp_path / "b")
+
+
 def test_fewer_samples_than_must_have(tmp_path):
     """Two columns that all samples have are had by all samples together."""
     Tally.of(np.ones((6, 2)), [0, 1] * 3, depth=2).save(tmp_path / "a")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def places_of(sets: IntArray) -> IntArray:
     return places
 
 
+@lru_cache(maxsize=16)
 def all_sets(n_columns: int, size: int) -> IntArray:
     """All sets (n, size) in their order, each with increasing columns."""
     found = np.zeros((1, 0), dtype=np.int64)
@@ -49,6 +51,7 @@ def all_sets(n_columns: int, size: int) -> IntArray:
         last = np.repeat(np.arange(n_columns), before)
         rest = np.concatenate([found[:number] for number in before]) if n_columns else found[:0]
         found = np.concatenate([rest, last[:, None]], axis=1)
+    found.flags.writeable = False
     return found
 
 

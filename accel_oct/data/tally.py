@@ -19,21 +19,16 @@ from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import as_binary_matrix, column_names
 from accel_oct.data.column_sets import n_sets, place_of
-from accel_oct.data.labels import as_names, as_weights
+from accel_oct.data.labels import as_names
 from accel_oct.data.tally_counting import counted
 from accel_oct.data.tally_files import read_fields, write_fields
 from accel_oct.data.tally_labels import label_codes, united
+from accel_oct.data.tally_weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["Tally"]
 
 IntArray = NDArray[np.int64]
-
-_WEIGHT_BITS = 30
-"""Real weights are rounded to so many bits of the heaviest one of their piece."""
-
-_TOTAL_BITS = 62
-"""Totals stay below this power of two, so that no sum overflows."""
 
 MOST_BYTES = 2**33
 """Counts that may be made, or read from a file."""
@@ -126,7 +121,7 @@ class Tally:
             group = np.zeros(n_rows, dtype=np.int64)
         else:
             labels, group = label_codes(groups, n_rows, group_labels, "groups", "group_labels")
-        weights, unit = _whole(as_weights(sample_weight, n_rows) if n_rows else np.ones(0))
+        weights, unit = whole_weights(sample_weight, n_rows)
         cells = codes * len(labels) + group
         needed = 8 * len(known) * len(labels) * n_sets(n_features, int(depth))
         if needed > MOST_BYTES:
@@ -213,7 +208,7 @@ class Tally:
             return NotImplemented
         self._check_alike(other)
         unit = min(self.unit, other.unit)
-        if not _fits(self.total << (self.unit - unit), other.total << (other.unit - unit)):
+        if not fits(self.total << (self.unit - unit), other.total << (other.unit - unit)):
             raise InvalidInputError("the weights of these tallies are too large, or too far apart, to be added exactly")
         classes = united(self.classes, other.classes)
         labels = united(self.group_labels, other.group_labels)
@@ -271,21 +266,6 @@ class Tally:
                 columns = ones.union(more)
                 found += (-1) ** size * self.counts[len(columns)][:, place_of(columns)]
         return found
-
-
-def _whole(weights: NDArray[np.float64]) -> tuple[IntArray, int]:
-    """Weights as whole numbers of units."""
-    unit = 0
-    if not np.all(weights == np.floor(weights)):
-        unit = math.frexp(float(weights.max()))[1] - _WEIGHT_BITS
-    units = np.ldexp(weights, -unit)
-    if units.size and float(units.sum()) >= 2.0**_TOTAL_BITS:
-        raise InvalidInputError("sample_weight adds up to more than can be counted exactly")
-    return np.rint(units).astype(np.int64), unit
-
-
-def _fits(*totals: int) -> bool:
-    return sum(totals) < 1 << _TOTAL_BITS
 
 
 def _difference(mine: Sequence[str], others: Sequence[str]) -> str:

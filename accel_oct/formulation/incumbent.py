@@ -53,7 +53,7 @@ class Incumbent:
 
     def offer(self, tree: DecisionTree) -> bool:
         """Take the tree if it is strictly better and keeps every rule."""
-        score = tree.score(self._dataset)
+        score = self._scored(tree)
         value = score - self._leaf_price * tree.n_leaves
         if value <= self.value:
             return False
@@ -62,3 +62,6 @@ class Incumbent:
             return False
         self.tree, self.score, self.value = tree, score, value
         return True
+
+    def _scored(self, tree: DecisionTree) -> float:
+        return tree.score(self._dataset)

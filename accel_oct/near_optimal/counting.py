@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.near_optimal import reference
-from accel_oct.near_optimal.problem import CountingProblem
+from accel_oct.near_optimal.coded import Coded, SampleSet
 from accel_oct.near_optimal.stopping import OutOfMemory, Stopped
 from accel_oct.near_optimal.values import SideValues
 from accel_oct.subtree import engine
@@ -68,7 +68,7 @@ class TreeCounter:
 
     Parameters
     ----------
-    problem : CountingProblem
+    problem : Coded
     values : SideValues
     should_stop : callable
         Asked now and then; then `Stopped` is raised.
@@ -89,7 +89,7 @@ class TreeCounter:
 
     def __init__(
         self,
-        problem: CountingProblem,
+        problem: Coded,
         values: SideValues,
         should_stop: Callable[[], bool],
         memory_limit: int,
@@ -106,7 +106,7 @@ class TreeCounter:
 
     def run(self, best: int) -> None:
         """Count all trees that are worth at least `best`, a value before coding, minus the slack."""
-        problem, everyone = self.problem, np.arange(len(self.problem.X))
+        problem, everyone = self.problem, self.problem.everyone()
         threshold = problem.least_code(best - problem.slack)
         if problem.max_depth <= 2:
             self._note(self._table(everyone, problem.max_depth, threshold, ()))
@@ -120,9 +120,9 @@ class TreeCounter:
                 self._add(problem.leaves(code), -factor)
             self._on_count(self.count)
 
-    def table(self, points: IntArray, height: int, threshold: int) -> CodeTable:
-        """Codes of all trees of depth at most `height` on some points, down to a threshold and maybe beyond."""
-        return self._table(points, height, threshold, ())
+    def table(self, samples: SampleSet, height: int, threshold: int) -> CodeTable:
+        """Codes of all trees of depth at most `height` on a set, down to a threshold and maybe beyond."""
+        return self._table(samples, height, threshold, ())
 
     # ---------------------------------------------------------------- at the root
 
@@ -158,27 +158,27 @@ class TreeCounter:
         if self._should_stop():
             raise Stopped
 
-    def _table(self, points: IntArray, height: int, threshold: int, path: Path) -> CodeTable:
-        key = (self.values.key(points), height)
+    def _table(self, samples: SampleSet, height: int, threshold: int, path: Path) -> CodeTable:
+        key = (self.problem.key(samples), height)
         done = self._known.get(key)
         if done is not None and done[0] <= threshold:
             return done[1]
         self._look()
         self.sets += 1
         if height == 0:
-            table = CodeTable.of(self._leaves(points, threshold))
+            table = CodeTable.of(self._leaves(samples, threshold))
         elif height == 1:
-            table = CodeTable.of(reference.count_one(self.problem, points, threshold))
+            table = CodeTable.of(reference.count_one(self.problem, samples, threshold))
         elif height == 2:
-            table = self._two(points, threshold)
+            table = self._two(samples, threshold)
         else:
-            table = self._joined(points, height, threshold, path)
+            table = self._joined(samples, height, threshold, path)
         self._take(table.nbytes + len(key[0]) - (0 if done is None else done[1].nbytes + len(key[0])))
         self._known[key] = (threshold, table)
         return table
 
-    def _leaves(self, points: IntArray, threshold: int) -> reference.Table:
-        return Counter(code for code, _ in self.problem.leaf_codes(points) if code >= threshold)
+    def _leaves(self, samples: SampleSet, threshold: int) -> reference.Table:
+        return Counter(code for code, _ in self.problem.leaf_codes(samples) if code >= threshold)
 
     def _take(self, n_bytes: int) -> None:
         self._memory_left -= n_bytes
@@ -186,18 +186,17 @@ class TreeCounter:
             raise OutOfMemory
 
     def _splits(
-        self, points: IntArray, height: int, threshold: int, path: Path
+        self, samples: SampleSet, height: int, threshold: int, path: Path
     ) -> Iterator[tuple[int, CodeTable, CodeTable, list[int]]]:
         """Splits within the threshold, best first: factor, tables of both sides, codes of equal leaves."""
         problem = self.problem
-        columns, zero, one, split = self.values.sides(points, height, path)
+        columns, zero, one, split = self.values.sides(samples, height, path)
         # Best first: the sides that sets share are counted with the most slack when they are met first.
         for place in np.argsort(-split, kind="stable").tolist():
             if split[place] < threshold:
                 return
             feature = int(columns.feature[place])
-            here = problem.X[points, feature]
-            sides = points[~here], points[here]
+            sides = problem.sides(samples, feature)
             tables = [
                 self._table(side, height - 1, threshold - int(other), (*path, (feature, bool(which))))
                 for which, (side, other) in enumerate(zip(sides, (one[place], zero[place]), strict=True))
@@ -211,13 +210,13 @@ class TreeCounter:
                 [code for code in pairs if code >= threshold],
             )
 
-    def _joined(self, points: IntArray, height: int, threshold: int, path: Path) -> CodeTable:
+    def _joined(self, samples: SampleSet, height: int, threshold: int, path: Path) -> CodeTable:
         """Trees of depth at most three and more."""
-        leaves = self._leaves(points, threshold)
+        leaves = self._leaves(samples, threshold)
         total = sum(leaves.values())
         large: reference.Table = {}  # in Python's whole numbers, where 64 bits may not be enough
         store, size = (None, 0) if self._kernels is None else (self._kernels.count_store(), 0)
-        for factor, zero, one, pairs in self._splits(points, height, threshold, path):
+        for factor, zero, one, pairs in self._splits(samples, height, threshold, path):
             total += zero.total * one.total * factor
             if store is None or total >= _SAFE:
                 reference.add_pairs(large, zero.as_table(), one.as_table(), threshold, factor)
@@ -250,14 +249,14 @@ class TreeCounter:
             self._check_room(store)
         return store, size
 
-    def _two(self, points: IntArray, threshold: int) -> CodeTable:
+    def _two(self, samples: SampleSet, threshold: int) -> CodeTable:
         problem = self.problem
-        columns = problem.columns(points)
-        features, n_classes = sum(columns.multiplicity.tolist()), problem.gains.shape[1]
+        columns = problem.columns(samples)
+        features, n_classes = sum(columns.multiplicity.tolist()), problem.totals(samples).size
         stumps = n_classes + features * n_classes**2
         if self._kernels is None or n_classes + features * stumps**2 >= _SAFE:
-            return CodeTable.of(reference.count_two(problem, points, threshold, self._look))
-        both, totals = problem.pair_sums(points, columns.feature), problem.totals(points)
+            return CodeTable.of(reference.count_two(problem, samples, threshold, self._look))
+        both, totals = problem.pair_sums(samples, columns.feature), problem.totals(samples)
         store, size, first = self._kernels.count_store(), 0, 0
         while True:
             store, size, first = self._kernels.count_two.by(

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from accel_oct.data import BinaryDataset
+from accel_oct.constraints.tallied import tallied_trees
+from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip.options import usable_threads
 from accel_oct.near_optimal.search import NearOptimalSearch
@@ -20,6 +21,7 @@ from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener
 from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.tallied import checked_tally, refuse_beside_tally
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.interrupts import run_interruptibly
@@ -115,11 +117,15 @@ def near_optimal(
     """
     began = time.perf_counter()
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
-    dataset = BinaryDataset.of(X, y, sample_weight)
-    score = as_objective(objective).bind(dataset)
-    if isinstance(score, RatioScore):
-        raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
-    setting = replace(Setting.of(score, leaf_penalty, checked_depth(max_depth), groups), as_model=as_model)
+    if isinstance(X, Tally):
+        refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective)
+        setting = _of_tally(X, leaf_penalty, max_depth, groups)
+    else:
+        score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
+        if isinstance(score, RatioScore):
+            raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
+        setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), groups)
+    setting = replace(setting, as_model=as_model)
     slack = _number(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")
@@ -142,18 +148,7 @@ def near_optimal(
         if rows is not None:
             rows(NearOptimalProgress(time.perf_counter() - began, listed, at_least))
 
-    search = NearOptimalSearch(
-        setting.X,
-        setting.gains,
-        setting.leaf_price,
-        setting.max_depth,
-        slack * score.norm + PROOF_TOLERANCE * score.rows.total_weight,
-        labels=labels,
-        should_stop=stopper,
-        threads=usable,
-        memory_limit=memory,
-        on_progress=report,
-    )
+    search = _search(setting, slack, labels, stopper, usable, memory, report)
     with teller.listening():
         run_interruptibly(lambda: search.run(most), interrupted.set)
     found = search.found
@@ -175,6 +170,34 @@ def near_optimal(
     report(len(trees), trees.at_least)
     teller.doing("")
     return trees
+
+
+def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, groups: Any) -> Setting:
+    depth = checked_tally(tally, max_depth)
+    return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, groups)
+
+
+def _search(
+    setting: Setting,
+    within: float,
+    labels: str,
+    stopper: Stopper,
+    threads: int,
+    memory_limit: int,
+    report: Callable[[int, int], None],
+) -> NearOptimalSearch:
+    slack = within * setting.score.norm + PROOF_TOLERANCE * setting.score.rows.total_weight
+    options: Any = {
+        "labels": labels,
+        "should_stop": stopper,
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "on_progress": report,
+    }
+    price, depth = setting.leaf_price, setting.max_depth
+    if setting.tallied is not None:
+        return NearOptimalSearch.of_tally(setting.tallied, price, depth, slack, **options)
+    return NearOptimalSearch(setting.X, setting.gains, price, depth, slack, **options)
 
 
 def _number(value: Any, argument: str) -> float:

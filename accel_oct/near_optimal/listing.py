@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.near_optimal.problem import CountingProblem
+from accel_oct.near_optimal.coded import Coded, SampleSet
 from accel_oct.near_optimal.stopping import OutOfMemory
 from accel_oct.near_optimal.values import SideValues
 from accel_oct.tree import DecisionTree
@@ -41,20 +41,20 @@ class TreeLister:
 
     Parameters
     ----------
-    problem : CountingProblem
+    problem : Coded
     values : SideValues
     memory_limit : int
         Bytes that all lists may take; beyond that `OutOfMemory` is raised.
     """
 
-    def __init__(self, problem: CountingProblem, values: SideValues, memory_limit: int) -> None:
+    def __init__(self, problem: Coded, values: SideValues, memory_limit: int) -> None:
         self.problem, self.values = problem, values
         self._left = memory_limit // _ENTRY_BYTES
         self._lists: dict[tuple[bytes, int], _TreeList] = {}
 
     def trees(self) -> Iterator[tuple[int, Nested]]:
         """Codes and trees, best first; the first one is the best of all."""
-        everyone, depth = np.arange(len(self.problem.X)), self.problem.max_depth
+        everyone, depth = self.problem.everyone(), self.problem.max_depth
         trees = self.list_of(everyone, depth, self.values.best(everyone, depth), ())
         place, least = 0, None
         while (found := trees.get(place)) is not None:
@@ -66,13 +66,13 @@ class TreeLister:
             yield code, tree
             place += 1
 
-    def list_of(self, points: IntArray, height: int, best: int, path: Path) -> _TreeList:
+    def list_of(self, samples: SampleSet, height: int, best: int, path: Path) -> _TreeList:
         """Of the trees of some height on a set whose best one has the code `best`."""
-        key = (self.values.key(points), height)
+        key = (self.problem.key(samples), height)
         found = self._lists.get(key)
         if found is None:
             self.spend(2)
-            found = self._lists[key] = _TreeList(self, points, height, best, path)
+            found = self._lists[key] = _TreeList(self, samples, height, best, path)
         return found
 
     def spend(self, entries: int) -> None:
@@ -85,17 +85,17 @@ class _TreeList:
     """The trees of one set, as far as they were asked for."""
 
     __slots__ = (
-        *("_found", "_height", "_least", "_lister", "_open", "_path", "_points", "_sides", "_stumps", "_waiting"),
+        *("_found", "_height", "_least", "_lister", "_open", "_path", "_samples", "_sides", "_stumps", "_waiting"),
     )
 
-    def __init__(self, lister: TreeLister, points: IntArray, height: int, best: int, path: Path) -> None:
-        self._lister, self._points, self._height, self._path = lister, points, height, path
+    def __init__(self, lister: TreeLister, samples: SampleSet, height: int, best: int, path: Path) -> None:
+        self._lister, self._samples, self._height, self._path = lister, samples, height, path
         self._least = best - lister.problem.code_slack
         self._found: list[tuple[int, Nested]] = []
         self._open: dict[int, tuple[_TreeList, _TreeList]] = {}
         # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these are there. Leaves
         # and splits differ in the number of leaves, so in their codes, and never meet in the order.
-        self._waiting = [(-code, _LEAF, label, 0) for code, label in lister.problem.leaf_codes(points)]
+        self._waiting = [(-code, _LEAF, label, 0) for code, label in lister.problem.leaf_codes(samples)]
         if height > 0 and -self._waiting[0][0] < best:
             self._look_at_splits()
         elif height > 0:
@@ -106,7 +106,7 @@ class _TreeList:
         if self._height == 1:
             self._waiting_stumps()
             return
-        columns, zero, one, split = self._lister.values.sides(self._points, self._height, self._path)
+        columns, zero, one, split = self._lister.values.sides(self._samples, self._height, self._path)
         codes = split[columns.column]
         close = np.flatnonzero(codes >= self._least)
         self._lister.spend(close.size // 4)
@@ -122,7 +122,7 @@ class _TreeList:
 
     def _waiting_stumps(self) -> None:
         """All at once: there is nothing below them."""
-        stumps = _stumps(self._lister.problem, self._points, self._least)
+        stumps = _stumps(self._lister.problem, self._samples, self._least)
         self._lister.spend(len(stumps) // 2)
         self._stumps = [tree for _, tree in stumps]
         self._waiting += [(-code, _STUMP, place, 0) for place, (code, _) in enumerate(stumps)]
@@ -172,15 +172,13 @@ class _TreeList:
     def _sides_of(self, feature: int) -> tuple[_TreeList, _TreeList]:
         found = self._open.get(feature)
         if found is None:
-            split, (zero, one) = self._lister.problem.X[self._points, feature], self._sides[feature]
-            found = self._open[feature] = (
-                self._side(feature, ~split, zero, False),
-                self._side(feature, split, one, True),
-            )
+            zero, one = self._sides[feature]
+            found = self._open[feature] = (self._side(feature, zero, False), self._side(feature, one, True))
         return found
 
-    def _side(self, feature: int, here: NDArray[np.bool_], best: int, side: bool) -> _TreeList:
-        return self._lister.list_of(self._points[here], self._height - 1, best, (*self._path, (feature, side)))
+    def _side(self, feature: int, best: int, side: bool) -> _TreeList:
+        samples = self._lister.problem.side(self._samples, feature, side)
+        return self._lister.list_of(samples, self._height - 1, best, (*self._path, (feature, side)))
 
 
 def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -189,11 +187,11 @@ def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: NDArra
     return list(zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True))
 
 
-def _stumps(problem: CountingProblem, points: IntArray, least: int) -> list[tuple[int, Nested]]:
+def _stumps(problem: Coded, samples: SampleSet, least: int) -> list[tuple[int, Nested]]:
     """Codes and trees with one split of a set, in order, down to a code."""
-    columns = problem.columns(points)
-    ones = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
-    zeros = problem.totals(points)[:, None] - ones
+    columns = problem.columns(samples)
+    ones = problem.ones(samples, columns.feature)
+    zeros = problem.totals(samples)[:, None] - ones
     zero = np.where(columns.flipped, ones[:, columns.column], zeros[:, columns.column])  # (K, F)
     one = np.where(columns.flipped, zeros[:, columns.column], ones[:, columns.column])
     codes = zero[:, None] + one[None] - 2 * problem.price

@@ -1,29 +1,21 @@
-"""Near-optimal trees as a problem in whole numbers.
-
-Gains and the leaf price are multiples of one unit, so every value is a whole number of units. Values are *coded*: they
-are multiplied by a power of two, and a leaf costs one more. So of trees of equal value those with fewer leaves are
-worth more, and both the value and the number of leaves can be read off the code.
-"""
+"""Near-optimal trees of points, in whole numbers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
+from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.subtree import engine
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-
-_CODE_BITS = 61
-"""Codes of values, and their sums and differences, fit into 64 bits with room to spare."""
 
 _FLOAT_BITS = 52
 """Whole numbers up to this size are exact in matrix products."""
@@ -32,32 +24,8 @@ _MOST_PLANES = 16
 """Binary digits of gains up to which bits are counted; matrix products are faster beyond."""
 
 
-class Columns(NamedTuple):
-    """Columns that split a set of points, equal and complementary ones together.
-
-    Attributes
-    ----------
-    feature : int array (C,)
-        The first feature of each.
-    multiplicity : int array (C,)
-        How many features each stands for.
-    features : int array
-        All features that split the set, increasing.
-    column : int array
-        For each of them, the column that it belongs to.
-    flipped : bool array
-        For each of them, whether it is the complement of the first one.
-    """
-
-    feature: IntArray
-    multiplicity: IntArray
-    features: IntArray
-    column: IntArray
-    flipped: NDArray[np.bool_]
-
-
 @dataclass(frozen=True, eq=False)
-class CountingProblem:
+class CountingProblem(Coded):
     """Points, what predictions earn there, and the price of a leaf, all in coded units; made by `of`.
 
     Attributes
@@ -108,63 +76,32 @@ class CountingProblem:
         InvalidInputError
             When the numbers are so far apart in size that values cannot be told apart in 64 bits.
         """
-        exponent = _common_exponent(np.append(gains.ravel(), leaf_price))
+        exponent = common_exponent(np.append(gains.ravel(), leaf_price))
         with np.errstate(over="ignore"):
-            scaled = np.ldexp(gains, -exponent)
-        if not float(scaled.sum()) < 2.0**_FLOAT_BITS:
+            amounts = np.ldexp(gains, -exponent)
+        if not float(amounts.sum()) < 2.0**_FLOAT_BITS:
             raise InvalidInputError("gains: the largest and the smallest are too far apart to be added up exactly")
-        units = scaled.astype(np.int64)
-        price = _scaled(leaf_price, exponent)
+        units = amounts.astype(np.int64)
+        price = scaled(leaf_price, exponent)
         factor = math.gcd(price, int(np.gcd.reduce(units, axis=None))) or 1
         units, price = units // factor, price // factor
         nothing = ~units.any(axis=1)
         units[nothing] = 1  # a constant for every tree, so that no point is overlooked
         bonus, total = int(nothing.sum()), int(units.sum())
-        allowed = total + price * 2**max_depth  # no tree can lose more
-        if slack < math.inf:
-            allowed = min(allowed, _scaled(slack, exponent) // factor)
-        if price > total + allowed:  # a second leaf would cost more than there is
-            max_depth, bonus, price, allowed = 0, bonus + price, 0, min(allowed, total)
+        allowed = None if slack == math.inf else scaled(slack, exponent) // factor
         depth = min(max_depth, max(len(X) - 1, 0), X.shape[1])
-        bits = min(2**depth, max(len(X), 1)).bit_length()
-        if (total + allowed + 8 * price).bit_length() + bits > _CODE_BITS:
-            raise InvalidInputError(
-                "within, leaf_penalty and max_depth: values of trees are too far apart to be counted exactly"
-            )
+        scale = Scale.of(total, price, allowed, max_depth, depth, len(X))
         return cls(
             X=np.ascontiguousarray(X),
-            gains=units << bits,
-            price=(price << bits) + 1,
-            max_depth=depth,
-            bits=bits,
+            gains=units << scale.bits,
+            price=scale.price,
+            max_depth=scale.max_depth,
+            bits=scale.bits,
             unit=math.ldexp(float(factor), exponent),
-            bonus=bonus,
-            slack=allowed,
+            bonus=bonus + scale.bonus,
+            slack=scale.slack,
             any_label=any_label,
         )
-
-    # ---------------------------------------------------------------- codes
-
-    def value(self, code: int) -> int:
-        """Of the trees with a code, before coding."""
-        return -(-code >> self.bits)
-
-    def leaves(self, code: int) -> int:
-        """Of the trees with a code."""
-        return (self.value(code) << self.bits) - code
-
-    def least_code(self, value: int) -> int:
-        """Trees are worth at least `value` if and only if their code is at least this."""
-        return (value << self.bits) - (1 << self.bits) + 1
-
-    @property
-    def code_slack(self) -> int:
-        """No two trees within the slack of each other have codes further apart."""
-        return (self.slack + 1) << self.bits
-
-    def earned(self, value: int) -> float:
-        """A value in the units that gains were given in."""
-        return (value - self.bonus) * self.unit
 
     # ---------------------------------------------------------------- sets of points
 
@@ -172,14 +109,24 @@ class CountingProblem:
         """Gains of every class."""
         return np.asarray(self.gains[points].sum(axis=0))
 
-    def leaf_codes(self, points: IntArray) -> list[tuple[int, int]]:
-        """Codes and classes of the leaves that count, best first."""
-        totals = self.totals(points)
-        codes = (totals - self.price).tolist()
-        if not self.any_label:
-            best = int(totals.argmax())
-            return [(codes[best], best)]
-        return sorted(((code, label) for label, code in enumerate(codes)), key=lambda leaf: (-leaf[0], leaf[1]))
+    def everyone(self) -> IntArray:
+        return np.arange(len(self.X))
+
+    def side(self, points: IntArray, feature: int, side: bool) -> IntArray:
+        own: IntArray = points[self.X[points, feature] == side]
+        return own
+
+    def key(self, points: IntArray) -> bytes:
+        """In as many bits as there are points."""
+        mask = np.zeros(len(self.X), dtype=bool)
+        mask[points] = True
+        return np.packbits(mask).tobytes()
+
+    def most(self, points: IntArray) -> int:
+        return int(self.gains[points].max(axis=1).sum())
+
+    def ones(self, points: IntArray, features: IntArray) -> IntArray:
+        return np.asarray(self.gains[points].T @ self.X[points][:, features].astype(np.int64))
 
     def columns(self, points: IntArray) -> Columns:
         """What splits a set."""
@@ -240,19 +187,3 @@ class CountingProblem:
         bits = np.zeros((self.X.shape[1], n_words * 64), dtype=bool)
         bits[:, : len(self.X)] = self.X.T
         return np.packbits(bits, axis=1).view(np.uint64)
-
-
-def _common_exponent(numbers: FloatArray) -> int:
-    """The largest e for which all numbers are multiples of ``2**e``."""
-    mantissa, exponent = np.frexp(numbers[numbers != 0.0])
-    if not mantissa.size:
-        return 0
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = whole & -whole
-    return int((np.frexp(lowest.astype(np.float64))[1] - 1 + exponent - 53).min())
-
-
-def _scaled(number: float, exponent: int) -> int:
-    """In units of ``2**exponent``, rounded down."""
-    numerator, denominator = number.as_integer_ratio()
-    return (numerator << max(-exponent, 0)) // (denominator << max(exponent, 0))

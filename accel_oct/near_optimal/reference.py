@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.near_optimal.problem import CountingProblem
+from accel_oct.near_optimal.coded import Coded, SampleSet
 
 IntArray = NDArray[np.int64]
 Table = dict[int, int]
@@ -42,12 +42,12 @@ def drop_leaf_pairs(table: Table, zero: dict[int, int], one: dict[int, int], thr
             table[code] = table.get(code, 0) - factor
 
 
-def count_one(problem: CountingProblem, points: IntArray, threshold: int) -> Table:
+def count_one(problem: Coded, samples: SampleSet, threshold: int) -> Table:
     """Trees of depth at most one on a set that are worth at least the threshold."""
-    totals, price = problem.totals(points), problem.price
+    totals, price = problem.totals(samples), problem.price
     table: Table = Counter(code for code in leaves(totals, price, problem.any_label).values() if code >= threshold)
-    columns = problem.columns(points)
-    ones = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)  # (K, C)
+    columns = problem.columns(samples)
+    ones = problem.ones(samples, columns.feature)
     zeros = totals[:, None] - ones
     close = zeros.max(axis=0) + ones.max(axis=0) - 2 * price >= threshold
     for place in np.flatnonzero(close).tolist():
@@ -60,19 +60,18 @@ def count_one(problem: CountingProblem, points: IntArray, threshold: int) -> Tab
 
 
 def count_two(
-    problem: CountingProblem, points: IntArray, threshold: int, should_stop: Callable[[], None] = lambda: None
+    problem: Coded, samples: SampleSet, threshold: int, should_stop: Callable[[], None] = lambda: None
 ) -> Table:
     """Trees of depth at most two."""
     table: Table = Counter(
-        code for code in leaves(problem.totals(points), problem.price, problem.any_label).values() if code >= threshold
+        code for code in leaves(problem.totals(samples), problem.price, problem.any_label).values() if code >= threshold
     )
-    columns = problem.columns(points)
+    columns = problem.columns(samples)
     for feature, factor in zip(columns.feature.tolist(), columns.multiplicity.tolist(), strict=True):
         should_stop()
-        split = problem.X[points, feature]
-        zero, one = points[~split], points[split]
-        # No best values are used here: what the other side can earn at most is what all its points can.
-        room = [int(problem.gains[side].max(axis=1).sum()) - problem.price for side in (zero, one)]
+        zero, one = problem.sides(samples, feature)
+        # No best values are used here: what the other side can earn at most is what all its samples can.
+        room = [problem.most(side) - problem.price for side in (zero, one)]
         tables = [count_one(problem, zero, threshold - room[1]), count_one(problem, one, threshold - room[0])]
         add_pairs(table, tables[0], tables[1], threshold, factor)
         alone = [leaves(problem.totals(side), problem.price, problem.any_label) for side in (zero, one)]

@@ -9,12 +9,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.near_optimal.coded import Coded
 from accel_oct.near_optimal.counting import TreeCounter
 from accel_oct.near_optimal.listing import Nested, TreeLister
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.stopping import OutOfMemory, Stopped
+from accel_oct.near_optimal.tallied import TallyCounting
 from accel_oct.near_optimal.values import SideValues
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT
+from accel_oct.tree.tallied import TalliedTrees
 
 FloatArray = NDArray[np.float64]
 
@@ -101,7 +104,43 @@ class NearOptimalSearch:
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         on_progress: Callable[[int, int], Any] = lambda listed, counted: None,
     ) -> None:
-        self.problem = CountingProblem.of(X, gains, leaf_price, max_depth, slack, labels == "any")
+        self._begin(
+            CountingProblem.of(X, gains, leaf_price, max_depth, slack, labels == "any"),
+            should_stop,
+            threads,
+            memory_limit,
+            on_progress,
+        )
+
+    @classmethod
+    def of_tally(
+        cls,
+        trees: TalliedTrees,
+        leaf_price: float,
+        max_depth: int,
+        slack: float,
+        *,
+        labels: str = "any",
+        should_stop: Callable[[], bool] = lambda: False,
+        threads: int = 1,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        on_progress: Callable[[int, int], Any] = lambda listed, counted: None,
+    ) -> NearOptimalSearch:
+        """The same for a tally, where predictions earn the weight that they classify correctly."""
+        search = object.__new__(cls)
+        problem = TallyCounting.of(trees, leaf_price, max_depth, slack, labels == "any")
+        search._begin(problem, should_stop, threads, memory_limit, on_progress)
+        return search
+
+    def _begin(
+        self,
+        problem: Coded,
+        should_stop: Callable[[], bool],
+        threads: int,
+        memory_limit: int,
+        on_progress: Callable[[int, int], Any],
+    ) -> None:
+        self.problem = problem
         self.values = SideValues(self.problem, should_stop, threads, memory_limit)
         self.found = Found()
         self._should_stop, self._on_progress = should_stop, on_progress

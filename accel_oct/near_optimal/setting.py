@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.objectives import LinearScore
+from accel_oct.objectives import Accuracy, LinearScore
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.tallied import TalliedTrees
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -44,6 +45,8 @@ class Setting:
         Which of them each feature belongs to.
     as_model : callable (tree, objective, optimum) or None
         Makes a fitted classifier of a tree, where one asked.
+    tallied : TalliedTrees or None
+        In the place of points, where there is a tally: `dataset` has its cells then, and there are no points.
     """
 
     dataset: BinaryDataset
@@ -57,6 +60,26 @@ class Setting:
     column_names: tuple[str, ...]
     column_of: IntArray
     as_model: Callable[[DecisionTree, float, float], Any] | None = None
+    tallied: TalliedTrees | None = None
+
+    @classmethod
+    def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
+        """What is earned is the weight classified correctly."""
+        cells = trees.cells()
+        names, column_of = _columns(cells, groups)
+        return cls(
+            dataset=cells,
+            score=Accuracy().bind(cells),
+            X=cells.X[:0],
+            gains=np.empty((0, cells.n_classes)),
+            masses=np.empty(0),
+            leaf_penalty=float(leaf_penalty),
+            leaf_price=cells.leaf_price(leaf_penalty),
+            max_depth=max_depth,
+            column_names=names,
+            column_of=column_of,
+            tallied=trees,
+        )
 
     @classmethod
     def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:

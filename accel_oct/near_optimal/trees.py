@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-from accel_oct.constraints import Constraint, bind_all
+from accel_oct.constraints import BoundConstraint, Constraint, bind_all
+from accel_oct.constraints.tallied import bind_to_tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.near_optimal.importance import ImportanceTable, importance_table
 from accel_oct.near_optimal.listing import as_decision_tree
@@ -205,7 +206,9 @@ class NearOptimalTrees:
             keep the rule, and are counted; else there may be more of them.
         """
         if isinstance(rule, Constraint) and not isinstance(rule, type):
-            (bound,) = bind_all([rule], self._setting.dataset)
+            tallied = self._setting.tallied
+            bound: BoundConstraint
+            (bound,) = bind_all([rule], self._setting.dataset) if tallied is None else bind_to_tally([rule], tallied)
             kept = [listed for listed in self._listed if bound.violation(self._tree(listed)) <= 0]
         elif callable(rule) and not isinstance(rule, type):
             kept = [listed for listed in self._listed if rule(self._tree(listed))]
@@ -227,6 +230,7 @@ class NearOptimalTrees:
 
     def by_predictions(self) -> list[PredictionGroup]:
         """The listed trees in groups that predict alike on all training samples of positive weight, best first."""
+        self._need_rows("by_predictions")
         groups: dict[bytes, list[NearOptimalTree]] = {}
         for entry in self:
             groups.setdefault(entry.tree.predictions(self._setting.X).tobytes(), []).append(entry)
@@ -239,5 +243,10 @@ class NearOptimalTrees:
         among the samples, in expectation over all pairs of samples. All features of a group, see `groups` of
         `accel_oct.near_optimal`, are shuffled together.
         """
+        self._need_rows("importance")
         trees: Any = (self._tree(listed) for listed in self._listed)
         return importance_table(self._setting, trees, self.complete)
+
+    def _need_rows(self, method: str) -> None:
+        if self._setting.tallied is not None:
+            raise InvalidInputError(f"{method} needs the samples one by one, which a tally does not have")

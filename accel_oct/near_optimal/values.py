@@ -8,9 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.near_optimal.problem import Columns, CountingProblem
+from accel_oct.near_optimal.coded import Coded, Columns, SampleSet
+from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.stopping import Stopped
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.near_optimal.tallied import TallyCounting
+from accel_oct.pricing.cell_values import CellRootValues
+from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.values import RootValues
 from accel_oct.subtree import engine
 
@@ -46,73 +50,75 @@ class SideValues:
 
     Parameters
     ----------
-    problem : CountingProblem
+    problem : Coded
     should_stop : callable
         Asked now and then; then `Stopped` is raised.
     threads, memory_limit : int
         For the tables.
     """
 
-    def __init__(
-        self, problem: CountingProblem, should_stop: Callable[[], bool], threads: int, memory_limit: int
-    ) -> None:
+    def __init__(self, problem: Coded, should_stop: Callable[[], bool], threads: int, memory_limit: int) -> None:
         self.problem = problem
         self._should_stop = should_stop
         self._threads, self._memory_limit = threads, memory_limit
         self._known: dict[tuple[bytes, int], Sides] = {}
-        self._below: RootValues | None = None
-        largest = int(problem.gains.sum()) + problem.price * 2**problem.max_depth
+        self._below: RootValues | CellRootValues | None = None
+        largest = int(problem.totals(problem.everyone()).sum()) + problem.price * 2**problem.max_depth
         self._tables = largest.bit_length() <= _EXACT_BITS and engine.numba_available()
 
-    def sides(self, points: IntArray, height: int, path: tuple[tuple[int, bool], ...] = ()) -> Sides:
-        """Of trees of depth at most `height` on some points, which is at least one.
+    def sides(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...] = ()) -> Sides:
+        """Of trees of depth at most `height` on a set, which is at least one.
 
-        `path` are features and sides that lead to the points from all of them, for tables that go down further.
+        `path` are features and sides that lead to the set from all samples, for tables that go down further.
         """
         if self._should_stop():
             raise Stopped
         if height <= 2:
-            return self._by_sums(points, height)
-        key = (self.key(points), height)
+            return self._by_sums(samples, height)
+        key = (self.problem.key(samples), height)
         if key not in self._known:
-            self._known[key] = self._found(points, height, path)
+            self._known[key] = self._found(samples, height, path)
         return self._known[key]
 
-    def key(self, points: IntArray) -> bytes:
-        """Tells sets of points apart, in as many bits as there are points."""
-        mask = np.zeros(len(self.problem.X), dtype=bool)
-        mask[points] = True
-        return np.packbits(mask).tobytes()
-
-    def best(self, points: IntArray, height: int) -> int:
+    def best(self, samples: SampleSet, height: int) -> int:
         """The largest code of all trees of depth at most `height`."""
-        best = int(self.problem.totals(points).max()) - self.problem.price
+        best = int(self.problem.totals(samples).max()) - self.problem.price
         if height > 0:
-            best = int(self.sides(points, height).split.max(initial=best))
+            best = int(self.sides(samples, height).split.max(initial=best))
         return best
 
     # ---------------------------------------------------------------- how
 
-    def _found(self, points: IntArray, height: int, path: tuple[tuple[int, bool], ...]) -> Sides:
-        columns = self.problem.columns(points)
+    def _found(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...]) -> Sides:
+        columns = self.problem.columns(samples)
         if not columns.feature.size:
             return Sides(columns, *np.empty((3, 0), dtype=np.int64))
         if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
             here = self._known_by_table(*path[0])
+            if isinstance(self._below, CellRootValues):
+                return self._from_cells(columns, self._below.sides_below(*here))
             below = [self._below.sides_below(*here, least) for least in (1, 2)]
-            return self._from_tables(points, columns, below[0], below[1])
-        if self._tables and height <= 4:
-            table = self._root_values(points, height)
-            if table.known:
-                if height == 4 and len(points) == len(self.problem.X):
-                    self._below = table
-                return self._from_tables(points, columns, table.sides(), table.sides(2))
-            if self._should_stop():
-                raise Stopped
-        return self._one_by_one(points, columns, height)
+            return self._from_tables(samples, columns, below[0], below[1])
+        table = self._root_values(samples, height) if self._tables and height <= 4 else None
+        if table is not None and table.known:
+            if height == 4 and not path:
+                self._below = table
+            if isinstance(table, CellRootValues):
+                return self._from_cells(columns, table.sides())
+            return self._from_tables(samples, columns, table.sides(), table.sides(2))
+        if self._should_stop():
+            raise Stopped
+        return self._one_by_one(samples, columns, height)
 
-    def _root_values(self, points: IntArray, height: int) -> RootValues:
+    def _root_values(self, samples: SampleSet, height: int) -> RootValues | CellRootValues | None:
         problem = self.problem
+        if isinstance(problem, TallyCounting):
+            whole = height == problem.max_depth and not samples
+            return CellRootValues(*problem.for_tables, None, self._should_stop) if whole else None
+        assert isinstance(problem, CountingProblem)
+        return self._point_values(problem, samples, height)
+
+    def _point_values(self, problem: CountingProblem, points: IntArray, height: int) -> RootValues:
         gains = (problem.gains[points] >> problem.bits).astype(np.float64)  # small numbers make fast tables
         nothing = np.zeros((0, *gains.shape))
         price = problem.price / 2**problem.bits
@@ -124,27 +130,32 @@ class SideValues:
 
     def _known_by_table(self, feature: int, side: bool) -> tuple[int, bool]:
         """A side of a root feature as one of the feature that stands for it."""
-        columns = self.problem.columns(np.arange(len(self.problem.X)))
+        columns = self.problem.columns(self.problem.everyone())
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
 
-    def _from_tables(self, points: IntArray, columns: Columns, best: TableSides, branched: TableSides) -> Sides:
+    def _from_tables(self, samples: SampleSet, columns: Columns, best: TableSides, branched: TableSides) -> Sides:
         """From best values of sides, and of sides that are no leaves.
 
         Where the best of both sides are leaves of the same class, one of them must be something else.
         """
         problem = self.problem
         codes, other = self._codes(columns, *best), self._codes(columns, *branched)
-        one = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
-        leaves = _different_leaves(problem.totals(points)[:, None] - one, one, True) - 2 * problem.price
+        one = problem.ones(samples, columns.feature)
+        leaves = _different_leaves(problem.totals(samples)[:, None] - one, one, True) - 2 * problem.price
         split = np.maximum(leaves, np.maximum(codes[0] + other[1], other[0] + codes[1]))
         return Sides(columns, codes[0], codes[1], split)
+
+    def _from_cells(self, columns: Columns, best: TableSides) -> Sides:
+        """From best values of sides of a tally: where both are leaves of the same class, more than there is."""
+        codes = self._codes(columns, *best)
+        return Sides(columns, codes[0], codes[1], codes[0] + codes[1])
 
     def _codes(
         self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
     ) -> IntArray:
         """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
-        place = np.full(self.problem.X.shape[1], -1)
+        place = np.full(int(max(columns.features[-1], feature.max(initial=0))) + 1, -1)
         place[feature] = np.arange(feature.size)
         known = np.flatnonzero(place[columns.features] >= 0)
         best = np.full((2, columns.feature.size), -np.inf)
@@ -154,24 +165,23 @@ class SideValues:
         assert np.isfinite(best).all(), "a column that splits the points is missing from the tables"
         return np.asarray(np.ldexp(best, self.problem.bits), dtype=np.int64)
 
-    def _one_by_one(self, points: IntArray, columns: Columns, height: int) -> Sides:
+    def _one_by_one(self, samples: SampleSet, columns: Columns, height: int) -> Sides:
         best = np.empty((2, columns.feature.size), dtype=np.int64)
         for place, feature in enumerate(columns.feature.tolist()):
-            split = self.problem.X[points, feature]
-            for side in (0, 1):
-                best[side, place] = self.best(points[split == side], height - 1)
+            for side, part in enumerate(self.problem.sides(samples, feature)):
+                best[side, place] = self.best(part, height - 1)
         return Sides(columns, best[0], best[1], best[0] + best[1])
 
-    def _by_sums(self, points: IntArray, height: int) -> Sides:
+    def _by_sums(self, samples: SampleSet, height: int) -> Sides:
         problem = self.problem
         price, any_label = problem.price, problem.any_label
-        columns = problem.columns(points)
-        totals = problem.totals(points)
+        columns = problem.columns(samples)
+        totals = problem.totals(samples)
         if height == 1:
-            one = problem.gains[points].T @ problem.X[points][:, columns.feature].astype(np.int64)
+            one = problem.ones(samples, columns.feature)
             sums, branched = (totals[:, None] - one, one), np.full((2, columns.feature.size), NONE)
         else:
-            both = problem.pair_sums(points, columns.feature)
+            both = problem.pair_sums(samples, columns.feature)
             if engine.numba_available():
                 found = engine.kernels().two_sides.by("", both, totals, price, any_label, NONE)
                 return Sides(columns, found[0], found[1], found[2])

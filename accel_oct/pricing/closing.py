@@ -16,14 +16,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.pricing.kinds import root_values, set_outcomes
+from accel_oct.pricing.limited import Limited, PricedProblem, SampleSet
 from accel_oct.pricing.outcomes import Outcomes, TooMany
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
 from accel_oct.pricing.sets import SetOutcomes
-from accel_oct.pricing.values import RootValues
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Closing:
@@ -31,7 +30,7 @@ class Closing:
 
     Parameters
     ----------
-    problem : LimitedProblem
+    problem : Limited
     priced : PricedProblem
         At prices that bound well.
     bound : float
@@ -52,7 +51,7 @@ class Closing:
 
     def __init__(
         self,
-        problem: LimitedProblem,
+        problem: Limited,
         priced: PricedProblem,
         bound: float,
         offer: Callable[[DecisionTree], float],
@@ -72,10 +71,10 @@ class Closing:
         self._offer = offer
         self._goal = goal
         self._only = root
-        self._root = RootValues(problem, priced, should_stop, threads, memory_limit)
+        self._root = root_values(problem, priced, root, should_stop, threads, memory_limit)
         self._sets: SetOutcomes | None = None
         if self._root.known:
-            self._sets = SetOutcomes(
+            self._sets = set_outcomes(
                 problem,
                 priced,
                 should_stop,
@@ -119,7 +118,7 @@ class Closing:
         `on_bound` is told of every bound that is proven, and says whether it is enough.
         """
         self._value = value
-        step = 0.25 * self.problem.total_weight / max(1.0, float(len(self.problem.X)))
+        step = 0.25 * self.problem.total_weight / max(1.0, float(self.problem.size))
         while True:
             missing = max(0.0, self.bound - self._goal(self._value))
             slack = missing if missing <= 2 * step else step  # what is found with less is found again with more
@@ -142,13 +141,13 @@ class Closing:
 
     def _enumerate(self, slack: float) -> None:
         """Offer the best tree within the slack that keeps the limits."""
-        everyone = np.arange(len(self.problem.X))
+        everyone = self.problem.everyone()
         room = slack + self._noise
         depth = self.problem.max_depth
         features, zero, one = self._root.sides()
         if self._only is None:
             best = self._root.value
-            for label in range(self.problem.gains.shape[1]):
+            for label in range(self.problem.n_classes):
                 self._value = max(self._value, self._offer(DecisionTree.leaf(label)))
             if depth == 0:
                 return
@@ -162,55 +161,53 @@ class Closing:
             if loss > room:
                 break
             feature = int(features[position])
-            split = self.problem.X[:, feature]
             left = room - loss
             sides = [
-                self._outcomes(everyone[split == side], depth - 1, left, ((feature, side),)) for side in (False, True)
+                self._outcomes(self.problem.side(everyone, feature, side), depth - 1, left, ((feature, side),))
+                for side in (False, True)
             ]
             self._offer_best(feature, sides[0], sides[1], left)
             # What was found may make the rest of the slack superfluous.
             room = min(room, self.bound - self._goal(self._value) + self._noise)
 
-    def _outcomes(self, points: IntArray, height: int, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
-        """Of the points at the end of a path of features and sides."""
+    def _outcomes(self, samples: SampleSet, height: int, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
+        """Of the samples at the end of a path of features and sides."""
         columns = self.problem.columns_below(self._root.columns, [feature for feature, _ in path])
-        key = (points.tobytes(), columns.tobytes(), height)
+        key = (self.problem.key(samples), columns.tobytes(), height)
         done, found = self._known.get(key, (-np.inf, None))
         if found is None or done < slack:
             assert self._sets is not None
             two = height <= 2
-            found = self._sets.two(points, columns, height, slack) if two else self._three(points, slack, path)
+            found = self._sets.two(samples, columns, height, slack) if two else self._three(samples, slack, path)
             self._known[key] = (slack, found)
         return found
 
-    def _three(self, points: IntArray, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
+    def _three(self, samples: SampleSet, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
         """Trees of depth at most three on one side of a root."""
         assert self._sets is not None
         features, zero, one = self._root.sides_below(*path[0])
         sums = zero + one
-        best = max(float(self._leaf_values(points).max()), float(sums.max(initial=-np.inf)))
+        best = max(float(self._leaf_values(samples).max()), float(sums.max(initial=-np.inf)))
         splits = []
         for position in np.flatnonzero(best - sums <= slack):
             feature, loss = int(features[position]), float(best - sums[position])
-            split = self.problem.X[points, feature]
             sides = [
-                self._outcomes(points[split == side], 2, slack - loss, (*path, (feature, side)))
+                self._outcomes(self.problem.side(samples, feature, side), 2, slack - loss, (*path, (feature, side)))
                 for side in (False, True)
             ]
             splits.append((loss, feature, sides[0], sides[1]))
-        return self._sets.joined(self._leaves(points, best), splits, slack)
+        return self._sets.joined(self._leaves(samples, best), splits, slack)
 
-    def _leaves(self, points: IntArray, best: float) -> FloatArray:
+    def _leaves(self, samples: SampleSet, best: float) -> FloatArray:
         """Loss and results of every class as a leaf."""
         problem = self.problem
-        loss = best - self._leaf_values(points)
-        gains = problem.gains[points].sum(axis=0) - problem.leaf_price
-        uses = problem.uses[:, points].sum(axis=1) + problem.leaf_uses[:, None]
-        return np.column_stack([loss, gains, uses.T])
+        loss = best - self._leaf_values(samples)
+        gains, uses = problem.leaf_amounts(samples)
+        return np.column_stack([loss, gains - problem.leaf_price, (uses + problem.leaf_uses[:, None]).T])
 
-    def _leaf_values(self, points: IntArray) -> FloatArray:
+    def _leaf_values(self, samples: SampleSet) -> FloatArray:
         """Priced value of every class as a leaf; the sides of a root that has a value may be leaves."""
-        return np.asarray(self.priced.weights[points].sum(axis=0) - self.priced.leaf_price)
+        return self.problem.priced_leaves(self.priced, samples) - self.priced.leaf_price
 
     # ---------------------------------------------------------------- what is found
 

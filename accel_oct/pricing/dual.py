@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
-from accel_oct.subtree import best_tree
+from accel_oct.pricing.kinds import best_priced
+from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -30,7 +30,7 @@ class Dual:
 
     Parameters
     ----------
-    problem : LimitedProblem
+    problem : Limited
     offer : callable (DecisionTree)
         Told of every tree that is found on the way.
     should_stop : callable, optional
@@ -39,7 +39,7 @@ class Dual:
         Only trees that branch on this feature at the root.
     """
 
-    problem: LimitedProblem
+    problem: Limited
     offer: Callable[[DecisionTree], object]
     should_stop: Callable[[], bool] | None = None
     threads: int = 1
@@ -63,13 +63,14 @@ class Dual:
         """L(mu), taken as a bound; the best priced tree is offered and becomes a plane."""
         problem = self.problem
         priced = problem.priced(prices)
-        everyone = np.ones(len(problem.X), dtype=bool)
-        if self.root is None:
-            tree, upper = self._best(priced, everyone, problem.max_depth, ())
-        else:
-            split = problem.X[:, self.root]
-            zero, one = (self._best(priced, side, problem.max_depth - 1, (self.root,)) for side in (~split, split))
-            tree, upper = DecisionTree.branch(self.root, zero[0], one[0]), zero[1] + one[1]
+        tree, upper = best_priced(
+            problem,
+            priced,
+            self.root,
+            should_stop=self.should_stop,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
         outcome = problem.outcome(tree)
         self._planes.append(np.append(problem.upper - outcome[1:], outcome[0]))
         self.offer(tree)
@@ -79,28 +80,6 @@ class Dual:
         if value < self.bound:
             self.bound, self.best = value, priced
         return value
-
-    def _best(
-        self, priced: PricedProblem, points: NDArray[np.bool_], depth: int, path: tuple[int, ...]
-    ) -> tuple[DecisionTree, float]:
-        """The best priced tree of some points below a path, and what bounds it."""
-        rows = priced.rows(self.problem.rules)
-        own = points[rows.point]
-        if not own.any():
-            return DecisionTree.leaf(0, depth), -priced.leaf_price
-        found = best_tree(
-            self.problem.X[rows.point[own]],
-            rows.label[own],
-            rows.weights[own],
-            self.problem.gains.shape[1],
-            depth,
-            priced.leaf_price,
-            rules=None if rows.rules is None else rows.rules.of_rows(own).below(path),
-            should_stop=self.should_stop,
-            threads=self.threads,
-            memory_limit=self.memory_limit,
-        )
-        return found.tree, found.bound
 
     @property
     def is_infeasible(self) -> bool:
@@ -113,7 +92,7 @@ class Dual:
         problem = self.problem
         if prices is None:
             prices = np.zeros(problem.n_limits)
-        box = np.maximum(4 * prices, problem.total_weight / max(1, problem.X.shape[0]))
+        box = np.maximum(4 * prices, problem.total_weight / max(1, problem.size))
         widest, tolerance = 1e6 * problem.total_weight, 1e-7 * problem.total_weight
         for _ in range(_MOST_STEPS):
             self.evaluate(prices)

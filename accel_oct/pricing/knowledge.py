@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.values import column_keys
 
 FloatArray = NDArray[np.float64]

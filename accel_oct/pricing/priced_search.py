@@ -10,6 +10,7 @@ import numpy as np
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.knowledge import PricedKnowledge
+from accel_oct.pricing.limited import Limited
 from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.pricing.roots import RootByRoot
@@ -28,7 +29,7 @@ class PricedSearch:
 
     Parameters
     ----------
-    problem : LimitedProblem
+    problem : Limited
     offer : callable (DecisionTree) -> float
         Told of trees that may keep the limits; returns the value of the best tree known, minus infinity without one.
     tighten : callable (float) -> bool
@@ -52,7 +53,7 @@ class PricedSearch:
         How far below the bound of common prices all trees were enumerated.
     """
 
-    problem: LimitedProblem
+    problem: Limited
     offer: Callable[[DecisionTree], float]
     tighten: Callable[[float], bool]
     goal: Callable[[float], float]
@@ -151,6 +152,7 @@ class PricedSearch:
 
     def knowledge(self) -> PricedKnowledge:
         """What is known of trees by their root, with the prices that say it; for whoever goes on."""
+        assert isinstance(self.problem, LimitedProblem)
         dual = self.dual
         common = [(priced, bound, self._root_bounds if priced is dual.best else {}) for priced, bound in dual.recent]
         if dual.best is not None:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.tree import DecisionTree
 
@@ -23,24 +24,8 @@ IntArray = NDArray[np.int64]
 _TOTAL_BITS = 50
 
 
-class Limit(Protocol):
-    """A limit on what a tree uses; see `accel_oct.constraints.LinearLimit`."""
-
-    @property
-    def predictions(self) -> FloatArray | None: ...
-
-    @property
-    def leaves(self) -> float: ...
-
-    @property
-    def upper(self) -> float: ...
-
-    @property
-    def tolerance(self) -> float: ...
-
-
 @dataclass(frozen=True, eq=False)
-class LimitedProblem:
+class LimitedProblem(Limited):
     """Best trees under limits, in arrays over the distinct points of the data.
 
     Attributes
@@ -110,12 +95,16 @@ class LimitedProblem:
         return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales, rules)
 
     @property
-    def n_limits(self) -> int:
-        return len(self.upper)
-
-    @property
     def total_weight(self) -> float:
         return float(self.gains.sum())
+
+    @property
+    def size(self) -> int:
+        return len(self.X)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.gains.shape[1])
 
     def outcome(self, tree: DecisionTree) -> FloatArray:
         """Value of a tree, then what it uses of each limit."""
@@ -124,12 +113,21 @@ class LimitedProblem:
         used = self.uses[:, rows, predicted].sum(axis=1) + self.leaf_uses * tree.n_leaves
         return np.concatenate([[value], used])
 
-    def columns_below(self, columns: IntArray, path: Sequence[int]) -> IntArray:
-        """Those of some columns that rules allow below a path."""
-        if self.rules is None or self.rules.apart is None or not path:
-            return columns
-        allowed: NDArray[np.bool_] = ~self.rules.apart[np.array(path)][:, columns].any(axis=0)
-        return columns[allowed]
+    def everyone(self) -> IntArray:
+        return np.arange(len(self.X))
+
+    def side(self, samples: IntArray, feature: int, side: bool) -> IntArray:
+        own: IntArray = samples[self.X[samples, feature] == side]
+        return own
+
+    def key(self, samples: IntArray) -> bytes:
+        return samples.tobytes()
+
+    def leaf_amounts(self, samples: IntArray) -> tuple[FloatArray, FloatArray]:
+        return self.gains[samples].sum(axis=0), self.uses[:, samples].sum(axis=1)
+
+    def priced_leaves(self, priced: PricedProblem, samples: IntArray) -> FloatArray:
+        return np.asarray(priced.weights[samples].sum(axis=0))
 
     @cached_property
     def one_line(self) -> bool:
@@ -183,36 +181,6 @@ class LimitedProblem:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class PricedProblem:
-    """Rewards and a leaf price: L(T) is the reward of T's predictions minus the price of its leaves, plus a constant.
-
-    Attributes
-    ----------
-    prices : float array (n_limits,)
-    weights : float array (n_points, n_classes)
-        Not negative, on a grid on which sums are exact.
-    leaf_price : float
-    constant : float
-    error : float
-        How far the value of a tree may be off through the grid and through floating point.
-    """
-
-    prices: FloatArray
-    weights: FloatArray
-    leaf_price: float
-    constant: float
-    error: float
-
-    def rows(self, rules: LocalRules | None) -> PricedRows:
-        """As weighted samples, zeros left out; the first of each point has its mass."""
-        point, label = np.nonzero(self.weights)
-        if rules is not None:
-            first = np.append(True, point[1:] != point[:-1])
-            rules = LocalRules(rules.masses[:, point] * first, rules.least, rules.apart)
-        return PricedRows(point, label, self.weights[point, label], rules)
-
-
 class PricedRows(NamedTuple):
     """Weighted samples: the point, the class and the weight of each, and the rules about them."""
 
@@ -220,6 +188,15 @@ class PricedRows(NamedTuple):
     label: IntArray
     weights: FloatArray
     rules: LocalRules | None
+
+
+def priced_rows(priced: PricedProblem, rules: LocalRules | None) -> PricedRows:
+    """As weighted samples, zeros left out; the first of each point has its mass."""
+    point, label = np.nonzero(priced.weights)
+    if rules is not None:
+        first = np.append(True, point[1:] != point[:-1])
+        rules = LocalRules(rules.masses[:, point] * first, rules.least, rules.apart)
+    return PricedRows(point, label, priced.weights[point, label], rules)
 
 
 def _merged(rules: LocalRules, point: IntArray, n_points: int) -> LocalRules:

@@ -13,16 +13,12 @@ from functools import partial
 from itertools import combinations, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accel_oct.pricing.kinds import columns_of, set_outcomes
+from accel_oct.pricing.limited import Limited, PricedProblem, SampleSet
 from accel_oct.pricing.outcomes import Outcomes, TooMany
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
-from accel_oct.pricing.sets import SetOutcomes
-from accel_oct.pricing.values import distinct_columns
 from accel_oct.subtree import engine
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
 
 _ENOUGH = 1000
 """Outcomes of a part, those with the least loss."""
@@ -39,14 +35,14 @@ class Repair:
 
     Parameters
     ----------
-    problem : LimitedProblem
+    problem : Limited
     priced : PricedProblem
     offer : callable (DecisionTree) -> float
         Told of trees that keep the limits; returns the value of the best tree known.
     should_stop : callable
     """
 
-    problem: LimitedProblem
+    problem: Limited
     priced: PricedProblem
     offer: Callable[[DecisionTree], float]
     should_stop: Callable[[], bool]
@@ -57,8 +53,8 @@ class Repair:
     def __post_init__(self) -> None:
         self.possible = engine.numba_available() and self.problem.max_depth > 2
         if self.possible:
-            self._columns = distinct_columns(self.problem)
-            self._sets = SetOutcomes(
+            self._columns = columns_of(self.problem)
+            self._sets = set_outcomes(
                 self.problem, self.priced, self.should_stop, memory_limit=self.memory_limit, most_pairs=_MOST_PAIRS
             )
 
@@ -69,7 +65,6 @@ class Repair:
                 self._improve(tree.with_max_depth(self.problem.max_depth))
 
     def _improve(self, tree: DecisionTree) -> None:
-        visits = tree.visits(self.problem.X)
         last = tree.max_depth - 2
         nodes = [n for n in range(1, 2 ** (last + 1)) if n.bit_length() > last or tree.feature[n - 1] < 0]
         nodes = [n for n in nodes if not tree.is_cut(n)]
@@ -81,7 +76,7 @@ class Repair:
         self._tried.add(top)
         try:
             parts = [
-                self._part(np.flatnonzero(visits[:, node - 1]), [feature for feature, _ in tree.path(node)])
+                self._part(self.problem.reached(tree.path(node)), [feature for feature, _ in tree.path(node)])
                 for node in nodes
             ]
             choice = self._choice(parts)
@@ -92,17 +87,17 @@ class Repair:
                 top = top.with_subtree(node, part.tree(place))
             self.offer(top)
 
-    def _part(self, points: IntArray, path: list[int]) -> Outcomes:
-        """Outcomes of the points at the end of a path, with as much slack as gives enough of them."""
+    def _part(self, samples: SampleSet, path: list[int]) -> Outcomes:
+        """Outcomes of the samples at the end of a path, with as much slack as gives enough of them."""
         columns = self.problem.columns_below(self._columns, path)
-        key = points.tobytes() + columns.tobytes()
+        key = self.problem.key(samples) + columns.tobytes()
         if key not in self._known:
             total = self.problem.total_weight
-            slack = total / max(1, len(self.problem.X))
-            found = self._sets.two(points, columns, 2, 0.0)
+            slack = total / max(1, self.problem.size)
+            found = self._sets.two(samples, columns, 2, 0.0)
             while found.loss.size < _ENOUGH and slack < total:
                 try:
-                    found = self._sets.two(points, columns, 2, slack)
+                    found = self._sets.two(samples, columns, 2, slack)
                 except TooMany:
                     break
                 slack *= 4

@@ -14,7 +14,7 @@ import numpy as np
 
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.tree import DecisionTree
 
@@ -31,7 +31,7 @@ class RootByRoot:
 
     Parameters
     ----------
-    problem : LimitedProblem
+    problem : Limited
     priced : PricedProblem
         The best common prices: where the prices of every root begin.
     bounds : dict
@@ -49,7 +49,7 @@ class RootByRoot:
         By root feature that could not be closed: its prices, what they bound all trees by, and the bounds of all roots.
     """
 
-    problem: LimitedProblem
+    problem: Limited
     priced: PricedProblem
     bounds: dict[int, float]
     offer: Callable[[DecisionTree], float]

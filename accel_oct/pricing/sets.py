@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.pricing.limited import PricedProblem, SampleSet
 from accel_oct.pricing.outcomes import Outcomes, TooMany
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.subtree import engine
 from accel_oct.subtree.kernels.arguments import Rewards
 
@@ -25,8 +26,8 @@ class SetOutcomes:
 
     Parameters
     ----------
-    problem : LimitedProblem
-    priced : PricedProblem
+    rewards : Rewards
+        A problem at some prices.
     should_stop : callable
         Asked before every set; then `TooMany` is raised.
     most_sets : int
@@ -44,15 +45,14 @@ class SetOutcomes:
 
     def __init__(
         self,
-        problem: LimitedProblem,
-        priced: PricedProblem,
+        rewards: Rewards,
         should_stop: Callable[[], bool],
         *,
         most_sets: int = 1 << 40,
         most_pairs: int = 20_000_000,
         memory_limit: int = 1 << 30,
     ) -> None:
-        self.rewards = rewards_of(problem, priced)
+        self.rewards = rewards
         self.pairs = 0
         self._should_stop = should_stop
         self._sets_left = most_sets
@@ -60,11 +60,16 @@ class SetOutcomes:
         self._memory_left = memory_limit
         self._kernels = engine.kernels()
 
-    def two(self, points: IntArray, columns: IntArray, height: int, slack: float) -> Outcomes:
+    def two(self, samples: SampleSet, columns: IntArray, height: int, slack: float) -> Outcomes:
         """Trees of depth at most `height`, up to two, that branch on these columns."""
         self._count_set()
-        found = self._kernels.outcomes_two.by("", points, columns, height, float(slack), self._most_pairs, self.rewards)
-        return self._kept(found, ())
+        return self._kept(self._two(samples, columns, height, float(slack)), ())
+
+    def _two(self, samples: SampleSet, columns: IntArray, height: int, slack: float) -> tuple[Any, int, int]:
+        found: tuple[Any, int, int] = self._kernels.outcomes_two.by(
+            "", samples, columns, height, slack, self._most_pairs, self.rewards
+        )
+        return found
 
     def joined(self, leaves: FloatArray, splits: list[tuple[float, int, Outcomes, Outcomes]], slack: float) -> Outcomes:
         """A set from its leaves (loss and results of each class) and some splits: loss, feature, both sides."""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.problem import LimitedProblem, PricedProblem
+from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.problem import LimitedProblem, priced_rows
 from accel_oct.pricing.sets import rewards_of
 from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
@@ -97,7 +98,7 @@ class RootValues:
 
     def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
         problem, priced, depth = self._problem, self._priced, self._problem.max_depth
-        rows = priced.rows(problem.rules)
+        rows = priced_rows(priced, problem.rules)
         data = reduce_data(problem.X[rows.point], rows.label, rows.weights, problem.gains.shape[1], rows.rules)
         pairs = PairLevel(data, stopper, DeepLevels.table_limit(memory_limit, threads))
         self.known = (

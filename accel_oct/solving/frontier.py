@@ -18,7 +18,7 @@ from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
-from accel_oct.solving.tallied import TallyProblem, check_alone
+from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
 from accel_oct.subtree import FrontierTable
 from accel_oct.subtree.steps import Steps
 from accel_oct.support.interrupts import run_interruptibly
@@ -81,7 +81,7 @@ def _problem(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
     problem: Problem
     if isinstance(X, Tally):
-        check_alone(y, sample_weight)
+        refuse_beside_tally(y=y, sample_weight=sample_weight)
         problem = TallyProblem.of_tally(X, max_depth, 0.0, constraints, objective)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))

@@ -10,8 +10,9 @@ from typing import Any
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves, bind_all, local_rules
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.formulation import Incumbent
 from accel_oct.objectives import LinearScore
-from accel_oct.pricing import LimitedProblem
+from accel_oct.pricing import Limited, LimitedProblem
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.subtree import FrontierTable, LocalRules, frontier_table
 from accel_oct.support.arguments import checked_depth
@@ -109,6 +110,14 @@ class Problem:
         return LimitedProblem.of(
             self.original, limits, self.leaf_price, self.max_depth, self.rules, scored=self.score.rows
         )
+
+    def priced(self, limits: Sequence[LinearLimit]) -> Limited:
+        """What prices are found for."""
+        return self.limited(limits)
+
+    def incumbent(self) -> Incumbent:
+        """A new one: no tree is known."""
+        return Incumbent(self.dataset, self.leaf_price, self.constraints)
 
     def rounding(self, scale: float = 1.0) -> BoundRounding:
         """How a solver's bound, or one from prices, becomes one on the values that trees can have."""

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.data import BinaryDataset
-from accel_oct.formulation import Incumbent
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
 from accel_oct.solving.activity import Teller
@@ -105,7 +104,7 @@ class Search:
         self._recording = threading.RLock()  # tables on several threads ask for better trees on any of them
         problem = self.problem
         self.slack = PROOF_TOLERANCE * problem.total_weight
-        self.incumbent = Incumbent(problem.dataset, problem.leaf_price, problem.constraints)
+        self.incumbent = problem.incumbent()
         heaviest = problem.score.rows.class_weights()
         for label in (-heaviest).argsort(kind="stable").tolist():
             if self.incumbent.offer(DecisionTree.leaf(label, problem.max_depth)) or not problem.constraints:

@@ -30,7 +30,7 @@ from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, Search
 from accel_oct.solving.solve_tallied import solve_tallied
-from accel_oct.solving.tallied import TallyProblem, check_alone
+from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
 from accel_oct.support.arguments import checked_solver_options
 from accel_oct.tree import DecisionTree
 
@@ -131,12 +131,12 @@ def solve(
         native=checked_solver_options(solver_options),
     )
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
-    if isinstance(X, Tally):
-        check_alone(y, sample_weight)
-        tallied = TallyProblem.of_tally(X, max_depth, leaf_penalty, constraints, objective)
-        return solve_tallied(tallied, options, switches, checked_trees(start, tallied), progress, began)
-    score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     clock = Clock(began, options.time_limit)
+    if isinstance(X, Tally):
+        refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)
+        tallied = TallyProblem.of_tally(X, max_depth, leaf_penalty, constraints, objective)
+        return solve_tallied(tallied, options, switches, clock, progress, checked_trees(start, tallied))
+    score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     if isinstance(score, RatioScore):
         steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)
         return best_ratio(score, leaf_penalty, steps, clock, progress)

@@ -9,19 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, Constraint, MaxLeaves
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import Tally
 from accel_oct.data.dataset import round_to_grid
 from accel_oct.errors import InvalidInputError
-from accel_oct.objectives import InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
+from accel_oct.formulation import Incumbent
+from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
+from accel_oct.pricing import CellProblem
 from accel_oct.solving.problem import Problem
-from accel_oct.subtree import FrontierTable, table_of, tallied_data
+from accel_oct.solving.proof import BoundRounding
+from accel_oct.subtree import FrontierTable
+from accel_oct.subtree.profile_table import table_of
+from accel_oct.subtree.tallied_data import tallied_data
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["TallyProblem", "check_alone"]
+__all__ = ["TallyProblem", "checked_tally", "refuse_beside_tally"]
 
 FloatArray = NDArray[np.float64]
 
@@ -66,15 +71,7 @@ class TallyProblem(Problem):
         InvalidInputError
             Naming the argument that cannot be used, or what asks for more than a tally knows.
         """
-        depth = checked_depth(max_depth)
-        if depth > tally.depth:
-            raise InvalidInputError(
-                f"max_depth: the tally was made for trees of depth {tally.depth}, and max_depth is {depth}"
-            )
-        if not tally.n_features:
-            raise InvalidInputError("X: the tally has no columns")
-        if not tally.total:
-            raise InvalidInputError("X: the tally holds no samples, or none of any weight")
+        depth = checked_tally(tally, max_depth)
         trees = tallied_trees(tally)
         score = _bound(as_objective(objective), trees)
         bound: list[BoundConstraint] = list(bind_to_tally(constraints, trees))
@@ -95,20 +92,69 @@ class TallyProblem(Problem):
 
     def value(self, tree: DecisionTree) -> float:
         """The score of a tree, leaf penalties not counted."""
+        return self.reported(self.earned_by(tree))
+
+    def earned_by(self, tree: DecisionTree) -> float:
+        """The same in units of weight."""
         rewards = self.earned[:, tree.label[tree.leaves - 1]].T
-        return self.reported(float((rewards * self.trees.counts(tree)).sum()))
+        return float((rewards * self.trees.counts(tree)).sum())
 
     def frontier_table(self, **options: Any) -> FrontierTable:
         grid_bits = self.score.rows.grid_bits
         data = tallied_data(self.trees.tally, self.earned, self.original.n_classes, self.rules, grid_bits)
         return table_of(data, self.max_depth, **options)
 
+    def priced(self, limits: Sequence[LinearLimit]) -> CellProblem:
+        return CellProblem.of(self.trees, self.earned, limits, self.leaf_price, self.max_depth, self.rules)
 
-def check_alone(y: Any, sample_weight: Any) -> None:
-    """A tally in the place of X holds all there is."""
-    for argument, value in (("y", y), ("sample_weight", sample_weight)):
-        if value is not None:
-            raise InvalidInputError(f"{argument} must be None when X is a Tally, which holds it already")
+    def rounding(self, scale: float = 1.0) -> BoundRounding:
+        """Values are whole where units earn whole numbers; whole cells may do so by chance."""
+        integral = bool(np.all(self.earned == np.floor(self.earned)))
+        return BoundRounding(self.total_weight, self.leaf_price, self.most_leaves, integral, scale)
+
+    def incumbent(self) -> Incumbent:
+        return TallyIncumbent(self)
+
+    @property
+    def most_leaves(self) -> int:
+        return int(2**self.max_depth)
+
+
+class TallyIncumbent(Incumbent):
+    """The best tree known, by what the tally says of its leaves."""
+
+    def __init__(self, problem: TallyProblem) -> None:
+        super().__init__(problem.dataset, problem.leaf_price, problem.constraints)
+        self._problem = problem
+
+    def _scored(self, tree: DecisionTree) -> float:
+        return self._problem.earned_by(tree)
+
+
+def checked_tally(tally: Tally, max_depth: Any) -> int:
+    """The depth of trees that can be found on a tally; an error where it is too much, or there is nothing."""
+    depth = checked_depth(max_depth)
+    if depth > tally.depth:
+        raise InvalidInputError(
+            f"max_depth: the tally was made for trees of depth {tally.depth}, and max_depth is {depth}"
+        )
+    if not tally.n_features:
+        raise InvalidInputError("X: the tally has no columns")
+    if not tally.total:
+        raise InvalidInputError("X: the tally holds no samples, or none of any weight")
+    return depth
+
+
+def refuse_beside_tally(**arguments: Any) -> None:
+    """What makes no sense beside a tally, or is not there yet: an error names it."""
+    for name, value in arguments.items():
+        if value is not None and not (name == "objective" and isinstance(as_objective(value), Accuracy)):
+            reason = (
+                "which holds it already" if name in ("y", "sample_weight") else "which is solved for accuracy alone"
+            )
+            if name == "components":
+                reason = "for which no solver runs"
+            raise InvalidInputError(f"{name} must be None when X is a Tally, {reason}")
 
 
 def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
@@ -131,12 +177,13 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
 
 def _says_the_same(score: LinearScore, again: LinearScore) -> bool:
     """Whether an objective says of cells in two parts what it says of whole ones."""
-    if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.norm, again.norm, rtol=1e-9):
+    if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.offset, again.offset, rtol=1e-9):
         return False
     if score.amounts is None or again.amounts is None:
-        return True
-    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1)
-    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None]
+        return bool(np.isclose(score.norm, again.norm, rtol=1e-9))
+    # Scores may be scaled in another way where weights are not whole.
+    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1) / again.norm
+    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None] / score.norm
     return bool(np.allclose(parts, expected, rtol=1e-9, atol=1e-12 * float(expected.max())))
 
 

@@ -10,8 +10,7 @@ from accel_oct.subtree.d2s import PREORDER, DepthTwoSolver, Subtree
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.price_roots import SearchCounts
 from accel_oct.subtree.price_tree import BestTree, best_tree
-from accel_oct.subtree.profile_table import FrontierTable, frontier_table, table_of
-from accel_oct.subtree.tallied_data import TalliedData, tallied_data
+from accel_oct.subtree.profile_table import FrontierTable, frontier_table
 
 __all__ = [
     "PREORDER",
@@ -23,9 +22,6 @@ __all__ = [
     "Subtree",
     "SubtreeBounds",
     "SubtreeCache",
-    "TalliedData",
     "best_tree",
     "frontier_table",
-    "table_of",
-    "tallied_data",
 ]

@@ -83,7 +83,7 @@ class PairLevel:
         self.side_upper = self.side_profiles if self.exact else self._side_bounds()
         self.upper_profile = self.profile
         if not self.exact:
-            ceiling = self.units.from_score(data.ceiling, data.total_weight)
+            ceiling = self.units.from_score(data.row_ceiling.sum(), data.total_weight)
             self.upper_profile = np.maximum(self.profile, np.minimum(self._joined(self.side_upper), ceiling))
 
     def _joined(self, sides: Floats) -> Floats:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.subtree import engine
+from accel_oct.subtree.code_choice import numpy_seconds
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_roots import ProfileRoots, Report
@@ -18,11 +20,15 @@ from accel_oct.subtree.profiles import Profile, Units, better_of, convolve, exte
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.steps import Steps
 from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
-from accel_oct.subtree.tallied_data import TalliedData
+from accel_oct.subtree.tallied_data import TalliedData, samples_at
 from accel_oct.subtree.tallied_roots import TalliedRoots
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
+
+
+_AT_ONCE = 0.1
+"""Seconds of arrays below which nobody asks whether there is compiled code."""
 
 
 class ProfileSolver:
@@ -53,7 +59,7 @@ class ProfileSolver:
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
         table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
-        pairs = PairLevel(data, self.stopper, table_limit)
+        pairs = PairLevel(data, self.stopper, table_limit, self._may_compile(data, depth))
         if depth <= 2:
             return self._shallow(pairs, depth)
         if not pairs.exact:
@@ -70,6 +76,15 @@ class ProfileSolver:
         if isinstance(data, TalliedData):
             return TalliedRoots(self, pairs, depth, steps).run(report)
         return ProfileRoots(self, pairs, depth, steps).run(report)
+
+    def _may_compile(self, data: Reduced, depth: int) -> bool:
+        """Tallies have no rows to count, so arrays do for small ones what the compiler would take longer for."""
+        if not isinstance(data, TalliedData):
+            return True
+        seconds = numpy_seconds(0, data.n_features, data.n_classes, depth)
+        if seconds < _AT_ONCE:
+            return False
+        return engine.worth_compiling(seconds, self.stopper.remaining) or engine.at_hand(_code(data))
 
     def _leaf(self, data: Reduced, depth: int) -> Profile:
         counts = data.class_weights
@@ -98,6 +113,8 @@ class ProfileSolver:
             values = extended(three, 4)
             return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, three, min(leaves, 8)))
         finished = deep.level_four(self.stopper)
+        if isinstance(pairs.data, TalliedData):
+            engine.was_used(_code(pairs.data))
         below = deep.pair_profiles()
         deeper = sides_from_pairs(pairs, below)
         values = with_leaf(convolve(deeper[:, 0], deeper[:, 1]).max(axis=0), np.asarray(pairs.leaf))
@@ -119,7 +136,7 @@ class ProfileSolver:
         column, zero, one = found
         children = []
         for side, part in ((0, zero), (1, one)):
-            child = data.at((column, side))
+            child = samples_at(data, (column, side))
             if below is None or part <= 2:
                 children.append(exactly.solve(child, 2).tree(part))
                 continue
@@ -127,7 +144,7 @@ class ProfileSolver:
             if second is None:
                 children.append(exactly.solve(child, 0).tree(1))
                 continue
-            grandchildren = [exactly.solve(data.at((column, side), (second[0], value)), 2) for value in (0, 1)]
+            grandchildren = [exactly.solve(samples_at(data, (column, side), (second[0], value)), 2) for value in (0, 1)]
             children.append(data.branch(second[0], grandchildren[0].tree(second[1]), grandchildren[1].tree(second[2])))
         return data.branch(column, children[0], children[1])
 
@@ -143,10 +160,14 @@ class ProfileSolver:
     @staticmethod
     def _ceiling(pairs: PairLevel) -> float:
         """What no tree exceeds, in table units."""
-        return float(pairs.units.from_score(pairs.data.ceiling, pairs.data.total_weight))
+        return float(pairs.units.from_score(pairs.data.row_ceiling.sum(), pairs.data.total_weight))
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], DecisionTree]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs).tree(leaves)
+
+
+def _code(data: Reduced) -> str:
+    return f"tally-{'plain' if data.rules is None else 'ruled'}"
 
 
 def sides_from_pairs(pairs: PairLevel, below: Floats) -> Floats:

@@ -94,16 +94,6 @@ class Reduced:
         """Whether rules may leave room for so many leaves."""
         return self.rules is None or bool(np.all(self.rules.room_for(leaves, self.rules.totals)))
 
-    @property
-    def ceiling(self) -> float:
-        """The equivalent-point bound: no tree scores more."""
-        return float(self.row_ceiling.sum())
-
-    def at(self, *path: tuple[int, int]) -> Reduced:
-        """The same for the samples on some sides of some columns."""
-        rows = np.all([self.X[:, column] == side for column, side in path], axis=0)
-        return self.restricted(rows, *(column for column, _ in path))
-
     def restricted(self, rows: NDArray[Any], *path: int) -> Reduced:
         """The same for the rows that satisfy a path, with the columns reduced again to what may go on below it."""
         return _reduce_columns(

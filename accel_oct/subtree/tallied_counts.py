@@ -45,7 +45,7 @@ class TalliedCounts(PairCounts):
         columns = self.data.feature
         totals, single = self._channels(0)[:, 0], self._channels(1)[:, columns]
         table = np.zeros((len(totals), columns.size, columns.size))
-        if columns.size > 1:
+        if columns.size > 1 and len(self.data.values) > 2:  # trees of depth one need no pairs
             first, second = np.triu_indices(columns.size, 1)
             large = columns[second]
             found = self._channels(2)[:, columns[first] + large * (large - 1) // 2]
@@ -115,10 +115,8 @@ class TalliedCounts(PairCounts):
 
 
 def _layout(data: TalliedData, n_channels: int) -> Layout:
-    """Without entries: what kernels write to, and in which type."""
-    spare = 0 if data.rules is None else 1
-    fits = data.whole and float(np.abs(data.values[0]).sum()) < 2 ** (31 - spare)
-    dtype = np.dtype(np.int32 if fits else np.float64)
+    """Without entries: what kernels write to. One type for all tallies, as compiling takes longer than any of them."""
+    dtype = np.dtype(np.float64)
     lanes = VECTOR_BYTES // dtype.itemsize
     width = max(1, -(-data.n_features // lanes)) * lanes
     none = np.zeros(0, dtype=np.int32)

@@ -15,7 +15,7 @@ from accel_oct.data.dataset import on_grid, round_to_grid
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.reduction import Reduced
 
-__all__ = ["TalliedData", "tallied_data"]
+__all__ = ["TalliedData", "samples_at", "tallied_data"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,14 +33,11 @@ class TalliedData(Reduced):
     values : tuple of float arrays (K + J, number of sets)
         By size of the sets of columns of the tally: what the samples that have all of them earn where class k is
         predicted, then their masses.
-    whole : bool
-        Whether all of it is made of whole numbers.
     apart : bool array (all columns, all columns) or None
         As in `LocalRules`.
     """
 
     values: tuple[Floats, ...] = ()
-    whole: bool = False
     apart: Bools | None = None
 
     @cached_property
@@ -52,11 +49,6 @@ class TalliedData(Reduced):
     def total_weight(self) -> float:
         """What a leaf of each class earns, together."""
         return float(self.class_weights.sum())
-
-    @property
-    def ceiling(self) -> float:
-        """No tree earns more than all there is; points are not known."""
-        return self.total_weight
 
     @property
     def depth(self) -> int:
@@ -79,6 +71,14 @@ class TalliedData(Reduced):
         raise NotImplementedError("a tally has no rows")
 
 
+def samples_at(data: Reduced, *path: tuple[int, int]) -> Reduced:
+    """The same for the samples on some sides of some columns, whatever kind of data."""
+    if isinstance(data, TalliedData):
+        return data.at(*path)
+    rows = np.all([data.X[:, column] == side for column, side in path], axis=0)
+    return data.restricted(rows, *(column for column, _ in path))
+
+
 def tallied_data(
     tally: Tally, earned: Floats, n_classes: int, rules: LocalRules | None = None, grid_bits: int = 0
 ) -> TalliedData:
@@ -99,7 +99,6 @@ def tallied_data(
     """
     factors = earned.T
     values = tuple(_combined(factors, counts, grid_bits) for counts in tally.counts)
-    whole = bool(np.all(factors == np.floor(factors))) or grid_bits <= 0
     if rules is not None:
         units = tally.counts[0][:, 0].astype(np.float64)
         masses = rules.masses if rules.masses.shape[1] == tally.n_cells else np.zeros((len(rules.least), tally.n_cells))
@@ -108,7 +107,6 @@ def tallied_data(
         bits = on_grid(np.array([heaviest]))[1] if heaviest > 0 else 0
         mass = [_combined(factors, counts, bits) for counts in tally.counts]
         values = tuple(np.concatenate(parts) for parts in zip(values, mass, strict=True))
-        whole = whole and bool(np.all(factors == np.floor(factors)))
     nothing = Reduced(
         X=np.zeros((0, tally.n_features), dtype=np.uint8),
         y=np.zeros(0, dtype=np.int64),
@@ -120,7 +118,7 @@ def tallied_data(
         rules=rules,
     )
     apart = None if rules is None else rules.apart
-    return _with_columns(values, TalliedData(**vars(nothing), values=values, whole=whole, apart=apart))
+    return _with_columns(values, TalliedData(**vars(nothing), values=values, apart=apart))
 
 
 def _combined(factors: Floats, counts: Ints, grid_bits: int) -> Floats:
@@ -156,12 +154,11 @@ def _with_columns(values: tuple[Floats, ...], data: TalliedData, path: Ints | No
         X=np.zeros((0, columns.size), dtype=np.uint8),
         y=data.y,
         weights=data.weights,
-        row_ceiling=data.row_ceiling,
+        row_ceiling=values[0][:n_classes].sum(axis=1),  # no tree earns more than all there is: points are not known
         n_classes=n_classes,
         feature=columns,
         flipped=np.zeros(columns.size, dtype=bool),
         rules=rules,
         values=values,
-        whole=data.whole,
         apart=data.apart,
     )

@@ -9,6 +9,7 @@ from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_roots import Report, SideSolver
 from accel_oct.subtree.profiles import Profile, convolve, extended, find_split
 from accel_oct.subtree.steps import Steps
+from accel_oct.subtree.tallied_data import samples_at
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ class TalliedRoots:
             if self._solver.stopper():
                 exact = False
                 break
-            zero, one = (self._solver.solve(data.at((f, side)), self._depth - 1) for side in (0, 1))
+            zero, one = (self._solver.solve(samples_at(data, (f, side)), self._depth - 1) for side in (0, 1))
             exact &= zero.exact and one.exact
             split = convolve(zero.lower, one.lower)
             for h in np.flatnonzero(split > self.lower):
@@ -49,7 +50,7 @@ class TalliedRoots:
         if exact:
             return self.lower
         data = self._pairs.data
-        upper = np.maximum(self.lower, float(self._pairs.units.from_score(data.ceiling, data.total_weight)))
+        upper = np.maximum(self.lower, float(self._pairs.units.from_score(data.row_ceiling.sum(), data.total_weight)))
         upper[:3] = self.lower[:3]  # with three leaves a tree has depth two at most
         return upper
 

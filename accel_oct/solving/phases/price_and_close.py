@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import local_rules
-from accel_oct.pricing import PricedSearch
+from accel_oct.pricing import LimitedProblem, PricedSearch
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -77,7 +77,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         search.tighten(-np.inf)
         return
     limits = [limit for constraint in problem.coupling for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited, rounding = problem.limited(limits), problem.rounding()
+    limited, rounding = problem.priced(limits), problem.rounding()
 
     def offer(tree: DecisionTree) -> float:
         if search.incumbent.offer(tree.with_max_depth(problem.max_depth)):
@@ -105,7 +105,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     if dual.is_infeasible:
         priced = zip(problem.constraints, search.multipliers, strict=True)
         search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
-    if not search.is_proven and not search.is_infeasible and not stopper():
+    if isinstance(limited, LimitedProblem) and not search.is_proven and not search.is_infeasible and not stopper():
         search.priced = prices.knowledge()
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,

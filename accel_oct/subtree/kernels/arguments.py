@@ -178,7 +178,10 @@ class DepthTwo(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """Points, and what predicting a class there earns and uses: n points, K classes, J limits."""
+    """Points, and what predicting a class there earns and uses: n points, K classes, J limits.
+
+    Of a tally, n cells, and what a unit of their counts earns and uses; X is empty.
+    """
 
     X: Array  # (n, F) 0 or 1
     weights: Array  # (n, K) priced
@@ -189,3 +192,41 @@ class Rewards(NamedTuple):
     apart: Array  # (F, F) features that may not share a path
     leaf_price: float  # priced
     least: float  # mass that a leaf must have
+
+
+class CellTable(NamedTuple):
+    """Counts of a set by cell: of both of two columns, of columns, of all."""
+
+    both: Array  # (C, C, n)
+    single: Array  # (C, n)
+    totals: Array  # (n,)
+
+
+class Samples(NamedTuple):
+    """A set of samples: points, or counts of a tally; the other one is empty."""
+
+    points: Array
+    table: CellTable
+
+
+class Priced(NamedTuple):
+    """Priced sums of one set: of both features of all pairs, of features, of all; the mass is the last channel."""
+
+    both: Array  # (C, C, K + 1), columns by place
+    single: Array  # (C, K + 1)
+    totals: Array  # (K + 1,)
+
+
+class CellSums(NamedTuple):
+    """Sums of the samples that have all columns of a set, by size of the sets, and what leaves cost and need."""
+
+    none: Array  # (1, M)
+    one: Array  # (F, M)
+    two: Array  # (number of sets, M), here and below; empty where trees are too shallow for them
+    three: Array
+    four: Array
+    choose: Array  # (F + 1, 5) binomial coefficients
+    apart: Array  # (F, F)
+    n_rewards: int  # channels before the mass
+    leaf_price: float
+    least: float  # mass that a leaf must have, minus infinity where none is needed

@@ -3,22 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.compiled.jit import kernel
-
-Array = NDArray[Any]
-
-
-class Priced(NamedTuple):
-    """Priced sums of one set: of both features of all pairs, of features, of all; the mass is the last channel."""
-
-    both: Array  # (C, C, K + 1), columns by place
-    single: Array  # (C, K + 1)
-    totals: Array  # (K + 1,)
+from accel_oct.subtree.kernels.arguments import Priced
 
 
 @kernel

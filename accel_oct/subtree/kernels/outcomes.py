@@ -2,8 +2,9 @@
 """Compiled enumeration: what all subtrees of a set come to that lose no more than some slack at given prices.
 
 The *loss* of a choice is the best priced value at its place minus the best priced value after it. `outcomes_two` goes
-through the trees of depth at most two on one set, `joined` puts the outcomes of the sides of several splits together,
-and `best_pair` finds the best pair that keeps the limits without keeping any. See `accel_oct.pricing.closing`.
+through the trees of depth at most two on one set of points, `cell_outcomes_two` on one set of a tally, `joined` puts
+the outcomes of the sides of several splits together, and `best_pair` finds the best pair that keeps the limits without
+keeping any. See `accel_oct.pricing.closing`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from accel_oct.compiled.jit import entry_point, kernel
+from accel_oct.subtree.kernels.arguments import Samples
+from accel_oct.subtree.kernels.outcome_amounts import amounts, cell_set_amounts, no_table, set_amounts
 from accel_oct.subtree.kernels.outcome_store import insert, new_store, order_by_loss, with_room
 from accel_oct.subtree.kernels.outcome_sums import half, leaf_value, priced_sums, quarters, side_values
 
@@ -22,7 +25,7 @@ def best_sides(points, columns, height, rewards):
 
 
 @kernel
-def _stumps(points, columns, c, side, values, slack, priced, rewards):
+def _stumps(samples, columns, c, side, values, slack, priced, rewards):
     """Outcomes of one side of the column at place c, a leaf or one split of it, and their order by loss.
 
     `values` are the side's, see `side_values`. A choice is (split, class, class); the split is -1 for a leaf, else a
@@ -38,29 +41,14 @@ def _stumps(points, columns, c, side, values, slack, priced, rewards):
             close[n_close] = d
             n_close += 1
     close[n_close] = -1
-    at_one = np.zeros((n_close + 1, K * R))
-    ones = np.zeros(n_close + 1, dtype=np.int64)
-    whole = np.zeros(K * R)
-    size = 0
-    for p in points:
-        if rewards.X[p, columns[c]] != side:
-            continue
-        size += 1
-        for r in range(K * R):
-            whole[r] += rewards.amounts[p, r]
-        for i in range(n_close):
-            x = rewards.X[p, columns[close[i]]]
-            ones[i] += x
-            if x:
-                for r in range(K * R):
-                    at_one[i, r] += rewards.amounts[p, r]
+    whole, at_one, splits = amounts(samples, columns, c, side, close[: n_close + 1], rewards)
     store, found = new_store(16, R, 3), 0
     zero, one = np.zeros(K + 1), np.zeros(K + 1)
     result, choice, key = np.empty(R), np.empty(3, dtype=np.int32), np.empty(R - 1)
     for i in range(n_close + 1):
         split = i < n_close
         if split:
-            if ones[i] == 0 or ones[i] == size:
+            if not splits[i]:
                 continue
             quarters(priced, c, side, close[i], zero, one)
         else:
@@ -93,15 +81,30 @@ def outcomes_two(points, columns, height, slack, most, rewards):
     A choice is (feature, then for each side split, class, class); the feature is -1 for a leaf, whose class is the last
     of all. More than `most` pairs are not made: then their number is negative, and the rest means nothing.
     """
-    K, R, C = rewards.weights.shape[1], rewards.fixed.size, columns.size if height > 0 else 0
+    whole, splits = set_amounts(points, columns, rewards)
     priced = priced_sums(points, columns, rewards)
+    return _two(Samples(points, no_table()), columns, height, slack, most, rewards, priced, whole, splits)
+
+
+@entry_point
+def cell_outcomes_two(table, priced, columns, height, slack, most, rewards):
+    """The same of a set of a tally, with its priced sums."""
+    whole, splits = cell_set_amounts(table, columns, rewards)
+    return _two(
+        Samples(np.empty(0, dtype=np.int64), table), columns, height, slack, most, rewards, priced, whole, splits
+    )
+
+
+@kernel
+def _two(samples, columns, height, slack, most, rewards, priced, whole, splits):
+    """Outcomes of a set whose priced sums and amounts are known, and which columns split it."""
+    K, R, C = rewards.weights.shape[1], rewards.fixed.size, columns.size if height > 0 else 0
     values = side_values(priced, columns, height, rewards)
     best = leaf_value(priced.totals, rewards)
     for c in range(C):
         best = max(best, values[c, 0, columns.size] + values[c, 1, columns.size])
     store, found = new_store(64, R, 7), 0
     result, choice, key = np.empty(R), np.full(7, -1, dtype=np.int32), np.empty(R - 1)
-    whole, ones = _set_amounts(points, columns, rewards)
     made = np.int64(0)
     for k in range(K if priced.totals[K] >= rewards.least else 0):
         loss = best - (priced.totals[k] - rewards.leaf_price)
@@ -113,11 +116,11 @@ def outcomes_two(points, columns, height, slack, most, rewards):
             found = insert(store, found, loss, result, choice, rewards.per_grain, key)
     for c in range(C):
         lost = best - (values[c, 0, columns.size] + values[c, 1, columns.size])
-        if not lost <= slack or ones[c] == 0 or ones[c] == points.size:
+        if not lost <= slack or not splits[c]:
             continue
         left = slack - lost
-        zero, zero_order = _stumps(points, columns, c, 0, values[c, 0], left, priced, rewards)
-        one, one_order = _stumps(points, columns, c, 1, values[c, 1], left, priced, rewards)
+        zero, zero_order = _stumps(samples, columns, c, 0, values[c, 0], left, priced, rewards)
+        one, one_order = _stumps(samples, columns, c, 1, values[c, 1], left, priced, rewards)
         choice[0] = columns[c]
         for i in zero_order:
             for t in range(3):
@@ -136,18 +139,6 @@ def outcomes_two(points, columns, height, slack, most, rewards):
             if made > most:
                 return store, found, np.int64(-1)
     return store, found, made
-
-
-@kernel
-def _set_amounts(points, columns, rewards):
-    """Amounts of a whole set, and how many of its points have each column."""
-    whole, ones = np.zeros(rewards.amounts.shape[1]), np.zeros(columns.size, dtype=np.int64)
-    for p in points:
-        for r in range(whole.size):
-            whole[r] += rewards.amounts[p, r]
-        for c in range(columns.size):
-            ones[c] += rewards.X[p, columns[c]]
-    return whole, ones
 
 
 @entry_point

@@ -1,0 +1,44 @@
+"""Weights as whole numbers of a unit, so that they add up exactly in any order."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.labels import as_weights
+from accel_oct.errors import InvalidInputError
+
+__all__ = ["fits", "whole_weights"]
+
+IntArray = NDArray[np.int64]
+
+_WEIGHT_BITS = 30
+"""Real weights are rounded to so many bits of the heaviest one of their piece."""
+
+_TOTAL_BITS = 62
+"""Totals stay below this power of two, so that no sum overflows."""
+
+
+def whole_weights(sample_weight: Any, n_rows: int) -> tuple[IntArray, int]:
+    """Weights in units, and the exponent of the unit: 0 where all are whole numbers."""
+    if sample_weight is None or not n_rows:
+        return np.ones(n_rows, dtype=np.int64), 0
+    weights = as_weights(sample_weight, n_rows)
+    if np.max(np.asarray(sample_weight, dtype=np.float64)) != weights.max():
+        # Elsewhere only proportions matter, but pieces must be of one scale.
+        raise InvalidInputError("sample_weight must have its largest weight between 2**-500 and 2**500")
+    unit = 0
+    if not np.all(weights == np.floor(weights)):
+        unit = math.frexp(float(weights.max()))[1] - _WEIGHT_BITS
+    units = np.ldexp(weights, -unit)
+    if float(units.sum()) >= 2.0**_TOTAL_BITS:
+        raise InvalidInputError("sample_weight adds up to more than can be counted exactly")
+    return np.rint(units).astype(np.int64), unit
+
+
+def fits(*totals: int) -> bool:
+    """Whether the sum of some totals can be counted."""
+    return sum(totals) < 1 << _TOTAL_BITS

@@ -1,0 +1,227 @@
+"""Best priced values, best trees and outcomes of sets of a tally."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data.tally_sets import Path
+from accel_oct.pricing.cells import CellProblem
+from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.outcomes import TooMany
+from accel_oct.pricing.sets import SetOutcomes
+from accel_oct.subtree import engine
+from accel_oct.subtree.kernels.arguments import CellSums, CellTable, Priced, Rewards
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Sides = tuple[IntArray, FloatArray, FloatArray]
+
+MOST_DEPTH = 4
+
+
+class CellOutcomes(SetOutcomes):
+    """Outcomes of sets of a tally; see `SetOutcomes`."""
+
+    def __init__(
+        self, problem: CellProblem, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int
+    ) -> None:
+        super().__init__(_rewards(problem, priced), should_stop, **limits)
+        self._problem = problem
+        self._channels = np.column_stack([priced.weights, problem.masses])
+
+    def _two(self, samples: Path, columns: IntArray, height: int, slack: float) -> tuple[Any, int, int]:
+        sets, n_cells = self._problem.sets, self._problem.counts.size
+        totals = sets.totals(samples).astype(np.float64)
+        single = np.zeros((columns.size, n_cells))
+        both = np.zeros((columns.size, columns.size, n_cells))
+        if height > 0:
+            single[:] = sets.singles(samples)[:, columns].T
+        if height > 1:
+            both[:] = sets.pairs(samples)[:, columns[:, None], columns].transpose(1, 2, 0)
+        priced = Priced(both @ self._channels, single @ self._channels, totals @ self._channels)
+        found: tuple[Any, int, int] = self._kernels.cell_outcomes_two.by(
+            "", CellTable(both, single, totals), priced, columns, height, slack, self._most_pairs, self.rewards
+        )
+        return found
+
+
+class CellRootValues:
+    """Best priced values of the sides of columns; see `RootValues`, whose attributes it has.
+
+    With a root, only those of this column.
+    """
+
+    def __init__(
+        self, problem: CellProblem, priced: PricedProblem, root: int | None, should_stop: Callable[[], bool]
+    ) -> None:
+        self.columns = problem.columns
+        self._problem, self._priced = problem, priced
+        self._first = priced.weights[:, 0]  # what the first class earns: values are counted from there
+        roots = self.columns if root is None else np.array([root], dtype=np.int64)
+        self.known = True
+        self._below: dict[int, FloatArray] = {}
+        if not engine.numba_available():
+            self.known, self._sides = False, (roots[:0], np.empty(0), np.empty(0))
+        else:
+            self._sides = self._made(roots, should_stop)
+        leaf = float(problem.priced_leaves(priced, ()).max()) - priced.leaf_price
+        sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
+        best = float(sums.max(initial=-np.inf))
+        self.value = max(leaf, best) if root is None else best
+        self.spread = self.value + priced.leaf_price * 2**problem.max_depth
+
+    def sides(self) -> Sides:
+        """Below the root."""
+        return self._sides
+
+    def sides_below(self, feature: int, side: bool) -> Sides:
+        """Below one side of a root, for depth four."""
+        problem, columns = self._problem, self.columns
+        path = ((feature, side),)
+        total, single = problem.sets.totals(path), problem.sets.singles(path)
+        own = single.sum(axis=0)[columns]
+        place = np.flatnonzero((own > 0) & (own < total.sum()) & np.isfinite(self._below[feature][:, 0, 0]))
+        features = columns[place]
+        one = self._first @ single[:, features]
+        values = self._below[feature][place, int(side)]
+        return features, values[:, 0] + float(self._first @ total) - one, values[:, 1] + one
+
+    def _made(self, roots: IntArray, should_stop: Callable[[], bool]) -> Sides:
+        problem, columns, depth = self._problem, self.columns, self._problem.max_depth
+        kernel = engine.kernels().cell_values
+        sums = _sums(problem, self._priced)
+        best = np.empty((roots.size, 2))
+        if depth <= 2:
+            values = kernel(-1, columns, max(1, depth), 0, sums)
+            best[:] = values[np.searchsorted(columns, roots), 0]
+        else:
+            alone = roots.size == 1
+            every = np.full((columns.size, columns.size, 2, 2), -np.inf)
+            for place, root in enumerate(roots.tolist()):
+                if should_stop():
+                    self.known = False
+                    return roots[:0], np.empty(0), np.empty(0)
+                values = kernel(root, columns, depth, 0 if alone else place + 1, sums)
+                if depth == 3:
+                    best[place] = values[0, :, 0]
+                elif alone:
+                    self._below[root] = values
+                else:
+                    every[place, place + 1 :] = values[place + 1 :]
+                    every[place + 1 :, place] = values[place + 1 :].transpose(0, 2, 1)
+            for place, root in enumerate(roots.tolist() if depth == 4 else ()):
+                below = self._below.setdefault(root, every[place])
+                best[place] = self._with_leaf(root, below.sum(axis=2).max(axis=0, initial=-np.inf), sums)
+        first = self._first @ problem.sets.singles(())[:, roots]
+        return roots, best[:, 0] + float(self._first @ problem.counts) - first, best[:, 1] + first
+
+    def _with_leaf(self, root: int, best: FloatArray, sums: CellSums) -> FloatArray:
+        """Or no further split."""
+        ones = sums.one[root]
+        leaves = np.stack([sums.none[0] - ones, ones])
+        values = np.maximum(leaves[:, : sums.n_rewards].max(axis=1, initial=0.0), 0.0) - sums.leaf_price
+        if leaves.shape[1] > sums.n_rewards:
+            values[leaves[:, -1] < sums.least] = -np.inf
+        return np.asarray(np.maximum(values, best))
+
+
+def best_cell_tree(
+    problem: CellProblem, priced: PricedProblem, root: int | None, should_stop: Callable[[], bool]
+) -> tuple[DecisionTree, float]:
+    """A best priced tree, with some feature at the root if one is given, and what bounds it."""
+    values = CellRootValues(problem, priced, root, should_stop)
+    leaf = DecisionTree.leaf(int(problem.priced_leaves(priced, ()).argmax()))
+    if not values.known:
+        return leaf, float(problem.counts @ priced.weights.max(axis=1)) - priced.leaf_price
+    outcomes = CellOutcomes(problem, priced, should_stop)
+
+    def small(path: Path, height: int) -> DecisionTree:
+        columns = problem.columns_below(values.columns, [feature for feature, _ in path])
+        found = outcomes.two(tuple(sorted(path)), columns, height, priced.error)
+        return found.tree(0) if found.loss.size else DecisionTree.leaf(0)
+
+    def below(path: Path, height: int, sides: Sides) -> DecisionTree:
+        """The better of a leaf and the best split."""
+        features, zero, one = sides
+        totals = problem.priced_leaves(priced, path)
+        best = int((zero + one).argmax()) if features.size else -1
+        if best < 0 or (float(totals.max()) - priced.leaf_price >= zero[best] + one[best] and (path or root is None)):
+            return DecisionTree.leaf(int(totals.argmax()))
+        feature = int(features[best])
+        parts = []
+        for side in (False, True):
+            longer = (*path, (feature, side))
+            if height > 3:
+                parts.append(below(longer, height - 1, values.sides_below(feature, side)))
+            else:
+                parts.append(small(longer, height - 1))
+        return DecisionTree.branch(feature, parts[0], parts[1])
+
+    try:
+        if root is None and problem.max_depth <= 2:
+            return small((), problem.max_depth), values.value
+        return below((), problem.max_depth, values.sides()), values.value
+    except TooMany:  # the time is up
+        return leaf, values.value
+
+
+def _rewards(problem: CellProblem, priced: PricedProblem) -> Rewards:
+    amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
+    rules, n_features = problem.rules, problem.trees.tally.n_features
+    return Rewards(
+        X=np.empty((0, n_features), dtype=np.uint8),
+        weights=np.ascontiguousarray(priced.weights),
+        amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(problem.counts.size, -1),
+        fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
+        per_grain=1.0 / problem.rounding,
+        mass=np.empty(0),
+        apart=_apart(problem, n_features),
+        leaf_price=float(priced.leaf_price),
+        least=0.0 if rules is None else _least(problem),
+    )
+
+
+def _apart(problem: CellProblem, n_features: int) -> NDArray[np.bool_]:
+    rules = problem.rules
+    if rules is None or rules.apart is None:
+        return np.zeros((n_features, n_features), dtype=np.bool_)
+    return np.ascontiguousarray(rules.apart)
+
+
+def _least(problem: CellProblem) -> float:
+    """Less than the least mass by more than sums of masses may be off, and by less than they can differ."""
+    assert problem.rules is not None
+    return float(problem.rules.least[0]) - 1e-12 * float(problem.counts @ problem.masses)
+
+
+def _sums(problem: CellProblem, priced: PricedProblem) -> CellSums:
+    """Channels of all sets of columns, see `kernels.cell_values`."""
+    tally, depth = problem.trees.tally, problem.max_depth
+    channels = priced.weights[:, 1:] - priced.weights[:, :1]
+    masses = problem.rules is not None and problem.rules.least[0] > 0
+    if masses:
+        channels = np.column_stack([channels, problem.masses])
+    sizes = [
+        np.ascontiguousarray((channels.T @ tally.counts[size]).T) if size <= max(depth, 1) else np.empty((0, 0))
+        for size in range(MOST_DEPTH + 1)
+    ]
+    choose = [[math.comb(column, size) for size in range(MOST_DEPTH + 1)] for column in range(tally.n_features + 1)]
+    none, one, two, three, four = sizes
+    return CellSums(
+        none=none,
+        one=one,
+        two=two,
+        three=three,
+        four=four,
+        choose=np.array(choose, dtype=np.int64),
+        apart=_apart(problem, tally.n_features),
+        n_rewards=priced.weights.shape[1] - 1,
+        leaf_price=float(priced.leaf_price),
+        least=_least(problem) if masses else -math.inf,
+    )

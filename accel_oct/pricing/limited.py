@@ -1,0 +1,155 @@
+"""What limits ask of the samples: the problem as duals, enumerations and repairs see it.
+
+Sets of samples are opaque here. There are two kinds of problems: points of the data (`LimitedProblem`), where a set is
+some of the points, and the cells of a tally (`CellProblem`), where it is the literals of a path.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.subtree.local_rules import LocalRules
+from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+SampleSet = Any
+"""What a problem takes for a set of samples."""
+
+
+class Limit(Protocol):
+    """A limit on what a tree uses; see `accel_oct.constraints.LinearLimit`."""
+
+    @property
+    def predictions(self) -> FloatArray | None: ...
+
+    @property
+    def leaves(self) -> float: ...
+
+    @property
+    def upper(self) -> float: ...
+
+    @property
+    def tolerance(self) -> float: ...
+
+
+class Limited(ABC):
+    """The best tree under limits.
+
+    Attributes
+    ----------
+    leaf_uses, upper : float arrays (n_limits,)
+        What a leaf uses, and what may be used.
+    leaf_price : float
+    max_depth : int
+    scales : float array (n_limits,)
+        What the limits as stated were divided by.
+    rules : LocalRules or None
+        About leaves and paths.
+    """
+
+    leaf_uses: FloatArray
+    upper: FloatArray
+    leaf_price: float
+    max_depth: int
+    scales: FloatArray
+    rules: LocalRules | None
+
+    @property
+    def n_limits(self) -> int:
+        return len(self.upper)
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def total_weight(self) -> float:
+        """No tree earns more."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Into how many parts the samples fall, roughly: the total weight over it is a small amount."""
+
+    @property
+    @abstractmethod
+    def one_line(self) -> bool:
+        """Whether there are two limits, opposite and not contradictory: one of them at most is worth a price."""
+
+    @property
+    @abstractmethod
+    def rounding(self) -> FloatArray:
+        """For each limit, what floating-point sums of uses may be off by, and more."""
+
+    @abstractmethod
+    def priced(self, prices: FloatArray) -> PricedProblem:
+        """The problem at some prices."""
+
+    @abstractmethod
+    def outcome(self, tree: DecisionTree) -> FloatArray:
+        """Value of a tree, then what it uses of each limit."""
+
+    # ---------------------------------------------------------------- sets of samples
+
+    @abstractmethod
+    def everyone(self) -> SampleSet: ...
+
+    @abstractmethod
+    def side(self, samples: SampleSet, feature: int, side: bool) -> SampleSet:
+        """Those of a set on one side of a feature."""
+
+    @abstractmethod
+    def key(self, samples: SampleSet) -> bytes:
+        """Tells sets apart."""
+
+    @abstractmethod
+    def leaf_amounts(self, samples: SampleSet) -> tuple[FloatArray, FloatArray]:
+        """Gains (K,) and uses (n_limits, K) of every class as a leaf, without what a leaf itself costs."""
+
+    @abstractmethod
+    def priced_leaves(self, priced: PricedProblem, samples: SampleSet) -> FloatArray:
+        """Priced sums (K,)."""
+
+    def reached(self, path: Iterable[tuple[int, int]]) -> SampleSet:
+        """The set at the end of a path of features and sides."""
+        samples = self.everyone()
+        for feature, side in path:
+            samples = self.side(samples, feature, bool(side))
+        return samples
+
+    def columns_below(self, columns: IntArray, path: Sequence[int]) -> IntArray:
+        """Those of some columns that rules allow below a path."""
+        if self.rules is None or self.rules.apart is None or not path:
+            return columns
+        allowed: NDArray[np.bool_] = ~self.rules.apart[np.array(path)][:, columns].any(axis=0)
+        return columns[allowed]
+
+
+@dataclass(frozen=True, eq=False)
+class PricedProblem:
+    """Rewards and a leaf price: L(T) is the reward of T's predictions minus the price of its leaves, plus a constant.
+
+    Attributes
+    ----------
+    prices : float array (n_limits,)
+    weights : float array (n_points, n_classes), or (n_cells, n_classes)
+        Not negative. Of points on a grid on which sums are exact; of cells, per unit of their counts.
+    leaf_price : float
+    constant : float
+    error : float
+        How far the value of a tree may be off through the grid and through floating point.
+    """
+
+    prices: FloatArray
+    weights: FloatArray
+    leaf_price: float
+    constant: float
+    error: float
