@@ -211,14 +211,14 @@ def _shifts(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], An
     """How many binary digits of each number are dropped at a level.
 
     Those of a float are ordered such that the last ones say least. A whole number keeps 63 digits less the level, from
-    its first one on, so that small numbers stay as they are.
+    its first one on, so that small numbers stay as they are; once that is the first alone, all numbers lose their last.
     """
     if dtype.kind == "f":
         return lambda level: level
     sizes = np.where(keys < 0, -(keys + 1), keys)  # the largest of all has no opposite
     digits = np.frexp(sizes.astype(np.float64))[1].astype(np.int64)
     digits -= (digits > 0) & (sizes >> np.maximum(digits - 1, 0) == 0)  # where the float was rounded up
-    return lambda level: np.maximum(digits - (63 - level), 0)
+    return lambda level: np.maximum(digits - max(63 - level, 1), max(level - 62, 0))
 
 
 def _from_ordered(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
