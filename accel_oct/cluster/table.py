@@ -120,7 +120,8 @@ def _work(
         while not (answers := workers.collect(_TICK)):
             if stopper():
                 return
-            _send(top, workers, store, busy)  # to workers that have joined
+            if workers.free() > 0:  # some have joined
+                _send(top, workers, store, busy)
         for job, found in answers:
             del busy[job.path]
             store.add(job, found)
