@@ -109,9 +109,7 @@ def run(folder: Path, workers: int, depth: int, kill: bool, figure: Path | None)
 
     paths = [str(path) for path in sorted(folder.glob("piece-*.parquet"))]
     sizes = [size for size in (1, 3, 10, 30, 100, 300, 1000) if size < len(paths)] + [len(paths)]
-    print(
-        "| rows | gathering s | all s | s per million rows | worker peak MB | this process MB | accuracy | planted tree |"
-    )
+    print("| rows | gathering s | all s | s per million rows | worker peak MB | own MB | accuracy | planted tree |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     times = []
     with (

@@ -55,9 +55,7 @@ def reading(n_features: int) -> float:
 
 
 def main() -> None:
-    print(
-        "| columns | depth | classes | sets | counting, s per 10^6 rows | ns per set and 64 rows | tally MB |", end=""
-    )
+    print("| columns | depth | classes | sets | counting s per 10^6 rows | ns per set and 64 rows | tally MB |", end="")
     print(" adding two, s | frontier, s |")
     print("| --- " * 9 + "|")
     for n_features, depth, n_classes in CASES:
