@@ -47,7 +47,7 @@ def client() -> Iterator[Any]:
 
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        Client(cluster) as made,
+        Client(cluster, set_as_default=False) as made,
     ):
         yield made
 
@@ -83,6 +83,20 @@ def test_partitions_of_dask_are_made_by_the_cluster(client: Any) -> None:
     found = gather(frame[FEATURES], frame["answer"], encoder="auto", client=client)
     table = TABLE.assign(income=TABLE["income"] * 2)
     same(found, gather([table[[*FEATURES, "answer"]]], "answer", encoder="auto"))
+
+
+def test_the_current_client_is_used(client: Any) -> None:
+    """As with dask's own collections: no client is given, and yet the workers make the partitions."""
+    frame = dd.from_pandas(TABLE[["age", "answer"]], npartitions=3)
+    here = os.getpid()
+
+    def who(part: pd.DataFrame) -> pd.DataFrame:
+        return part.assign(age=int(os.getpid() != here))
+
+    frame = frame.map_partitions(who, meta=frame._meta.assign(age=np.int64(0)))
+    assert gather(frame, "answer", encoder=None, depth=1).data.X.sum() == 0
+    with client.as_current():
+        assert gather(frame, "answer", encoder=None, depth=1).data.X.all()
 
 
 def test_errors_come_back_from_the_cluster(client: Any, tmp_path: Path) -> None:

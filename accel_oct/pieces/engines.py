@@ -6,6 +6,7 @@ lost is done again by another one; until its result has arrived here nothing of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Engine:
     Parameters
     ----------
     client : distributed.Client or None
+        None: the one that the user has made current, if any.
     threads : int
         Without a client, so many pieces at a time.
     progress : callable (PiecesProgress) or None
@@ -72,7 +74,8 @@ class Engine:
             raise InvalidInputError(f"client must be a Client of dask.distributed or None, got {shown(client)}")
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise InvalidInputError(f"threads must be a whole number of at least 1, got {shown(threads)}")
-        self.client, self.threads, self.progress = client, threads, progress
+        self.client = _current_client() if client is None else client
+        self.threads, self.progress = threads, progress
 
     def run(self, step: str, source: Source, work: Callable[[], Work], take: Callable[[Any], int]) -> None:
         """Work on every piece.
@@ -105,6 +108,18 @@ class Engine:
         if self.threads > 1:
             return _in_threads(self.threads, numbered, work)
         return (_locally(work(), place, piece) for place, piece in numbered)
+
+
+def _current_client() -> Any:
+    """As dask's own collections do: a client that was made in this process is the one to use."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import Client
+
+    try:
+        return Client.current()
+    except ValueError:
+        return None
 
 
 def _locally(work: Work, place: int, piece: Any) -> Any:

@@ -78,7 +78,8 @@ def gather(
     keep : {"auto", "rows", "counts"}
         Distinct rows, a tally, or whichever is smaller; rows of up to 16 MiB stay rows, as they serve every purpose.
     client : distributed.Client, optional
-        Whose workers read the pieces. Data frames in memory, and DuckDB, are read by this process in any case.
+        Whose workers read the pieces; by default the current one, if this process has made any. Data frames in memory,
+        and DuckDB, are read by this process in any case.
     threads : int
         Pieces at a time, where there is no client.
     progress : callable (PiecesProgress), optional
