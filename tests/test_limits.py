@@ -139,9 +139,9 @@ def test_the_encoding_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) 
     X, y = _noise()
     original = OptimalTreeClassifier._prepare
 
-    def slow(self: Any, *arguments: Any) -> Any:
+    def slow(self: Any, *arguments: Any, **options: Any) -> Any:
         time.sleep(0.3)
-        return original(self, *arguments)
+        return original(self, *arguments, **options)
 
     monkeypatch.setattr(OptimalTreeClassifier, "_prepare", slow)
     with pytest.warns(ConvergenceWarning):
