@@ -273,6 +273,20 @@ def test_the_smaller_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_rows_from_before_the_tally_count_too(monkeypatch: pytest.MonkeyPatch, turn: int) -> None:
+    """Some pieces have few distinct rows and others many, in either order: the tally is that of all rows."""
+    monkeypatch.setattr("accel_oct.pieces.reducing._ALLOWANCE", 0)
+    X = np.random.default_rng(1).random((300, 6)) < 0.5
+    table = pd.DataFrame(np.concatenate([np.tile(X[:2], (20, 1)), X]), columns=list("abcdef"))
+    table["y"] = (table["a"] ^ table["c"]).astype(int)
+    tally = gather([table.iloc[:40], table.iloc[40:]][::turn], "y", encoder=None, depth=2).data
+    assert isinstance(tally, Tally)
+    expected = Tally.of(table[list("abcdef")], table["y"], depth=2)
+    for one, two in zip(tally.counts, expected.counts, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 # ---------------------------------------------------------------- in the place of X
 
 
