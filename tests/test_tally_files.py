@@ -18,6 +18,7 @@ X = RNG.random((60, 5)) < 0.5
 LABELS = {
     "str": np.array(["no", "yes"]),
     "int": np.array([-3, 2**62]),
+    "large int": np.array([1, 2**64 - 1], dtype=np.uint64),
     "bool": np.array([False, True]),
     "float": np.array([0.1, 1e300]),
 }
@@ -143,13 +144,15 @@ HOSTILE = {
     "depth another": (in_schema(depth=2), "sets of up to 2 columns and nothing else"),
     "negative rows": (in_schema(n_rows=-1), "its n_rows is -1"),
     "unit": (in_schema(unit=10**6), "its unit is 1000000"),
+    "unit that overflows": (in_schema(unit=1000), "its unit is 1000"),
     "encoding": (in_schema(encoding=[]), "its encoding is"),
     "names twice": (in_schema(feature_names=list("aabcd")), "not distinct strings"),
     "more names": (in_schema(feature_names=list("abcdef")), "not an array of 2 x 6 counts"),
     "too many names": (in_schema(feature_names=[f"x{j}" for j in range(3000)]), "bytes, more than the"),
     "labels of two types": (in_schema(classes={"type": "int", "values": [0, "a"]}), "labels of one type"),
     "labels of a strange type": (in_schema(classes={"type": "object", "values": [0]}), "labels of one type"),
-    "labels too large": (in_schema(classes={"type": "int", "values": [0, 10**30]}), "labels of one type"),
+    "labels too large": (in_schema(classes={"type": "int", "values": [0, 10**30]}), "classes are too large"),
+    "labels of a list of types": (in_schema(classes={"type": ["int"], "values": [0]}), "labels of one type"),
     "labels not sorted": (in_schema(classes={"type": "int", "values": [1, 0]}), "sorted and distinct"),
     "not a number": (in_schema(classes={"type": "float", "values": [0.0, float("nan")]}), "labels of one type"),
     "a member more": (put("counts_9.npy", b""), "and nothing else"),
@@ -245,6 +248,6 @@ def test_limits_and_other_files(tmp_path):
         Tally.load(tmp_path / "a", max_bytes=415)
     assert Tally.load(tmp_path / "a", max_bytes=416).depth == 3
     os.mkfifo(tmp_path / "pipe")
-    for name, said in [("", "not a regular file"), ("pipe", "not a regular file"), ("none", "No such file")]:
+    for name, said in [("", "[^(]: it is not a regular file$"), ("pipe", "not a regular file"), ("none", "No such file")]:
         with pytest.raises(InvalidInputError, match=said):
             Tally.load(tmp_path / name)

@@ -21,7 +21,7 @@ from accel_oct.data.binary_matrix import as_binary_matrix, column_names
 from accel_oct.data.column_sets import n_sets, place_of
 from accel_oct.data.labels import as_names
 from accel_oct.data.tally_counting import counted
-from accel_oct.data.tally_files import read_fields, write_fields
+from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
 from accel_oct.data.tally_labels import label_codes, united
 from accel_oct.data.tally_weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
@@ -111,8 +111,10 @@ class Tally:
         """
         matrix = as_binary_matrix(X)
         n_rows, n_features = matrix.shape
-        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
-            raise InvalidInputError(f"depth must be a whole number >= 0, got {shown(depth)}")
+        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not 0 <= depth < DEPTHS:
+            raise InvalidInputError(f"depth must be a whole number >= 0 and below {DEPTHS}, got {shown(depth)}")
+        if not (encoding is None or isinstance(encoding, str)):
+            raise InvalidInputError(f"encoding must be a string or None, got {shown(encoding)}")
         known, codes = label_codes(y, n_rows, classes, "y", "classes")
         if groups is None:
             if group_labels is not None:
