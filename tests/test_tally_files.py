@@ -248,6 +248,10 @@ def test_limits_and_other_files(tmp_path):
         Tally.load(tmp_path / "a", max_bytes=415)
     assert Tally.load(tmp_path / "a", max_bytes=416).depth == 3
     os.mkfifo(tmp_path / "pipe")
-    for name, said in [("", "[^(]: it is not a regular file$"), ("pipe", "not a regular file"), ("none", "No such file")]:
+    for name, said in [
+        ("", "[^(]: it is not a regular file$"),
+        ("pipe", "not a regular file"),
+        ("none", "No such file"),
+    ]:
         with pytest.raises(InvalidInputError, match=said):
             Tally.load(tmp_path / name)
