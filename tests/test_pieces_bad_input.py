@@ -259,3 +259,38 @@ def test_what_fit_and_solve_say(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match=words):
             call()
         assert not hasattr(model, "tree_")
+
+
+# ---------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize("encoder", ["auto", TableEncoder(), None])
+def test_a_target_that_is_missing_somewhere(encoder: Any) -> None:
+    """It is told before any encoder learns from the target, also where whole numbers have gaps."""
+    pieces = cut(BINARY.assign(y=pd.array([1, 0, None, 1], dtype="Int64")), 2)
+    assert refused(pieces, "y", encoder=encoder) == "target: column 'y' has missing values"
+
+
+@pytest.mark.parametrize("encoder", ["auto", None])
+def test_amounts_are_no_classes(encoder: Any, tmp_path: Path) -> None:
+    """A classifier refuses a target of real numbers, as it does in memory, before anybody tries to learn them."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(0, 2, 3000), "y": rng.random(3000)})
+    with pytest.raises(InvalidInputError, match="Unknown label type: continuous"):
+        OptimalTreeClassifier(max_depth=1, encoder=encoder).fit(parquet_folder(tmp_path, [table]), "y")
+
+
+def test_groups_that_had_to_be_rounded() -> None:
+    """Groups are told apart by their values, so there must not be more of them than are counted."""
+    table = pd.DataFrame({"a": [0, 1] * 10, "g": np.arange(20) / 7, "y": [0, 1] * 10})
+    said = refused([table], "y", features=["a"], groups="g", encoder=None, max_distinct=8)
+    assert said == "groups: column 'g' has more than 8 distinct values"
+
+
+def test_a_category_without_weight() -> None:
+    """Who has no weight is not there: a category of theirs alone is no surprise in the second pass."""
+    city = ["a", "b", "a", "nowhere"] * 5
+    table = pd.DataFrame({"city": city, "y": [0, 1, 0, 1] * 5, "w": [1.0, 1.0, 1.0, 0.0] * 5})
+    for encoder in (TableEncoder(), "auto"):
+        found = gather([table], "y", sample_weight="w", encoder=encoder)
+        assert found.data.weights.sum() == 15

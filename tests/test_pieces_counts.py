@@ -192,3 +192,14 @@ def test_a_sample_is_the_same_in_any_order() -> None:
     assert some != taken(200, order, seed=1)
     often = np.bincount([value // 100 for seed in range(30) for value in taken(200, order, seed)])
     assert often.min() > 450 and often.max() < 750  # 600 of each piece are expected
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u4", "i8", "u8"])
+def test_whole_numbers_at_the_ends_of_their_type(kind):
+    """The distinct values of a column are its own up to the least and the largest number there is."""
+    ends = np.iinfo(kind)
+    for start in (ends.min, ends.max - 5, 0):
+        column = np.array([start + more for more in (3, 0, 1, 1, 5)], dtype=kind)
+        found = coded(column, "a")
+        assert found.decoded().tolist() == column.tolist()
+        assert found.values.tolist() == sorted(set(column.tolist()))

@@ -20,7 +20,15 @@ from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fing
 from accel_oct.pieces.engines import Engine, PiecesProgress
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
-from accel_oct.pieces.reducing import Labels, Reduced, ReducePass, check_passes, label_values, rows_limit
+from accel_oct.pieces.reducing import (
+    Labels,
+    Reduced,
+    ReducePass,
+    check_classes,
+    check_passes,
+    label_values,
+    rows_limit,
+)
 from accel_oct.pieces.roles import Roles
 from accel_oct.pieces.sources import Source
 
@@ -121,6 +129,9 @@ def gather(
         batch_rows=batch_rows,
     )
     seen, n_pieces = _first_pass(engine, found, first)
+    _check_labels(seen, roles)
+    if choice.needs_rows:
+        check_classes(seen.columns[roles.target].values, roles.target)
     sampled = choice.needs_rows and seen.n_rows > sample_rows
     made = choice.fitted(seen, roles, found.named)
     complete = not choice.is_fitted and not sampled
@@ -157,20 +168,27 @@ def _first_pass(engine: Engine, source: Source, work: CountPass) -> tuple[Counte
     return state, n_pieces
 
 
-def _reduce_pass(
-    source: Source, roles: Roles, seen: Counted, encoder: BatchEncoder, depth: int, keep: str, batch_rows: int
-) -> ReducePass:
+def _check_labels(seen: Counted, roles: Roles) -> None:
+    """Refuse a target or groups that cannot be told apart, before anything is learnt from them."""
     goal = seen.columns[roles.target]
     if goal.missing is not None:
         raise InvalidInputError(f"target: column {shown(roles.target)} has missing values")
     if goal.level:
         raise InvalidInputError(f"target: column {shown(roles.target)} has more than {goal.limit:,} distinct values")
+    for name in roles.groups:
+        most = min(MOST_GROUPS, seen.columns[name].limit)
+        if seen.columns[name].level or len(seen.columns[name].values) > most:
+            raise InvalidInputError(f"groups: column {shown(name)} has more than {most:,} distinct values")
+
+
+def _reduce_pass(
+    source: Source, roles: Roles, seen: Counted, encoder: BatchEncoder, depth: int, keep: str, batch_rows: int
+) -> ReducePass:
+    goal = seen.columns[roles.target]
     classes, _ = encode_labels(goal.values, len(goal.values))
     groups = []
     for name in roles.groups:
         counts = seen.columns[name]
-        if len(counts.values) > MOST_GROUPS:
-            raise InvalidInputError(f"groups: column {shown(name)} has more than {MOST_GROUPS:,} distinct values")
         groups.append(Labels(name, "groups", label_values(counts.values, counts.missing is not None)))
     target = Labels(roles.target, "target", classes)
     n_cells = len(classes) * math.prod(len(each.values) for each in groups)
