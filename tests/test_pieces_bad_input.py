@@ -294,3 +294,21 @@ def test_a_category_without_weight() -> None:
     for encoder in (TableEncoder(), "auto"):
         found = gather([table], "y", sample_weight="w", encoder=encoder)
         assert found.data.weights.sum() == 15
+
+
+@pytest.mark.parametrize("path", ["nothing://x", "~nobody-of-this-name/x", "/dev/null", "a\0b"])
+def test_paths_that_nobody_can_open(path: str) -> None:
+    """What the system says of them comes as an error of ours."""
+    assert refused(path, "y").startswith(f"source: {path!r} cannot be opened: ")
+
+
+def test_other_things_that_are_no_source() -> None:
+    """A function that gives nothing, a seed that is none."""
+    assert refused(lambda: None, "y") == "source must give data frames, but it gives None"
+    assert refused([BINARY], "y", seed=-1) == "seed must be a whole number of at least 0, got -1"
+
+
+def test_folders_named_like_numbers(tmp_path: Path) -> None:
+    """A key with more than one minus is text."""
+    parquet_folder(tmp_path / "k=--5", [BINARY])
+    assert gather(tmp_path, "y", encoder=TableEncoder()).n_rows == 4

@@ -8,8 +8,10 @@ import zipfile
 from io import BytesIO
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from accel_oct import gather
 from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
 
@@ -255,3 +257,26 @@ def test_limits_and_other_files(tmp_path):
     ]:
         with pytest.raises(InvalidInputError, match=said):
             Tally.load(tmp_path / name)
+
+
+def test_several_groups_of_pieces(tmp_path):
+    """Groups of two columns are in the order of their labels, so that such tallies add up and come back from a file."""
+    rng = np.random.default_rng(0)
+    columns = {name: rng.integers(0, 2, 40) for name in ("a", "b", "y")}
+    table = pd.DataFrame(columns | {"s": rng.integers(8, 12, 40), "t": rng.choice(["u", "v"], 40)})
+
+    def tallied(rows):
+        options = {"groups": ["s", "t"], "features": ["a", "b"], "encoder": None, "depth": 2, "keep": "counts"}
+        return gather([rows], "y", **options).data
+
+    whole = tallied(table)
+    assert whole.group_labels.tolist() == sorted(whole.group_labels.tolist())
+    for place, label in enumerate(whole.group_labels.tolist()):
+        number, letter = label.split(", ")
+        mine = table[(table["s"] == int(number)) & (table["t"] == letter)]
+        assert whole.counts[1][place :: whole.n_groups].sum(axis=0).tolist() == mine[["a", "b"]].sum().tolist()
+    parts = tallied(table[table["s"] > 9]) + tallied(table[table["s"] <= 9])
+    assert parts.group_labels.tolist() == whole.group_labels.tolist()
+    assert all(np.array_equal(one, two) for one, two in zip(parts.counts, whole.counts, strict=True))
+    whole.save(tmp_path / "a")
+    assert Tally.load(tmp_path / "a").group_labels.tolist() == whole.group_labels.tolist()

@@ -110,7 +110,8 @@ def gather(
     """
     for name, value in (("max_distinct", max_distinct), ("sample_rows", sample_rows), ("batch_rows", batch_rows)):
         _check_whole(name, value, 1)
-    _check_whole("depth", depth, 0)
+    for name, value in (("depth", depth), ("seed", seed)):
+        _check_whole(name, value, 0)
     if keep not in ("auto", "rows", "counts"):
         raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
     engine = Engine(client, threads, progress)
@@ -244,7 +245,8 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
                 raise InvalidInputError(f"groups: column {shown(each.name)} has missing values")
         listed = [each.values.tolist() for each in work.groups]
         combined = listed[0] if len(listed) == 1 else [", ".join(map(str, row)) for row in product(*listed)]
-        labels = np.array(combined)
+        labels, place = np.unique(np.array(combined), return_inverse=True)
+        tally = _regrouped(tally, place.reshape(-1), len(labels))
     return replace(
         tally,
         unit=work.unit.exponent,
@@ -255,6 +257,18 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
         feature_names=_distinct(work.encoder.feature_names),
         encoding=encoding_fingerprint(work.encoder.encoder, work.encoder.names),
     )
+
+
+def _regrouped(tally: Tally, place: NDArray[np.int64], n_groups: int) -> Tally:
+    """With groups in the order of their labels, "10" before "9"; those of one label are one, as they are among rows."""
+    if np.array_equal(place, np.arange(n_groups)):
+        return tally
+    cells = (np.arange(tally.n_classes)[:, None] * n_groups + place).ravel()
+    counts = []
+    for part in tally.counts:
+        counts.append(np.zeros((tally.n_classes * n_groups, part.shape[1]), dtype=np.int64))
+        np.add.at(counts[-1], cells, part)
+    return replace(tally, counts=tuple(counts))
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
