@@ -148,6 +148,8 @@ HOSTILE = {
     "unit": (in_schema(unit=10**6), "its unit is 1000000"),
     "unit that overflows": (in_schema(unit=1000), "its unit is 1000"),
     "encoding": (in_schema(encoding=[]), "its encoding is"),
+    "sources": (in_schema(sources=["a"]), "a source for every feature"),
+    "columns": (in_schema(columns=[1]), "a source for every feature"),
     "names twice": (in_schema(feature_names=list("aabcd")), "not distinct strings"),
     "more names": (in_schema(feature_names=list("abcdef")), "not an array of 2 x 6 counts"),
     "too many names": (in_schema(feature_names=[f"x{j}" for j in range(3000)]), "bytes, more than the"),
@@ -209,7 +211,8 @@ def test_fewer_samples_than_must_have(tmp_path):
 
 def test_truncated_files(tmp_path):
     """Cut anywhere, or with a bit changed in what is packed, a file is refused."""
-    made().save(tmp_path / "a")
+    tally, refused = made(), 0
+    tally.save(tmp_path / "a")
     content = (tmp_path / "a").read_bytes()
     for length in range(0, len(content), 97):
         (tmp_path / "b").write_bytes(content[:length])
@@ -217,8 +220,14 @@ def test_truncated_files(tmp_path):
             Tally.load(tmp_path / "b")
     for place in range(60, len(content) // 2, 41):
         (tmp_path / "b").write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
-        with pytest.raises(InvalidInputError, match="cannot read the tally"):
-            Tally.load(tmp_path / "b")
+        try:
+            back = Tally.load(tmp_path / "b")
+        except InvalidInputError as error:
+            assert "cannot read the tally" in str(error)
+            refused += 1
+        else:  # the date of a member, say, which nobody reads
+            assert all(np.array_equal(one, two) for one, two in zip(back.counts, tally.counts, strict=True))
+    assert refused > 5
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path):
@@ -279,4 +288,6 @@ def test_several_groups_of_pieces(tmp_path):
     assert parts.group_labels.tolist() == whole.group_labels.tolist()
     assert all(np.array_equal(one, two) for one, two in zip(parts.counts, whole.counts, strict=True))
     whole.save(tmp_path / "a")
-    assert Tally.load(tmp_path / "a").group_labels.tolist() == whole.group_labels.tolist()
+    back = Tally.load(tmp_path / "a")
+    assert back.group_labels.tolist() == whole.group_labels.tolist()
+    assert back.sources == back.columns == ("a", "b") == whole.sources

@@ -56,6 +56,8 @@ class Tally:
         Says how the columns were made; tallies of different encodings do not add up.
     group_name : str or None
         The column that the groups come from: the name that constraints may call them by.
+    sources, columns : tuple of str or None, tuple of str
+        As in `BinaryDataset`: what constraints on columns may name besides features.
     """
 
     depth: int
@@ -67,6 +69,8 @@ class Tally:
     feature_names: tuple[str, ...]
     encoding: str | None = None
     group_name: str | None = None
+    sources: tuple[str, ...] | None = None
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (*self.counts, self.classes, self.group_labels):
@@ -229,7 +233,7 @@ class Tally:
             raise InvalidInputError(
                 f"tallies of other columns do not add up: {_difference(self.feature_names, other.feature_names)}"
             )
-        if self.encoding != other.encoding:
+        if (self.encoding, self.sources, self.columns) != (other.encoding, other.sources, other.columns):
             raise InvalidInputError("tallies of columns that were encoded in another way do not add up")
         if self.group_name != other.group_name:
             raise InvalidInputError(f"tallies by {self.group_name} and by {other.group_name} do not add up")

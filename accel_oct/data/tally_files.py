@@ -196,6 +196,13 @@ def _fields(content: bytes) -> dict[str, Any]:
     if not _all_of(names, (str,)) or len(set(names)) != len(names):
         raise _Broken("its feature_names are not distinct strings")
     fields["feature_names"] = tuple(names)
+    sources: Any = schema.get("sources")
+    columns: Any = schema.get("columns", [])
+    if not (sources is None or (_all_of(sources, (str,)) and len(sources) == len(names))) or not _all_of(
+        columns, (str,)
+    ):
+        raise _Broken("its sources and columns are not strings, a source for every feature")
+    fields["sources"], fields["columns"] = None if sources is None else tuple(sources), tuple(columns)
     fields["classes"] = _labels_in(schema.get("classes"), "classes")
     groups = schema.get("group_labels")
     fields["group_labels"] = np.array([None]) if groups is None else _labels_in(groups, "group_labels")

@@ -233,6 +233,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
         sources=sources if rows.n_features or sources is None else ("",),
         row_values=values,
         samples=rows.samples,
+        columns=encoder.names,
     )
 
 
@@ -256,6 +257,8 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
         group_name=work.groups[0].name if len(work.groups) == 1 else None,
         feature_names=_distinct(work.encoder.feature_names),
         encoding=encoding_fingerprint(work.encoder.encoder, work.encoder.names),
+        sources=work.encoder.sources,
+        columns=work.encoder.names,
     )
 
 

@@ -106,6 +106,8 @@ class TalliedTrees:
             class_names=tuple(str(label) for label in tally.classes.tolist()),
             grid_bits=on_grid(np.array([tally.total_weight]))[1],
             row_values={name: values[cells] for name, values in self._values.items()},
+            sources=tally.sources,
+            columns=tally.columns,
         )
 
 
