@@ -8,6 +8,7 @@ from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
@@ -306,6 +307,16 @@ def test_other_things_that_are_no_source() -> None:
     """A function that gives nothing, a seed that is none."""
     assert refused(lambda: None, "y") == "source must give data frames, but it gives None"
     assert refused([BINARY], "y", seed=-1) == "seed must be a whole number of at least 0, got -1"
+
+
+def test_relations_that_cannot_be_computed() -> None:
+    """What DuckDB says of them, in one sentence."""
+    with duckdb.connect() as connection:
+        relation = connection.sql("select 'x' as a, 1 as y").project("cast(a as int) as a, y")
+        said = refused(relation, "y", encoder=None)
+        assert said.startswith("source: DuckDB cannot compute the relation: Conversion Error")
+        later = connection.sql("select 1 as a, 1 as y")
+    assert "already been closed" in refused(later, "y", encoder=None)
 
 
 def test_folders_named_like_numbers(tmp_path: Path) -> None:
