@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accel_oct import solve
 from accel_oct.data import Tally, tally_counting
 from accel_oct.data.column_sets import all_sets, n_sets, place_of, places_of
 from accel_oct.data.tally_counting import counted
@@ -185,3 +186,13 @@ def test_arguments_that_a_file_could_not_hold():
         Tally.of(X, y, depth=10**9)
     with pytest.raises(InvalidInputError, match="encoding must be"):
         Tally.of(X, y, encoding=3)
+
+
+def test_a_piece_without_any_weight():
+    """It adds nothing but its labels; a tally of nothing else has no tree."""
+    X, y = np.eye(3, dtype=bool), [0, 1, 2]
+    light, heavy = Tally.of(X, y, depth=2, sample_weight=[0, 0, 0]), Tally.of(X[:2], y[:2], depth=2)
+    for both in (light + heavy, heavy + light):
+        assert both.total == 2 and both.n_rows == 5 and both.classes.tolist() == [0, 1, 2]
+    with pytest.raises(InvalidInputError, match="none of any weight"):
+        solve(light, max_depth=2, leaf_penalty=0.0)
