@@ -239,7 +239,7 @@ def test_what_fit_and_solve_say(tmp_path: Path) -> None:
     for call, words in (
         (lambda: model.fit(folder, None), "y is None"),
         (lambda: model.fit(folder, TABLE["answer"]), "target must be the name of a column"),
-        (lambda: model.fit(folder, "answer", sample_weight=[1, 2]), "sample_weight must be the name of a column"),
+        (lambda: model.fit(folder, "answer", sample_weight=np.ones(60)), "sample_weight must be the name of a column"),
         (lambda: model.fit(folder, "answer", costs=np.ones((60, 2))), "costs= needs the rows in memory"),
         (lambda: model.fit(folder, "answer", sensitive_features=TABLE["sex"]), "sensitive_features must name columns"),
         (lambda: OptimalTreeClassifierCV().fit(folder, "answer"), "cross-validation needs the rows in memory"),
