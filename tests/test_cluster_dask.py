@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from accel_oct import frontier
@@ -74,6 +75,16 @@ def test_a_number_of_workers() -> None:
     X, y = table()
     assert_same(frontier(X, y, max_depth=5, client=1), frontier(X, y, max_depth=5))
     assert not [thread for thread in threading.enumerate() if "Nanny" in thread.name]
+
+
+def test_an_address_beside_data_in_pieces(here: Any, tmp_path: Path) -> None:
+    """The cluster of a search may be an address, also where this process reads the pieces."""
+    X, y = table(7)
+    columns = {f"c{place}": X[:, place].astype(int) for place in range(X.shape[1])}
+    pd.DataFrame(columns | {"y": y}).to_parquet(tmp_path / "a.parquet")
+    for client in (here.scheduler.address, here):
+        found = frontier(tmp_path, "y", max_depth=5, client=client)
+        np.testing.assert_array_equal(found.scores, frontier(X, y, max_depth=5).scores)
 
 
 def test_a_client_is_left_as_it_was(here: Any) -> None:

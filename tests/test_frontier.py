@@ -108,6 +108,26 @@ def test_stopping_anywhere_leaves_valid_bounds(engine, seed):
             assert table.scores[h] <= optimal_score(data, depth, h) <= table.upper_bounds[h]
 
 
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_trees_of_a_search_that_was_stopped(seed):
+    """Wherever a search by root features stops, every entry has a tree that reaches it.
+
+    One side of a root may have been stopped below what was known of it before any root was opened.
+    """
+    rng = np.random.default_rng(seed)
+    n, n_features, n_classes = (int(rng.integers(*ends)) for ends in ((20, 60), (3, 7), (2, 4)))
+    X = rng.random((n, n_features)) < rng.random(n_features)
+    y, weights = rng.integers(0, n_classes, n), rng.integers(1, 4, n).astype(float)
+    best = frontier_table(X, y, weights, n_classes, 4, memory_limit=0)
+    for steps in range(40):
+        calls = iter([False] * steps)
+        options = {"memory_limit": 0, "should_stop": lambda calls=calls: next(calls, True)}
+        table = frontier_table(X, y, weights, n_classes, 4, **options)
+        assert np.all(table.scores <= best.scores) and np.all(best.scores <= table.upper_bounds)
+        for h in range(1, 17):
+            assert weights[table.tree(h).predict(X) == y].sum() == table.scores[h]
+
+
 def test_past_deadline_still_answers():
     """A deadline in the past gives a tree and a bound at once."""
     X, y = structured_data(300, 60)

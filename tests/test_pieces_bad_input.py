@@ -8,6 +8,7 @@ from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
@@ -238,7 +239,7 @@ def test_what_fit_and_solve_say(tmp_path: Path) -> None:
     for call, words in (
         (lambda: model.fit(folder, None), "y is None"),
         (lambda: model.fit(folder, TABLE["answer"]), "target must be the name of a column"),
-        (lambda: model.fit(folder, "answer", sample_weight=[1, 2]), "sample_weight must be the name of a column"),
+        (lambda: model.fit(folder, "answer", sample_weight=np.ones(60)), "sample_weight must be the name of a column"),
         (lambda: model.fit(folder, "answer", costs=np.ones((60, 2))), "costs= needs the rows in memory"),
         (lambda: model.fit(folder, "answer", sensitive_features=TABLE["sex"]), "sensitive_features must name columns"),
         (lambda: OptimalTreeClassifierCV().fit(folder, "answer"), "cross-validation needs the rows in memory"),
@@ -259,3 +260,66 @@ def test_what_fit_and_solve_say(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match=words):
             call()
         assert not hasattr(model, "tree_")
+
+
+# ---------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize("encoder", ["auto", TableEncoder(), None])
+def test_a_target_that_is_missing_somewhere(encoder: Any) -> None:
+    """It is told before any encoder learns from the target, also where whole numbers have gaps."""
+    pieces = cut(BINARY.assign(y=pd.array([1, 0, None, 1], dtype="Int64")), 2)
+    assert refused(pieces, "y", encoder=encoder) == "target: column 'y' has missing values"
+
+
+@pytest.mark.parametrize("encoder", ["auto", None])
+def test_amounts_are_no_classes(encoder: Any, tmp_path: Path) -> None:
+    """A classifier refuses a target of real numbers, as it does in memory, before anybody tries to learn them."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(0, 2, 3000), "y": rng.random(3000)})
+    with pytest.raises(InvalidInputError, match="Unknown label type: continuous"):
+        OptimalTreeClassifier(max_depth=1, encoder=encoder).fit(parquet_folder(tmp_path, [table]), "y")
+
+
+def test_groups_that_had_to_be_rounded() -> None:
+    """Groups are told apart by their values, so there must not be more of them than are counted."""
+    table = pd.DataFrame({"a": [0, 1] * 10, "g": np.arange(20) / 7, "y": [0, 1] * 10})
+    said = refused([table], "y", features=["a"], groups="g", encoder=None, max_distinct=8)
+    assert said == "groups: column 'g' has more than 8 distinct values"
+
+
+def test_a_category_without_weight() -> None:
+    """Who has no weight is not there: a category of theirs alone is no surprise in the second pass."""
+    city = ["a", "b", "a", "nowhere"] * 5
+    table = pd.DataFrame({"city": city, "y": [0, 1, 0, 1] * 5, "w": [1.0, 1.0, 1.0, 0.0] * 5})
+    for encoder in (TableEncoder(), "auto"):
+        found = gather([table], "y", sample_weight="w", encoder=encoder)
+        assert found.data.weights.sum() == 15
+
+
+@pytest.mark.parametrize("path", ["nothing://x", "~nobody-of-this-name/x", "/dev/null", "a\0b"])
+def test_paths_that_nobody_can_open(path: str) -> None:
+    """What the system says of them comes as an error of ours."""
+    assert refused(path, "y").startswith(f"source: {path!r} cannot be opened: ")
+
+
+def test_other_things_that_are_no_source() -> None:
+    """A function that gives nothing, a seed that is none."""
+    assert refused(lambda: None, "y") == "source must give data frames, but it gives None"
+    assert refused([BINARY], "y", seed=-1) == "seed must be a whole number of at least 0, got -1"
+
+
+def test_relations_that_cannot_be_computed() -> None:
+    """What DuckDB says of them, in one sentence."""
+    with duckdb.connect() as connection:
+        relation = connection.sql("select 'x' as a, 1 as y").project("cast(a as int) as a, y")
+        said = refused(relation, "y", encoder=None)
+        assert said.startswith("source: DuckDB cannot compute the relation: Conversion Error")
+        later = connection.sql("select 1 as a, 1 as y")
+    assert "already been closed" in refused(later, "y", encoder=None)
+
+
+def test_folders_named_like_numbers(tmp_path: Path) -> None:
+    """A key with more than one minus is text."""
+    parquet_folder(tmp_path / "k=--5", [BINARY])
+    assert gather(tmp_path, "y", encoder=TableEncoder()).n_rows == 4

@@ -93,6 +93,22 @@ def test_rounded_values_keep_their_ranks(values: list[float], limit: int, random
     assert found.rank_error == (found.weights.max() / len(values) if len(values) > limit else 0.0)
 
 
+@given(
+    st.lists(st.integers(-(2**53), 2**53) | st.integers(-300, 300), min_size=1, max_size=60),
+    st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60),
+    st.integers(9, 30),
+)
+@settings(deadline=None)
+def test_whole_numbers_and_floats_are_rounded_alike(whole: list[int], real: list[float], limit: int) -> None:
+    """A column that is of floats in some pieces only is rounded as one of floats, whichever piece comes first."""
+    parts = [np.array(whole[:30]), np.array(real[:30]), np.array(whole[30:], dtype=np.int64), np.array(real[30:])]
+    expected = counts_of([np.array([*whole, *real], dtype=float)], limit=limit)
+    for order in (parts, parts[::-1], [parts[0], parts[2], parts[1], parts[3]]):
+        found = counts_of([part for part in order if len(part)], limit=limit)
+        assert found.values.tolist() == expected.values.tolist()
+        assert found.weights.tolist() == expected.weights.tolist()
+
+
 @pytest.mark.parametrize("kind", ["float", "int", "date"])
 def test_quantiles_of_a_sketch_are_off_by_its_error(kind: str) -> None:
     """Each threshold cuts the data within `rank_error` of where the exact quantile cuts it."""
@@ -192,3 +208,14 @@ def test_a_sample_is_the_same_in_any_order() -> None:
     assert some != taken(200, order, seed=1)
     often = np.bincount([value // 100 for seed in range(30) for value in taken(200, order, seed)])
     assert often.min() > 450 and often.max() < 750  # 600 of each piece are expected
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u4", "i8", "u8"])
+def test_whole_numbers_at_the_ends_of_their_type(kind):
+    """The distinct values of a column are its own up to the least and the largest number there is."""
+    ends = np.iinfo(kind)
+    for start in (ends.min, ends.max - 5, 0):
+        column = np.array([start + more for more in (3, 0, 1, 1, 5)], dtype=kind)
+        found = coded(column, "a")
+        assert found.decoded().tolist() == column.tolist()
+        assert found.values.tolist() == sorted(set(column.tolist()))

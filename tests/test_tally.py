@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accel_oct import solve
 from accel_oct.data import Tally, tally_counting
 from accel_oct.data.column_sets import all_sets, n_sets, place_of, places_of
 from accel_oct.data.tally_counting import counted
@@ -161,3 +162,37 @@ def test_labels_that_are_given():
         Tally.of(np.zeros((0, 3)), [])
     with pytest.raises(InvalidInputError, match="made for depth 2, which is not enough for 3 columns"):
         some.at([0, 1, 2])
+
+
+def test_labels_of_several_types():
+    """The labels of a sum do not depend on the order; those that could not be told apart in it are an error."""
+    X, y = np.ones((4, 1)), np.array([0, 1, 1, 1])
+    for one, two in ((y == 1, y), (y, y.astype(float)), (y == 1, y + 0.5)):
+        first, second = (Tally.of(X, labels, depth=1) for labels in (one, two))
+        assert (first + second).classes.dtype == (second + first).classes.dtype
+        assert (first + second).total == 8
+    large, half = Tally.of(X, y + 2**53, depth=1), Tally.of(X, y + 0.5, depth=1)
+    with pytest.raises(InvalidInputError, match="too large to be told apart"):
+        large + half
+    days = Tally.of(X, np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")[y], depth=1)
+    with pytest.raises(InvalidInputError, match="no common order"):
+        days + Tally.of(X, y.astype(str), depth=1)
+
+
+def test_arguments_that_a_file_could_not_hold():
+    """What could not be loaded again is refused from the first."""
+    X, y = np.ones((2, 1)), [0, 1]
+    with pytest.raises(InvalidInputError, match="depth must be"):
+        Tally.of(X, y, depth=10**9)
+    with pytest.raises(InvalidInputError, match="encoding must be"):
+        Tally.of(X, y, encoding=3)
+
+
+def test_a_piece_without_any_weight():
+    """It adds nothing but its labels; a tally of nothing else has no tree."""
+    X, y = np.eye(3, dtype=bool), [0, 1, 2]
+    light, heavy = Tally.of(X, y, depth=2, sample_weight=[0, 0, 0]), Tally.of(X[:2], y[:2], depth=2)
+    for both in (light + heavy, heavy + light):
+        assert both.total == 2 and both.n_rows == 5 and both.classes.tolist() == [0, 1, 2]
+    with pytest.raises(InvalidInputError, match="none of any weight"):
+        solve(light, max_depth=2, leaf_penalty=0.0)

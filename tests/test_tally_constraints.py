@@ -336,6 +336,15 @@ class CountsRows:
         return Linear(predictions, upper=10.0).bind(dataset)
 
 
+class LooksAtColumns:
+    """A rule of a user's own that asks for columns: few that have one of the first two are of the second class."""
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        predictions = np.zeros((dataset.n_samples, dataset.n_classes))
+        predictions[:, 1] = dataset.weights * (dataset.X[:, 0] != dataset.X[:, 1])
+        return Linear(predictions, upper=10.0).bind(dataset)
+
+
 class HeavyGroup:
     """A rule of a user's own on cells: the weight of a group that is predicted to be of the second class."""
 
@@ -378,6 +387,7 @@ def test_a_rule_of_ones_own() -> None:
         (Linear(branches=np.ones(8), upper=3.0), "cannot be kept on a tally"),
         (Linear(leaves=1.0, lower=3.0), "cannot be kept on a tally"),
         (CountsRows(), "asks for more than a tally knows"),
+        (LooksAtColumns(), "asks for more than a tally knows"),
         (StatisticalParity, "did you mean StatisticalParity"),
         ("parity", "no method `bind`"),
         (Recall(positive=7, at_least=0.5), "positive 7 is not a class"),

@@ -92,8 +92,9 @@ def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
     if isinstance(value, str):
         found = dataset.features_named(value)
         # Where it is not known which features a column became, none found does not mean that there are none.
-        if not found and (dataset.sources is None or value not in dataset.row_values):
-            near = did_you_mean(value, [*dataset.row_values, *dataset.feature_names])
+        known = (*dataset.row_values, *dataset.columns)
+        if not found and (dataset.sources is None or value not in known):
+            near = did_you_mean(value, [*known, *dataset.feature_names])
             raise InvalidInputError(f"{where}: no column has the name {shown(value)}{near}")
         return found
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):

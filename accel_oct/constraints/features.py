@@ -168,7 +168,7 @@ class FeatureCosts:
         if isinstance(self.prices, Mapping):
             price = self._named_prices(
                 names if self.groups is not None or dataset.sources else list(dataset.feature_names),
-                dataset.row_values if self.groups is None and dataset.sources is not None else frozenset(),
+                (*dataset.row_values, *dataset.columns) if self.groups is None and dataset.sources is not None else (),
             )
         else:
             price = _prices(self.prices, len(names))

@@ -45,6 +45,8 @@ class BinaryDataset:
         For each feature the column of the user's table that it was made from; None where features are columns.
     row_values : mapping from names to arrays
         What else is known of the rows, by name, such as the columns of the user's table: constraints may name it.
+    columns : tuple of str
+        Columns of the user's table whose values are not among `row_values`: features may have been made from them.
     samples : int64 array (n_samples,) or None
         How many of the user's samples each row stands for, where rows were merged before; else every row is one.
 
@@ -86,6 +88,7 @@ class BinaryDataset:
     sources: tuple[str, ...] | None = None
     row_values: Mapping[str, Any] = field(default_factory=dict)
     samples: IntArray | None = None
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):

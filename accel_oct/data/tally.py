@@ -21,7 +21,7 @@ from accel_oct.data.binary_matrix import as_binary_matrix, column_names
 from accel_oct.data.column_sets import n_sets, place_of
 from accel_oct.data.labels import as_names
 from accel_oct.data.tally_counting import counted
-from accel_oct.data.tally_files import read_fields, write_fields
+from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
 from accel_oct.data.tally_labels import label_codes, united
 from accel_oct.data.tally_weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
@@ -56,6 +56,8 @@ class Tally:
         Says how the columns were made; tallies of different encodings do not add up.
     group_name : str or None
         The column that the groups come from: the name that constraints may call them by.
+    sources, columns : tuple of str or None, tuple of str
+        As in `BinaryDataset`: what constraints on columns may name besides features.
     """
 
     depth: int
@@ -67,6 +69,8 @@ class Tally:
     feature_names: tuple[str, ...]
     encoding: str | None = None
     group_name: str | None = None
+    sources: tuple[str, ...] | None = None
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (*self.counts, self.classes, self.group_labels):
@@ -111,8 +115,10 @@ class Tally:
         """
         matrix = as_binary_matrix(X)
         n_rows, n_features = matrix.shape
-        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
-            raise InvalidInputError(f"depth must be a whole number >= 0, got {shown(depth)}")
+        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not 0 <= depth < DEPTHS:
+            raise InvalidInputError(f"depth must be a whole number >= 0 and below {DEPTHS}, got {shown(depth)}")
+        if not (encoding is None or isinstance(encoding, str)):
+            raise InvalidInputError(f"encoding must be a string or None, got {shown(encoding)}")
         known, codes = label_codes(y, n_rows, classes, "y", "classes")
         if groups is None:
             if group_labels is not None:
@@ -227,7 +233,7 @@ class Tally:
             raise InvalidInputError(
                 f"tallies of other columns do not add up: {_difference(self.feature_names, other.feature_names)}"
             )
-        if self.encoding != other.encoding:
+        if (self.encoding, self.sources, self.columns) != (other.encoding, other.sources, other.columns):
             raise InvalidInputError("tallies of columns that were encoded in another way do not add up")
         if self.group_name != other.group_name:
             raise InvalidInputError(f"tallies by {self.group_name} and by {other.group_name} do not add up")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import lru_cache
 from types import ModuleType
@@ -67,13 +66,15 @@ def _by_bits(X: BoolMatrix, cells: IntArray, weights: IntArray, sizes: list[int]
     width = _BLOCK_ROWS // 64 + 8  # columns that were powers of two apart would share the same lines of a cache
     columns, found = _aligned(n_features, width), _aligned(depth, width)
     counts = np.zeros((n_cells, int(starts[-1])), dtype=np.int64)
-    rows, planes = packed(X), range(int(weights.max(initial=0)).bit_length())
-    for cell, bit in itertools.product(range(n_cells), planes):
-        chosen = (weights >> bit) & 1 == 1
-        part = rows[chosen & (cells == cell) if n_cells > 1 else chosen]
-        for first in range(0, len(part), _BLOCK_ROWS):
-            block = part[first : first + _BLOCK_ROWS]
-            add_sets.by("", block, n_features, starts, choose, 1 << bit, columns, found, counts[cell])
+    rows = packed(X)
+    for cell in range(n_cells):
+        inside = cells == cell
+        mine, amounts = (rows[inside], weights[inside]) if n_cells > 1 else (rows, weights)
+        for bit in range(int(amounts.max(initial=0)).bit_length()):
+            part = mine[(amounts >> bit) & 1 == 1]
+            for first in range(0, len(part), _BLOCK_ROWS):
+                block = part[first : first + _BLOCK_ROWS]
+                add_sets.by("", block, n_features, starts, choose, 1 << bit, columns, found, counts[cell])
     return tuple(np.ascontiguousarray(counts[:, starts[s] : starts[s + 1]]) for s in range(depth + 1))
 
 

@@ -24,15 +24,18 @@ from accel_oct.data.column_sets import n_sets
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.support.files import as_path, replacing
 
-__all__ = ["read_fields", "write_fields"]
+__all__ = ["DEPTHS", "read_fields", "write_fields"]
 
 IntArray = NDArray[np.int64]
+
+DEPTHS = 64
+"""A tally is of a depth below this."""
 
 _FORMAT, _VERSION = "accel_oct tally", 1
 _SCHEMA = "schema.json"
 _MOST_SCHEMA_BYTES = 2**26
 _MOST_HEADER_BYTES = 256
-_MOST_UNIT = 1100
+_MOST_UNIT = 600
 _MADE = (1980, 1, 1, 0, 0, 0)
 """Of every member: equal tallies are equal files."""
 
@@ -94,7 +97,7 @@ def read_fields(path: Any, max_bytes: int) -> dict[str, Any]:
     try:
         # Looked at before it is opened: opening a pipe waits for a writer.
         if not stat.S_ISREG(target.stat().st_mode):
-            raise InvalidInputError(f"cannot read the tally {target}: it is not a regular file")
+            raise _Broken("it is not a regular file")
         with target.open("rb") as file, zipfile.ZipFile(file) as packed:
             return _read(packed, max_bytes)
     except OSError as error:
@@ -182,7 +185,7 @@ def _fields(content: bytes) -> dict[str, Any]:
     if schema.get("version") != _VERSION:
         raise _Broken(f"it has version {shown(schema.get('version'))}, and this release knows {_VERSION}")
     fields = {name: schema.get(name) for name in ("depth", "unit", "n_rows", "encoding", "group_name")}
-    for name, least, most in (("depth", 0, 64), ("unit", -_MOST_UNIT, _MOST_UNIT), ("n_rows", 0, 2**63)):
+    for name, least, most in (("depth", 0, DEPTHS), ("unit", -_MOST_UNIT, _MOST_UNIT), ("n_rows", 0, 2**63)):
         value = fields[name]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < most:
             raise _Broken(f"its {name} is {shown(value)}")
@@ -193,6 +196,13 @@ def _fields(content: bytes) -> dict[str, Any]:
     if not _all_of(names, (str,)) or len(set(names)) != len(names):
         raise _Broken("its feature_names are not distinct strings")
     fields["feature_names"] = tuple(names)
+    sources: Any = schema.get("sources")
+    columns: Any = schema.get("columns", [])
+    if not (sources is None or (_all_of(sources, (str,)) and len(sources) == len(names))) or not _all_of(
+        columns, (str,)
+    ):
+        raise _Broken("its sources and columns are not strings, a source for every feature")
+    fields["sources"], fields["columns"] = None if sources is None else tuple(sources), tuple(columns)
     fields["classes"] = _labels_in(schema.get("classes"), "classes")
     groups = schema.get("group_labels")
     fields["group_labels"] = np.array([None]) if groups is None else _labels_in(groups, "group_labels")
@@ -206,10 +216,10 @@ def _all_of(values: Any, types: Sequence[type]) -> bool:
 def _labels_in(stored: Any, name: str) -> NDArray[Any]:
     kind = stored.get("type") if isinstance(stored, dict) else None
     values = stored.get("values") if isinstance(stored, dict) else None
-    if kind not in _READ or not _all_of(values, _READ[kind]) or not values:
+    if not isinstance(kind, str) or kind not in _READ or not _all_of(values, _READ[kind]) or not values:
         raise _Broken(f"its {name} are not labels of one type")
     try:
-        labels = np.array(values, dtype=np.float64 if kind == "float" else None)
+        labels = np.array(values, dtype=_label_type(kind, values))
     except OverflowError:
         raise _Broken(f"its {name} are too large") from None
     if labels.dtype.kind not in _KINDS or _KINDS[labels.dtype.kind] != kind or labels.tolist() != values:
@@ -217,6 +227,13 @@ def _labels_in(stored: Any, name: str) -> NDArray[Any]:
     if any(not first < second for first, second in pairwise(values)):
         raise _Broken(f"its {name} are not sorted and distinct")
     return labels
+
+
+def _label_type(kind: str, values: list[Any]) -> Any:
+    """What NumPy would get wrong: a list of small and large whole numbers is one of floats to it."""
+    if kind == "int":
+        return np.uint64 if max(values) >= 2**63 else np.int64
+    return np.float64 if kind == "float" else None
 
 
 def _check_counts(counts: tuple[IntArray, ...], n_features: int) -> None:

@@ -43,14 +43,19 @@ def label_codes(
 
 def united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     """All labels of both, sorted."""
-    if first.tolist() == second.tolist():
+    if first.dtype == second.dtype and first.tolist() == second.tolist():
         return first
     if None in first.tolist() or None in second.tolist():
         raise InvalidInputError("a tally with groups and one without do not add up")
     numbers = [labels.dtype.kind in "biuf" for labels in (first, second)]
-    if numbers[0] != numbers[1]:
+    try:
+        if numbers[0] != numbers[1]:
+            raise TypeError("text and numbers")
+        united: NDArray[Any] = np.unique(np.concatenate([first, second]))
+    except TypeError:
         raise InvalidInputError(
             f"labels {shown(first.tolist()[0])} and {shown(second.tolist()[0])} have no common order"
-        )
-    united: NDArray[Any] = np.unique(np.concatenate([first, second]))
+        ) from None
+    if len(united) != len({*first.tolist(), *second.tolist()}):
+        raise InvalidInputError("labels are whole numbers that are too large to be told apart among floats")
     return united

@@ -26,6 +26,9 @@ def whole_weights(sample_weight: Any, n_rows: int) -> tuple[IntArray, int]:
     """Weights in units, and the exponent of the unit: 0 where all are whole numbers."""
     if sample_weight is None or not n_rows:
         return np.ones(n_rows, dtype=np.int64), 0
+    values = np.asarray(sample_weight)
+    if values.shape == (n_rows,) and values.dtype.kind in "biuf" and not values.any():
+        return np.zeros(n_rows, dtype=np.int64), 0  # a piece may be so, if not all of the data
     weights = as_weights(sample_weight, n_rows)
     if np.max(np.asarray(sample_weight, dtype=np.float64)) != weights.max():
         # Elsewhere only proportions matter, but pieces must be of one scale.

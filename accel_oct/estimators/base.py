@@ -139,6 +139,8 @@ class TreeClassifier(FittedClassifier):
             keep="auto" if tallies and depth <= _DEEPEST_TALLY and not self.components else "rows",
             progress=progress,
         )
+        with as_invalid_input():
+            check_classification_targets(np.repeat(found.classes, 3))  # it warns of classes with one sample each
         self.classes_, self.encoder_ = found.classes, found.encoder
         check_table(self, table, reset=True)
         dataset = gathered_rows(found, given[1], weighted=given[0] is not None)

@@ -40,6 +40,8 @@ def opened(X: Any, y: Any) -> Source:
 
 def column_table(source: Source, y: Any, sample_weight: Any) -> Table:
     """The columns that `fit` encodes, with a row of zeros: their names matter, where they are the user's own."""
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise InvalidInputError("sample_weight must be the name of a column where X is data in pieces")
     names = tuple(name for name in source.columns if not isinstance(y, str) or name != y)
     names = tuple(name for name in names if name not in (sample_weight, TARGET))
     return Table(tuple(np.zeros(1) for _ in names), names if source.named else None, 1)
@@ -68,8 +70,6 @@ def gathered_for_fit(
     sample_weight, sensitive, costs = given
     if costs is not None:
         raise in_memory_only("costs=")
-    if sample_weight is not None and not isinstance(sample_weight, str):
-        raise InvalidInputError("sample_weight must be the name of a column where X is data in pieces")
     listed = _names(sensitive)
     groups = list(dict.fromkeys([*named_groups(constraints), *listed]))
     return gather(

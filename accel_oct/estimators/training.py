@@ -70,8 +70,9 @@ class TrainingData:
         if self.tally is None or self.objective is None:
             return self
         rows = TalliedTrees(self.tally).rows(tree)
-        if self.dataset.samples is not None:
-            rows = replace(rows, samples=np.rint(rows.weights).astype(np.int64))
+        # Samples that have weights are not counted by a tally: as many of them as their share of the weight.
+        each = 1.0 if self.dataset.samples is not None else self.n_samples / rows.total_weight
+        rows = replace(rows, samples=np.rint(rows.weights * each).astype(np.int64))
         return replace(self, dataset=rows, score=self.objective.bind(rows))
 
     @property

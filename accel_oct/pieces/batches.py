@@ -46,7 +46,7 @@ class Batch:
     def taken(self, rows: NDArray[np.bool_]) -> Batch:
         """Some of the rows."""
         columns = {
-            name: Coded(column.values, column.codes[rows]) if isinstance(column, Coded) else column[rows]
+            name: column.taken(rows) if isinstance(column, Coded) else column[rows]
             for name, column in self.columns.items()
         }
         return Batch(columns, int(np.count_nonzero(rows)), self.scales)

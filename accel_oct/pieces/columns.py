@@ -39,6 +39,10 @@ class Coded:
         column: NDArray[Any] = self.values[self.codes]
         return column
 
+    def taken(self, rows: NDArray[np.bool_]) -> Coded:
+        """Some of the rows, with the values that they have."""
+        return _used(self.values, self.codes[rows])
+
 
 def coded(values: NDArray[Any] | Coded, name: str) -> Coded:
     """Find the distinct values of a column; `name` is for errors."""
@@ -50,8 +54,9 @@ def coded(values: NDArray[Any] | Coded, name: str) -> Coded:
     if kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < _SMALL_RANGE:
-            every = np.arange(low, high + 1).astype(values.dtype)
-            return _used(every, (values.astype(np.int64) - low) if low or kind == "i" else values)
+            # In 64 bits that may wrap around, and that do so once more: all types have their ends.
+            every = (np.arange(high - low + 1) + np.array(low, values.dtype).astype(np.int64)).astype(values.dtype)
+            return _used(every, values.astype(np.int64) - every[:1].astype(np.int64) if low or kind == "i" else values)
     if kind in "Mm":
         found, codes = np.unique(values.view(np.int64), return_inverse=True)
         return Coded(found.view(values.dtype), codes.reshape(-1))

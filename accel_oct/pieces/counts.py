@@ -26,6 +26,8 @@ FloatArray = NDArray[np.float64]
 _PENDING = 1 << 16
 _LARGEST_FLOAT = np.finfo(np.float64).max
 _EXACT = 2**53
+_FLOAT_LEVEL = 10
+"""From here on floats lose digits: they have 53 of the 63 of whole numbers."""
 
 
 @dataclass(eq=False)
@@ -42,7 +44,7 @@ class ColumnCounts:
     missing : float or None
         Weight of the missing values; None where there is none.
     level : int
-        Binary digits that were dropped; 0 is exact.
+        Of rounding, see `_rounding`; 0 is exact.
     scale : Scale or None
     family : (str, str) or None
         What the values are, and the piece that showed it.
@@ -137,10 +139,10 @@ class ColumnCounts:
 
     def _coarsen(self) -> None:
         keys = _ordered(self.values, self.limit, self.name)
-        shift = _shifts(keys, self.values.dtype)
+        at_level = _rounding(keys, self.values.dtype)
         level = self.level
         while True:
-            rounded = keys >> shift(level) << shift(level)
+            rounded = at_level(level)
             first = np.ones(len(rounded), dtype=bool)
             first[1:] = rounded[1:] != rounded[:-1]
             if first.sum() <= self.limit:
@@ -207,18 +209,27 @@ def _ordered(values: NDArray[Any], limit: int, name: str) -> NDArray[np.int64]:
     )
 
 
-def _shifts(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], Any]:
-    """How many binary digits of each number are dropped at a level.
+def _rounding(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], NDArray[np.int64]]:
+    """The keys, rounded down, at a level.
 
-    Those of a float are ordered such that the last ones say least. A whole number keeps 63 digits less the level, from
-    its first one on, so that small numbers stay as they are; once that is the first alone, all numbers lose their last.
+    A number keeps 63 digits less the level, from its first one on, so that small whole numbers stay as they are; once
+    that is the first alone, all whole numbers lose their last. Floats, which have 53 digits, and whole numbers fall
+    together in the same way, as pieces of one column may hold either. Those below zero do as their opposites do.
     """
     if dtype.kind == "f":
-        return lambda level: level
-    sizes = np.where(keys < 0, -(keys + 1), keys)  # the largest of all has no opposite
+        return lambda level: keys >> max(level - _FLOAT_LEVEL, 0) << max(level - _FLOAT_LEVEL, 0)
+    negative = keys < 0
+    sizes = np.where(negative, ~keys, keys).astype(np.uint64) + negative.astype(np.uint64)
     digits = np.frexp(sizes.astype(np.float64))[1].astype(np.int64)
-    digits -= (digits > 0) & (sizes >> np.maximum(digits - 1, 0) == 0)  # where the float was rounded up
-    return lambda level: np.maximum(digits - max(63 - level, 1), max(level - 62, 0))
+    digits -= (digits > 0) & (sizes >> np.maximum(digits - 1, 0).astype(np.uint64) == 0)  # the float was rounded up
+
+    def rounded(level: int) -> NDArray[np.int64]:
+        lost = np.maximum(digits - max(63 - level, 1), max(level - 62, 0)).astype(np.uint64)
+        ends = (np.uint64(1) << lost) - np.uint64(1)
+        below = np.minimum(sizes | ends, np.uint64(2**63)) - np.uint64(1)  # the lowest of all has no opposite
+        return np.where(negative, ~below.astype(np.int64), (sizes & ~ends).astype(np.int64))
+
+    return rounded
 
 
 def _from_ordered(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -20,7 +20,15 @@ from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fing
 from accel_oct.pieces.engines import Engine, PiecesProgress
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
-from accel_oct.pieces.reducing import Labels, Reduced, ReducePass, check_passes, label_values, rows_limit
+from accel_oct.pieces.reducing import (
+    Labels,
+    Reduced,
+    ReducePass,
+    check_classes,
+    check_passes,
+    label_values,
+    rows_limit,
+)
 from accel_oct.pieces.roles import Roles
 from accel_oct.pieces.sources import Source
 
@@ -103,7 +111,8 @@ def gather(
     """
     for name, value in (("max_distinct", max_distinct), ("sample_rows", sample_rows), ("batch_rows", batch_rows)):
         _check_whole(name, value, 1)
-    _check_whole("depth", depth, 0)
+    for name, value in (("depth", depth), ("seed", seed)):
+        _check_whole(name, value, 0)
     if keep not in ("auto", "rows", "counts"):
         raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
     engine = Engine(client, threads, progress)
@@ -122,6 +131,9 @@ def gather(
         batch_rows=batch_rows,
     )
     seen, n_pieces = _first_pass(engine, found, first)
+    _check_labels(seen, roles)
+    if choice.needs_rows:
+        check_classes(seen.columns[roles.target].values, roles.target)
     sampled = choice.needs_rows and seen.n_rows > sample_rows
     made = choice.fitted(seen, roles, found.named)
     complete = not choice.is_fitted and not sampled
@@ -158,20 +170,27 @@ def _first_pass(engine: Engine, source: Source, work: CountPass) -> tuple[Counte
     return state, n_pieces
 
 
-def _reduce_pass(
-    source: Source, roles: Roles, seen: Counted, encoder: BatchEncoder, depth: int, keep: str, batch_rows: int
-) -> ReducePass:
+def _check_labels(seen: Counted, roles: Roles) -> None:
+    """Refuse a target or groups that cannot be told apart, before anything is learnt from them."""
     goal = seen.columns[roles.target]
     if goal.missing is not None:
         raise InvalidInputError(f"target: column {shown(roles.target)} has missing values")
     if goal.level:
         raise InvalidInputError(f"target: column {shown(roles.target)} has more than {goal.limit:,} distinct values")
+    for name in roles.groups:
+        most = min(MOST_GROUPS, seen.columns[name].limit)
+        if seen.columns[name].level or len(seen.columns[name].values) > most:
+            raise InvalidInputError(f"groups: column {shown(name)} has more than {most:,} distinct values")
+
+
+def _reduce_pass(
+    source: Source, roles: Roles, seen: Counted, encoder: BatchEncoder, depth: int, keep: str, batch_rows: int
+) -> ReducePass:
+    goal = seen.columns[roles.target]
     classes, _ = encode_labels(goal.values, len(goal.values))
     groups = []
     for name in roles.groups:
         counts = seen.columns[name]
-        if len(counts.values) > MOST_GROUPS:
-            raise InvalidInputError(f"groups: column {shown(name)} has more than {MOST_GROUPS:,} distinct values")
         groups.append(Labels(name, "groups", label_values(counts.values, counts.missing is not None)))
     target = Labels(roles.target, "target", classes)
     n_cells = len(classes) * math.prod(len(each.values) for each in groups)
@@ -215,6 +234,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
         sources=sources if rows.n_features or sources is None else ("",),
         row_values=values,
         samples=rows.samples,
+        columns=encoder.names,
     )
 
 
@@ -227,7 +247,8 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
                 raise InvalidInputError(f"groups: column {shown(each.name)} has missing values")
         listed = [each.values.tolist() for each in work.groups]
         combined = listed[0] if len(listed) == 1 else [", ".join(map(str, row)) for row in product(*listed)]
-        labels = np.array(combined)
+        labels, place = np.unique(np.array(combined), return_inverse=True)
+        tally = _regrouped(tally, place.reshape(-1), len(labels))
     return replace(
         tally,
         unit=work.unit.exponent,
@@ -237,7 +258,21 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
         group_name=work.groups[0].name if len(work.groups) == 1 else None,
         feature_names=_distinct(work.encoder.feature_names),
         encoding=encoding_fingerprint(work.encoder.encoder, work.encoder.names),
+        sources=work.encoder.sources,
+        columns=work.encoder.names,
     )
+
+
+def _regrouped(tally: Tally, place: NDArray[np.int64], n_groups: int) -> Tally:
+    """With groups in the order of their labels, "10" before "9"; those of one label are one, as they are among rows."""
+    if np.array_equal(place, np.arange(n_groups)):
+        return tally
+    cells = (np.arange(tally.n_classes)[:, None] * n_groups + place).ravel()
+    counts = []
+    for part in tally.counts:
+        counts.append(np.zeros((tally.n_classes * n_groups, part.shape[1]), dtype=np.int64))
+        np.add.at(counts[-1], cells, part)
+    return replace(tally, counts=tuple(counts))
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:

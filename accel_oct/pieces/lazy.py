@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,9 +87,24 @@ def duckdb_source(relation: Any, batch_rows: int) -> Source:
         ) from None
 
     def pieces() -> Iterator[FramePiece]:
-        reader = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
-        for place, batch in enumerate(reader(batch_rows)):
-            yield FramePiece(f"batch {place}", pa.Table.from_batches([batch]))
+        with _computing():
+            reader = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
+            for place, batch in enumerate(reader(batch_rows)):
+                yield FramePiece(f"batch {place}", pa.Table.from_batches([batch]))
 
-    columns = check_named(list(relation.columns), "source")
+    with _computing():
+        columns = check_named(list(relation.columns), "source")
     return Source("a relation of DuckDB", columns, pieces, None)
+
+
+@contextmanager
+def _computing() -> Iterator[None]:
+    """What DuckDB says of a relation that it cannot compute, as an error of ours."""
+    # A relation was made, so it is installed.
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        said = " ".join(str(error).split())
+        raise InvalidInputError(f"source: DuckDB cannot compute the relation: {said:.200}") from error

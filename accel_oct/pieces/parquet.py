@@ -113,6 +113,7 @@ def _columns(schema: Any) -> list[str]:
 def parquet_source(path: Any) -> Source:
     """A Parquet file, a folder of them (with those below it), or a list of files; local, or anything with a URI."""
     try:
+        import pyarrow as pa
         from pyarrow import fs
     except ImportError:
         raise InvalidInputError(
@@ -121,11 +122,15 @@ def parquet_source(path: Any) -> Source:
     pieces: list[ParquetPiece] = []
     for each in path if isinstance(path, list | tuple) else [path]:
         text = os.fspath(each)
-        if "://" in text:
-            files, place = fs.FileSystem.from_uri(text)
-        else:
-            files, place = fs.LocalFileSystem(), str(Path(text).expanduser())
-        pieces += _found(files, place, text)
+        try:
+            if "://" in text:
+                files, place = fs.FileSystem.from_uri(text)
+            else:
+                files, place = fs.LocalFileSystem(), str(Path(text).expanduser())
+            pieces += _found(files, place, text)
+        except (pa.ArrowException, OSError, RuntimeError) as error:  # the last: a home that is not known
+            said = " ".join(str(error).split()).rstrip(".")
+            raise InvalidInputError(f"source: {shown(text)} cannot be opened: {said:.200}") from error
     pieces = _with_typed_keys(pieces)
     listed = tuple(pieces)
     kind = "a Parquet file" if len(listed) == 1 else "Parquet files"
@@ -166,7 +171,7 @@ def _with_typed_keys(pieces: list[ParquetPiece]) -> list[ParquetPiece]:
     whole: dict[str, bool] = {}
     for piece in pieces:
         for name, value in piece.keys.items():
-            is_whole = value is None or (value.lstrip("-").isdecimal() and str(int(value)) == value)
+            is_whole = value is None or (value.removeprefix("-").isdecimal() and str(int(value)) == value)
             whole[name] = whole.get(name, True) and is_whole
     return [
         replace(

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.columns import is_missing
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.counting import check_columns
 from accel_oct.pieces.encoders import BatchEncoder
@@ -197,6 +198,12 @@ def check_passes(first: int, second: int) -> None:
         raise InvalidInputError(
             f"source gave {first:,} rows in the first pass and {second:,} in the second: the data have changed"
         )
+
+
+def check_classes(values: NDArray[Any], column: str) -> None:
+    """Refuse what scikit-learn would not take for classes, such as amounts: who learns from them would take forever."""
+    with as_invalid_input(f"target: column {shown(column)}"):
+        check_classification_targets(np.repeat(values, 3))  # it warns of classes with one sample each
 
 
 def label_values(values: NDArray[Any], missing: bool) -> NDArray[Any]:

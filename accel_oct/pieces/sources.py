@@ -139,7 +139,10 @@ def frames_source(frames: Callable[[], Iterable[Any]] | Sequence[Any]) -> Source
     given: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
 
     def pieces() -> Iterator[FramePiece]:
-        for place, frame in enumerate(given()):
+        frames = given()
+        if not isinstance(frames, Iterable):
+            raise InvalidInputError(f"source must give data frames, but it gives {shown(frames)}")
+        for place, frame in enumerate(frames):
             yield FramePiece(f"piece {place}", _in_memory(frame, place))
 
     first = next(iter(pieces()), None)
@@ -151,5 +154,5 @@ def frames_source(frames: Callable[[], Iterable[Any]] | Sequence[Any]) -> Source
 def _in_memory(frame: Any, place: int) -> Any:
     found = None if isinstance(frame, np.ndarray | str) else as_frame(frame)
     if found is None:
-        raise InvalidInputError(f"source must give data frames, but piece {place} is {shown(frame)}")
+        raise InvalidInputError(f"source must give data frames, but piece {place} is {' '.join(shown(frame).split())}")
     return found

@@ -85,7 +85,6 @@ def frontier(
     problem = _problem(X, y, sample_weight, max_depth, constraints, objective, client)
     compute = problem.frontier_table
     if checkpoint is not None or (client is not None and not isinstance(problem, TallyProblem)):
-        check_client(client)
         compute = partial(problem.frontier_table, spread_table, client=client, checkpoint=checkpoint)
     return computed_frontier(problem, time_limit, threads, memory_limit, progress, began, compute)
 
@@ -102,7 +101,10 @@ def _problem(
     """What is to be solved, for every leaf penalty."""
     if isinstance(X, Tally):
         refuse_beside_tally(client=client)
-    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints, client=client)
+    check_client(client)
+    # An address, or a number of processes, is a cluster that the search makes for itself.
+    reader = client if hasattr(client, "submit") else None
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints, client=reader)
     problem: Problem
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight)

@@ -84,6 +84,7 @@ class RootBoard:
         self._upper = np.maximum(start.upper, start.sides)
         self.solved: Bools = np.zeros((data.n_features, 2), dtype=bool)
         self._told = self.solved.copy()
+        self._found = np.full_like(self._known, -np.inf)
         promise = convolve(self._known[:, 0], self._known[:, 1])[:, 1:].sum(axis=1)
         self.order = np.argsort(-promise, kind="stable")
         self._rank = np.empty_like(self.order)
@@ -123,9 +124,12 @@ class RootBoard:
         self.limit(f, side, upper)
         self.solved[f, side] |= np.array_equal(lower, upper)
         self._told[f, side] = True
+        # What was told, not what is known: a side that was stopped may not reach what is known of shallower trees, and
+        # trees are built from what it told.
+        self._found[f, side] = lower
         if not self._told[f].all():
             return []
-        split = convolve(self._known[f, 0], self._known[f, 1])
+        split = convolve(self._found[f, 0], self._found[f, 1])
         rank = int(self._rank[f])
         mine = (split > self.lower) | ((split == self.lower) & (rank < self.chosen))
         self.lower = np.maximum.accumulate(np.maximum(self.lower, split))

@@ -83,13 +83,17 @@ class TalliedTrees:
         return self._rows(X.reshape(cells.size, -1), cells, weights)
 
     def cells(self, parts: tuple[float, ...] = (1.0,)) -> TalliedRows:
-        """One row per cell, or one for each of some parts of it; all columns are zero."""
+        """One row per cell, with all columns zero, or one for each of some parts of it, with other columns each.
+
+        The columns mean nothing: who looks at them says of parts something else than of the whole.
+        """
         tally = self.tally
         cells = np.repeat(np.arange(tally.n_cells), len(parts))
         weights = np.ldexp(tally.counts[0][cells, 0].astype(np.float64), tally.unit)
-        return self._rows(
-            np.zeros((cells.size, tally.n_features), dtype=bool), cells, weights * np.tile(parts, tally.n_cells)
-        )
+        X = np.tile(np.arange(len(parts)) % 2 == 1, tally.n_cells)[:, None].repeat(tally.n_features, axis=1)
+        if tally.n_features > 1:
+            X[np.arange(cells.size), cells % tally.n_features] = False
+        return self._rows(X, cells, weights * np.tile(parts, tally.n_cells))
 
     def _rows(self, X: NDArray[np.bool_], cells: IntArray, weights: NDArray[np.float64]) -> TalliedRows:
         tally = self.tally
@@ -102,6 +106,8 @@ class TalliedTrees:
             class_names=tuple(str(label) for label in tally.classes.tolist()),
             grid_bits=on_grid(np.array([tally.total_weight]))[1],
             row_values={name: values[cells] for name, values in self._values.items()},
+            sources=tally.sources,
+            columns=tally.columns,
         )
 
 
