@@ -288,13 +288,14 @@ def test_groups_that_had_to_be_rounded() -> None:
     assert said == "groups: column 'g' has more than 8 distinct values"
 
 
-def test_a_category_without_weight() -> None:
+def test_a_category_without_weight(tmp_path: Path) -> None:
     """Who has no weight is not there: a category of theirs alone is no surprise in the second pass."""
     city = ["a", "b", "a", "nowhere"] * 5
     table = pd.DataFrame({"city": city, "y": [0, 1, 0, 1] * 5, "w": [1.0, 1.0, 1.0, 0.0] * 5})
     for encoder in (TableEncoder(), "auto"):
-        found = gather([table], "y", sample_weight="w", encoder=encoder)
-        assert found.data.weights.sum() == 15
+        for source in ([table], parquet_folder(tmp_path, [table])):
+            found = gather(source, "y", sample_weight="w", encoder=encoder)
+            assert found.data.weights.sum() == 15
 
 
 @pytest.mark.parametrize("path", ["nothing://x", "~nobody-of-this-name/x", "/dev/null", "a\0b"])

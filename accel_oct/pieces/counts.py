@@ -214,7 +214,8 @@ def _rounding(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], 
 
     A number keeps 63 digits less the level, from its first one on, so that small whole numbers stay as they are; once
     that is the first alone, all whole numbers lose their last. Floats, which have 53 digits, and whole numbers fall
-    together in the same way, as pieces of one column may hold either. Those below zero do as their opposites do.
+    together in the same way while they keep one, as pieces of one column may hold either. Those below zero do as their
+    opposites do.
     """
     if dtype.kind == "f":
         return lambda level: keys >> max(level - _FLOAT_LEVEL, 0) << max(level - _FLOAT_LEVEL, 0)
