@@ -287,6 +287,23 @@ def test_rows_from_before_the_tally_count_too(monkeypatch: pytest.MonkeyPatch, t
         np.testing.assert_array_equal(one, two)
 
 
+def test_exact_only_where_every_value_was_seen() -> None:
+    """All splits of a sample, or of rounded values, are not all splits of the table."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(0, 300, 2000), "b": rng.integers(0, 3, 2000)})
+    table["y"] = (table["a"] > 150).astype(int)
+    exact = {
+        name: gather([table], "y", depth=2, **options).encoder.exact_
+        for name, options in {
+            "all": {},
+            "sample": {"sample_rows": 60},
+            "thresholds": {"encoder": AllThresholdsEncoder()},
+            "rounded": {"encoder": AllThresholdsEncoder(), "max_distinct": 64},
+        }.items()
+    }
+    assert exact == {"all": True, "sample": False, "thresholds": True, "rounded": False}
+
+
 # ---------------------------------------------------------------- in the place of X
 
 

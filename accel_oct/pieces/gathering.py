@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.labels import encode_labels
 from accel_oct.data.tally import Tally
+from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import Counted, CountPass
 from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fingerprint
@@ -139,7 +140,10 @@ def gather(
     complete = not choice.is_fitted and not sampled
     second = _reduce_pass(found, roles, seen, BatchEncoder(made, roles.features, complete), depth, keep, batch_rows)
     state = _second_pass(engine, found, second, seen.n_rows)
-    errors = {name: seen.columns[name].rank_error for name in choice.counted(roles.features)}
+    rounded = {name: seen.columns[name].rank_error for name in choice.counted(roles.features)}
+    errors = {name: error for name, error in rounded.items() if error}
+    if (sampled or errors) and isinstance(made, BinaryEncoder) and not choice.is_fitted:
+        made.exact_ = False  # there may be splits of the table between the values that it has seen
     return Gathered(
         data=_dataset(state, second, seen) if state.tally is None else _tally(state.tally, second, seen.n_rows),
         encoder=made,
@@ -148,7 +152,7 @@ def gather(
         groups=roles.groups,
         n_rows=seen.n_rows,
         n_pieces=n_pieces,
-        rank_errors={name: error for name, error in errors.items() if error},
+        rank_errors=errors,
         sampled=sampled,
         named=found.named,
     )
