@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -62,8 +61,6 @@ MAY_IMPORT = {
 LATE_PACKAGES = {"dask", "distributed", "matplotlib", "numba", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
 #: Other solvers of the same problem, for the benchmarks.
 LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
-
-LONGEST = 300
 
 
 def layer_of(module: str) -> str:
@@ -320,28 +317,3 @@ def test_the_command_line_loads_its_commands_when_they_are_called() -> None:
 def test_the_check_of_slow_imports(source: str, offends: bool) -> None:
     """Made-up sources."""
     assert bool(slow_imports(source, "accel_oct.cli.made_up")) is offends
-
-
-# ---------------------------------------------------------------- size
-
-
-def is_too_long(source: str) -> bool:
-    """More than `LONGEST` lines, and no word about it in the docstring."""
-    return len(source.splitlines()) > LONGEST and "lines" not in (ast.get_docstring(ast.parse(source)) or "").split()
-
-
-def test_modules_are_read_in_one_sitting() -> None:
-    """No module has more than 300 lines unless its docstring says why it has so many lines."""
-    found = [
-        f"{module} has {len(source.splitlines())} lines"
-        for module, source, _ in sources()
-        if is_within(module, "accel_oct") and is_too_long(source)
-    ]
-    assert not found, "\n".join(found)
-
-
-def test_the_check_of_sizes() -> None:
-    """At the limit, above it, and above it with a reason."""
-    assert not is_too_long("x = 1\n" * LONGEST)
-    assert is_too_long('"""A module."""\n' + "x = 1\n" * LONGEST)
-    assert not is_too_long('"""All cases in one table, hence so many lines together."""\n' + "x = 1\n" * LONGEST)
