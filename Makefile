@@ -8,7 +8,7 @@ JOBS ?= 0
 
 FLOORS := .venv-floors
 
-.PHONY: demo test test-long test-floors coverage mutants fuzz lint docs wheel clean
+.PHONY: demo test test-long test-floors coverage mutants fuzz models lint docs wheel clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -70,6 +70,11 @@ COUNT ?= 2000
 FUZZ ?= --preset default
 fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
+
+# make models COUNT=100000 BACKEND=scip: random LPs and MIPs with coefficients of mixed size against exact arithmetic.
+BACKEND ?= highs
+models: $(VENV)/.test
+	$(BIN)/python tests/mixed_models.py --backend $(BACKEND) --count $(COUNT)
 
 $(VENV)/.docs: $(VENV)/.core
 	$(PIP) install --editable ".[docs]"

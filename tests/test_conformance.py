@@ -7,7 +7,7 @@ import pytest
 from mip_support import skip_unless_available
 
 from accel_oct.mip import BoundReport, Reply, SolveOptions, Termination, backend_names, create_backend
-from accel_oct.mip.conformance import Check, brute_force, checks
+from accel_oct.mip.conformance import Check, brute_force, checks, mixed_sizes
 from accel_oct.mip.conformance.suite import hard_knapsack, listening
 
 
@@ -57,6 +57,29 @@ def test_brute_force_at_length(name: str, lazy: bool, seed: int) -> None:
     """Thousands of random small integer models per backend, as a whole and with rows that come as cuts."""
     skip_unless_available(name)
     brute_force.compare(lambda: create_backend(name), 1000, seed, lazy=lazy)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 3))
+@pytest.mark.parametrize("lazy", [False, True], ids=["rows", "lazy rows"])
+@pytest.mark.parametrize("name", backend_names())
+def test_mixed_sizes_at_length(name: str, lazy: bool, seed: int) -> None:
+    """Thousands of random LPs and MIPs with coefficients from 1e-7 to 1e3 per backend; nearly all are proven."""
+    skip_unless_available(name)
+    tally = mixed_sizes.compare(lambda: create_backend(name), 1000, seed, lazy=lazy)
+    assert tally.unproven <= 20
+
+
+def test_mixed_sizes_draws_every_kind_of_model() -> None:
+    """Among the cases: LPs, MIPs, integer models, small and large coefficients, both answers, few ambiguous ones."""
+    drawn = [mixed_sizes.random_model(np.random.default_rng([0, case]), lazy=True) for case in range(200)]
+    kinds = {(bool(each.integer.any()), bool(each.integer.all())) for each in drawn}
+    assert kinds == {(False, False), (True, False), (True, True)}
+    values = np.abs(np.concatenate([each.shown.values for each in drawn]))
+    assert values.min() < 1e-6 and values.max() > 5e2
+    optima = [mixed_sizes.extremes(each) for each in drawn]
+    assert sum(wide is None for _, wide in optima) > 40 and sum(narrow is not None for narrow, _ in optima) > 80
+    assert sum(mixed_sizes.is_ambiguous(each) for each in drawn) < 60
 
 
 def test_brute_force_draws_every_kind_of_model() -> None:

@@ -6,11 +6,16 @@ makes up for the machinery of a full MIP solver is the handler: it separates, an
 
 Nodes are explored by plunging (the upper branch first) and, when a plunge ends, by best bound. The branching column is
 the one with the best product of pseudo-costs among those of the highest branch priority.
+
+A node is closed by a proof only (`accel_oct.mip.certificates`): that its LP has no point, or none that is better than
+the incumbent or than its own accepted optimum. A node that is not closed and has no column left to branch on stays in
+the bound, and the solve ends with SOLVER_FAILED where that is beyond the incumbent.
 """
 
 from __future__ import annotations
 
 import heapq
+import logging
 import math
 from typing import NamedTuple
 
@@ -26,10 +31,15 @@ from accel_oct.mip.result import Termination
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.mip.session import CONVERGENCE_TOLERANCE, SolveSession
 
+logger = logging.getLogger(__name__)
+
 NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
 
 #: Rows leave the LP only during the first rounds of a node, see `CutRelaxation.exchange`.
 _ROUNDS_WITH_DROPS = 20
+
+#: Stands for an infinite bound where a range is halved.
+_FAR = 2.0**20
 
 #: Products of pseudo-costs treat a smaller gain as this one.
 _LEAST_GAIN = 1e-6
@@ -86,6 +96,8 @@ class BranchAndCut:
         priorities = session.options.branch_priorities
         self._priorities = np.zeros(self._columns.size) if priorities is None else np.asarray(priorities)[self._columns]
         self._open: list[_Node] = []
+        self._left = -math.inf
+        """The best bound of the nodes that could neither be closed nor branched on."""
         self._created = 0
 
     def run(self) -> Termination:
@@ -112,10 +124,15 @@ class BranchAndCut:
             node = outcome
 
     def _exhausted(self) -> Termination:
-        """Every node is closed: what we hold is the best, or there is nothing."""
-        if self.session.incumbent is None:
+        """No node is open: what we hold is the best, or there is nothing, unless some node was left without a proof."""
+        session = self.session
+        if self._left > -math.inf and not self._is_hopeless(self._left):
+            logger.warning("the solver's answer on a node could be neither proven nor refuted: nothing is claimed")
+            session.tighten(session.model.sign * self._left)
+            return Termination.SOLVER_FAILED
+        if session.incumbent is None:
             return Termination.INFEASIBLE
-        self.session.tighten(self.session.incumbent)
+        session.tighten(session.incumbent)
         return Termination.OPTIMAL
 
     def _limit(self) -> Termination | None:
@@ -130,7 +147,7 @@ class BranchAndCut:
     def _report_bound(self, current: _Node) -> None:
         """No feasible point is better than the best of the open nodes and the incumbent."""
         session = self.session
-        loss = min(current.loss, self._open[0].loss) if self._open else current.loss
+        loss = min(current.loss, -self._left, self._open[0].loss if self._open else math.inf)
         if session.incumbent is not None:
             loss = min(loss, -session.model.sign * session.incumbent)
         session.report(-loss * session.model.sign, self.nodes)
@@ -149,13 +166,15 @@ class BranchAndCut:
         session, sign = self.session, self.session.model.sign
         self._enter(node)
         self.nodes += 1
-        rounds, shown = 0, False
+        rounds, shown, rejected = 0, False, False
         while True:
             if session.stop_requested or session.out_of_time:
                 return Termination.STOPPED if session.stop_requested else Termination.TIME_LIMIT
             run = self._relaxation.solve()
             if run.status is RunStatus.INFEASIBLE:
                 return session.nothing_left() if node.fixing is None else None
+            if run.status is RunStatus.UNDECIDED:
+                return self._branch(node, min(sign * run.bound, -node.loss), None)
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return self._ended(run.status)
             if rounds == 0:
@@ -170,7 +189,8 @@ class BranchAndCut:
             if self._relaxation.exchange(run.x, drop=drop):
                 continue
             if session.model.is_integral(run.x):
-                if not self._is_rejected(run.x) and self._is_settled_by(run.x):
+                rejected = self._is_rejected(run.x)
+                if not rejected and self._is_settled_by(run.x, sign * run.bound):
                     return None
             elif session.wants(Event.RELAXATION) and not shown:
                 self._pool.add(session.consult(Event.RELAXATION, run.x).cuts)
@@ -178,6 +198,8 @@ class BranchAndCut:
             if session.is_proven:
                 return Termination.OPTIMAL
             if not self._relaxation.exchange(run.x, drop=drop, count=False) and not session.stop_requested:
+                if rejected and not self._free.size and session.model.keeps_rows(session.model.rounded(run.x)):
+                    raise SolverError(NO_PROGRESS)
                 # Rows that were dropped may have left the LP weaker than the parent's.
                 return self._branch(node, min(sign * run.bound, -node.loss), run.x)
 
@@ -196,7 +218,7 @@ class BranchAndCut:
             fixing = fixing.above
         changed = np.flatnonzero((bounds != self._set_bounds).any(axis=0))
         if changed.size:
-            self._engine.set_relaxation_bounds(self._columns[changed], bounds[0, changed], bounds[1, changed])
+            self._relaxation.set_bounds(self._columns[changed], bounds[0, changed], bounds[1, changed])
             self._set_bounds = bounds
 
     def _ended(self, status: RunStatus) -> Termination:
@@ -210,13 +232,15 @@ class BranchAndCut:
         self._pool.add(verdict.cuts)
         return verdict.rejected
 
-    def _is_settled_by(self, x: FloatArray) -> bool:
-        """Whether an accepted optimum of the LP is the best of its node.
+    def _is_settled_by(self, x: FloatArray, gain: float) -> bool:
+        """Whether an accepted optimum of the LP, whose bound is `gain`, is the best of its node.
 
         It was accepted rounded; where that cost value, a better point may be left, unless no column is free any more.
         """
         model = self.session.model
         value = model.value(x)
+        if gain > model.sign * value + FEASIBILITY_TOLERANCE * max(1.0, abs(value)):
+            return False  # not an optimum that was proven
         lost = model.sign * (value - model.value(model.rounded(x)))
         return lost <= CONVERGENCE_TOLERANCE * max(1.0, abs(value)) or not self._free.size
 
@@ -227,14 +251,24 @@ class BranchAndCut:
 
     # ---------------------------------------------------------------- branching
 
-    def _branch(self, node: _Node, gain: float, x: FloatArray) -> _Node:
-        """Open both sides of a column; returns the upper one, to go on with."""
-        place = self._branching_place(x)
-        value = x[self._columns[place]]
+    def _branch(self, node: _Node, gain: float, x: FloatArray | None) -> _Node | None:
+        """Open both sides of a column; returns the upper one, to go on with, or None if there is no column left."""
+        free = self._free
+        if not free.size:
+            self._left = max(self._left, gain)
+            return None
+        if x is None:  # the LP came to nothing: halve a range
+            place = int(free[np.argmax(self._priorities[free])])
+            value = float(
+                np.clip(0.5 * np.clip(self._set_bounds[:, place], -_FAR, _FAR).sum(), *self._set_bounds[:, place])
+            )
+        else:
+            place = self._branching_place(x)
+            value = x[self._columns[place]]
         # An integral value is branched on only where rounding decides: the lower side keeps it.
         below = math.floor(value + FEASIBILITY_TOLERANCE)
-        if below >= self._set_bounds[1, place]:
-            below -= 1
+        # A value may miss the node's bounds by a tolerance; both sides must be smaller than the node.
+        below = min(max(below, self._set_bounds[0, place]), self._set_bounds[1, place] - 1.0)
         down = _Fixing(place, -math.inf, below, node.fixing)
         up = _Fixing(place, below + 1.0, math.inf, node.fixing)
         lower = self._new(gain, down, rise=False, distance=value - below)
@@ -249,12 +283,10 @@ class BranchAndCut:
         values = x[self._columns]
         fraction = values - np.floor(values)
         distance = np.minimum(fraction, 1.0 - fraction)
-        places = np.flatnonzero(distance > FEASIBILITY_TOLERANCE)
+        free = self._free
+        places = free[distance[free] > FEASIBILITY_TOLERANCE]
         if not places.size:  # integral but for noise, and the noise decides
-            places = self._free
-            if not places.size:
-                raise SolverError(NO_PROGRESS)
-            return int(places[np.argmax(distance[places])])
+            return int(free[np.argmax(distance[free])])
         priorities = self._priorities[places]
         places = places[priorities == priorities.max()]
         return int(places[np.argmax(self._costs.scores(places, fraction[places]))])

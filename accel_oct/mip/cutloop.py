@@ -7,6 +7,9 @@ sees *every* solution that the solver reports on the way, and the run is cut sho
 going on would prove little. What a run proves about the relaxed master is a bound; only a point that the handler
 accepts is an incumbent.
 
+What an LP claims is checked (`accel_oct.mip.certificates`). A MIP solver that says "infeasible", or "optimal" with a
+bound that does not prove it, is not believed: branch and cut over checked LPs decides.
+
 A backend takes part by giving a `LoopEngine`, or better a `BranchingEngine`.
 """
 
@@ -26,6 +29,7 @@ from accel_oct.mip.pool import CutPool
 from accel_oct.mip.relaxation import CutRelaxation
 from accel_oct.mip.result import Termination
 from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.mip.scipy_engine import ScipyEngine
 from accel_oct.mip.session import SolveSession
 
 #: The relaxation phase ends when this many rounds in a row close less than `_STALL_SHARE` of the gap.
@@ -77,19 +81,24 @@ class CutLoop:
             limit = self._limit()
             if limit is not None:
                 return limit
-            run = self.engine.solve_relaxation(self.session.seconds_left)
-            self.session.statistics.rounds += 1
+            run = self.relaxation.solve()
             if run.status is RunStatus.INFEASIBLE:
                 return self.session.nothing_left()
             if run.status is not RunStatus.OPTIMAL or run.x is None:
                 return _ended(run.status)
             verdict = self.session.consult(Event.CANDIDATE, run.x, run.bound)
             if not verdict.rejected:
-                return self._limit() or Termination.OPTIMAL
+                return self._limit() or (Termination.OPTIMAL if self._is_optimal(run) else Termination.SOLVER_FAILED)
             new = self.pool.add(verdict.cuts)
             if not new.size:
                 raise SolverError(NO_PROGRESS)
-            self.engine.add_relaxation_rows(self.pool.rows.take(new))
+            self.relaxation.add(new)
+
+    def _is_optimal(self, run: Run) -> bool:
+        """Whether the proven bound of an LP is the value of its point."""
+        model = self.session.model
+        value = math.nan if run.x is None else model.value(run.x)
+        return model.sign * (run.bound - value) <= FEASIBILITY_TOLERANCE * max(1.0, abs(value))
 
     def _strengthen(self) -> tuple[Termination | None, IntArray]:
         """Tighten the LP until nothing is violated; returns the rows that are tight in the end."""
@@ -147,14 +156,15 @@ class CutLoop:
             session.statistics.rounds += 1
             self.nodes += run.nodes
             if run.status is RunStatus.INFEASIBLE:
-                return session.nothing_left()
+                return self._decided_by_ourselves()
             if run.status is RunStatus.UNBOUNDED and not progress.separated:
                 return Termination.UNBOUNDED
             session.report(run.bound, self.nodes)
             if session.is_proven:
                 return Termination.OPTIMAL
             if run.status is RunStatus.OPTIMAL and run.x is not None and not self._is_cut_off(run.x):
-                return Termination.OPTIMAL
+                is_proven = session.incumbent is not None and session.is_bound_close(session.incumbent)
+                return Termination.OPTIMAL if is_proven else self._decided_by_ourselves()
             limit = self._limit()
             if limit is not None:
                 return limit
@@ -166,6 +176,15 @@ class CutLoop:
                 if run.status is RunStatus.LIMIT:  # one of the solver's own, set by a native option
                     return Termination.STOPPED
                 raise SolverError(NO_PROGRESS)
+
+    def _decided_by_ourselves(self) -> Termination:
+        """A MIP solver claims what it has no proof for: branch and cut over checked LPs decides."""
+        engine = ScipyEngine(self.session.model)
+        relaxation = CutRelaxation(self.session, engine, self.pool)
+        branching = BranchAndCut(self.session, engine, self.pool, relaxation)
+        termination = branching.run()
+        self.nodes += branching.nodes
+        return termination
 
     def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
         session, progress = self.session, _Progress()
@@ -254,5 +273,6 @@ def _ended(status: RunStatus) -> Termination:
         RunStatus.INFEASIBLE: Termination.INFEASIBLE,
         RunStatus.UNBOUNDED: Termination.UNBOUNDED,
         RunStatus.LIMIT: Termination.TIME_LIMIT,
+        RunStatus.UNDECIDED: Termination.SOLVER_FAILED,
         RunStatus.OPTIMAL: Termination.OPTIMAL,
     }[status]

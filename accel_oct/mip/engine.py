@@ -18,16 +18,23 @@ class RunStatus(Enum):
     UNBOUNDED = "unbounded"
     LIMIT = "limit"
     """A limit or a requested stop; `bound` is valid all the same."""
+    UNDECIDED = "undecided"
+    """The solver's answer could not be proven (`accel_oct.mip.certificates`); `bound` is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Outcome of one LP or MIP run: `bound` is valid for the rows it was solved with."""
+    """Outcome of one LP or MIP run: `bound` is valid for the rows it was solved with.
+
+    The claim of an LP is checked by `multipliers`, if an engine has them: the dual of every row of an OPTIMAL run, a
+    dual ray of an INFEASIBLE one, in the order of the rows (the model's, then the cuts) and with either sign.
+    """
 
     status: RunStatus
     x: FloatArray | None
     bound: float
     nodes: int = 0
+    multipliers: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,19 @@
 A solver that has searched everything below its cutoff says "optimal", and cannot say whether the bound or a
 contradiction between cuts emptied the search. An incumbent that satisfies every OPTIMALITY row settles it. Where it
 lies outside of some of them, the cuts are right only if they keep *another* point of its value, so the relaxation with
-all of those rows must not be empty. It is solved by scipy, with no cutoff: whatever the backend, whatever its licence.
+all of those rows must not be empty. That it is empty takes a proof (`accel_oct.mip.certificates`), whatever the
+backend and its licence.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from typing import Any
 
 import numpy as np
 
+from accel_oct.mip.certificates import LinearProgram
+from accel_oct.mip.engine import Run, RunStatus
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE
 from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession
@@ -22,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 #: A solve that ended just in time gets a moment more: its proof hangs on this.
 _LEAST_SECONDS = 1.0
-_INFEASIBLE, _FEASIBLE = 2, 0
 
 
 def reconcile(session: SolveSession) -> None:
@@ -30,24 +31,14 @@ def reconcile(session: SolveSession) -> None:
     rows = rows_to_reconcile(session)
     if rows is None:
         return
-    # Loaded here, since hardly a solve needs it.
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
     model = session.model
-    matrix = csr_array((rows.values, rows.columns, rows.starts), shape=(rows.n_rows, model.n_columns))
-    seconds = max(session.seconds_left, _LEAST_SECONDS)
-    options: dict[str, Any] = {} if math.isinf(seconds) else {"time_limit": seconds}
-    answer = milp(
-        np.zeros(model.n_columns),
-        bounds=Bounds(model.lower, model.upper),
-        constraints=LinearConstraint(matrix, rows.lower, rows.upper),
-        options=options,
-    )
-    if answer.status == _INFEASIBLE:
+    program = LinearProgram(np.zeros(model.n_columns), 1.0, rows, model.lower, model.upper)
+    # The claim to check: there is no point.
+    run = program.checked(Run(RunStatus.INFEASIBLE, None, -math.inf), max(session.seconds_left, _LEAST_SECONDS))
+    if run.status is RunStatus.INFEASIBLE:
         session.nothing_left()
-    if answer.status != _FEASIBLE:
-        logger.info("whether the OPTIMALITY cuts keep an optimum could not be checked: %s", answer.message)
+    if run.status is RunStatus.UNDECIDED:
+        logger.info("whether the OPTIMALITY cuts keep an optimum could not be checked")
 
 
 def rows_to_reconcile(session: SolveSession) -> Rows | None:

@@ -1,12 +1,13 @@
-"""The LP of the shared loops, holding just the cut rows that matter at the moment."""
+"""The LP of the shared loops, holding just the cut rows that matter at the moment; what it claims is checked."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from accel_oct.mip.engine import LoopEngine, Run
+from accel_oct.mip.certificates import LinearProgram
+from accel_oct.mip.engine import BranchingEngine, LoopEngine, Run
 from accel_oct.mip.pool import CutPool
-from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.mip.rows import FloatArray, IntArray, Rows
 from accel_oct.mip.session import SolveSession
 
 #: A row that was slack in this many relaxations in a row leaves the LP.
@@ -31,10 +32,34 @@ class CutRelaxation:
         self._pool = pool
         self.present: IntArray = np.empty(0, dtype=np.int64)
         self._slack_rounds = np.empty(0, dtype=np.int64)
+        self._lower, self._upper = session.model.lower.copy(), session.model.upper.copy()
+        self._rows: Rows | None = None
 
     def solve(self) -> Run:
-        self._session.statistics.rounds += 1
-        return self._engine.solve_relaxation(self._session.seconds_left)
+        """Solve the LP. An INFEASIBLE run is proven, and so is the bound of an OPTIMAL one."""
+        session = self._session
+        session.statistics.rounds += 1
+        run = self._engine.solve_relaxation(session.seconds_left)
+        return self._program().checked(run, session.seconds_left)
+
+    def _program(self) -> LinearProgram:
+        if self._rows is None:
+            self._rows = Rows.concatenate([self._session.model.rows, self._pool.rows.take(self.present)])
+        model = self._session.model
+        return LinearProgram(model.objective, model.sign, self._rows, self._lower, self._upper)
+
+    def set_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change the bounds of some columns, on an engine that can."""
+        assert isinstance(self._engine, BranchingEngine)
+        self._engine.set_relaxation_bounds(columns, lower, upper)
+        self._lower[columns], self._upper[columns] = lower, upper
+
+    def add(self, numbers: IntArray) -> None:
+        """Take in rows of the pool."""
+        self._engine.add_relaxation_rows(self._pool.rows.take(numbers))
+        self.present = np.concatenate([self.present, numbers])
+        self._slack_rounds = np.concatenate([self._slack_rounds, np.zeros(numbers.size, dtype=np.int64)])
+        self._rows = None
 
     def exchange(self, x: FloatArray, *, drop: bool = True, count: bool = True) -> bool:
         """Take in every known row that the LP's optimum x violates, and let go of stale ones; whether any came in.
@@ -55,9 +80,7 @@ class CutRelaxation:
         if drop and stale.any():
             self._engine.drop_relaxation_rows(np.flatnonzero(stale))
             self.present, self._slack_rounds = self.present[~stale], self._slack_rounds[~stale]
-        self._engine.add_relaxation_rows(pool.rows.take(new))
-        self.present = np.concatenate([self.present, new])
-        self._slack_rounds = np.concatenate([self._slack_rounds, np.zeros(new.size, dtype=np.int64)])
+        self.add(new)
         return True
 
     def tight(self, x: FloatArray) -> IntArray:

@@ -88,6 +88,11 @@ class SolveSession(SolveControl):
         allowed = max(self.options.gap * abs(self.incumbent), CONVERGENCE_TOLERANCE * max(1.0, abs(self.incumbent)))
         return self.model.sign * (self.bound - self.incumbent) <= allowed
 
+    def is_bound_close(self, value: float) -> bool:
+        """Whether the bound proves a value up to the gap that was asked for and the tolerance of a solver's bound."""
+        allowed = max(self.options.gap * abs(value), FEASIBILITY_TOLERANCE * max(1.0, abs(value)))
+        return self.model.sign * (self.bound - value) <= allowed
+
     # ---------------------------------------------------------------- the handler
 
     def wants(self, event: Event) -> bool:
@@ -265,6 +270,11 @@ class SolveSession(SolveControl):
             termination = self.stop_reason
         if termination is Termination.OPTIMAL and self.incumbent is not None:
             self._check_bound(self.incumbent)
+            if not self.is_bound_close(self.incumbent):
+                logger.warning(
+                    "the solver says optimal, and its bound %s does not prove %s", self.bound, self.incumbent
+                )
+                termination = Termination.SOLVER_FAILED
         if self.needs.bounds:
             self.nodes = max(self.nodes, nodes)
             self._tell_news()

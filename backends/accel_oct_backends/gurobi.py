@@ -92,6 +92,8 @@ class _NativeModel:
         self._pool = CutPool(session.model.n_columns, session.options.seed)
         self._took_unchecked = False
         """Whether Gurobi may hold a solution that the handler has not seen."""
+        self._took_rejected = False
+        """Whether Gurobi holds a solution that breaks a lazy row: met with coefficients of 1e-8."""
         self._build(session.model)
         self._configure(session.options)
 
@@ -150,7 +152,10 @@ class _NativeModel:
             raise self._translated(error) from error
         self._tighten(model.ObjBound)
         if model.SolCount and not self._took_unchecked:  # what is there has passed the callback, if it had to
-            session.accept(session.model.rounded(self._columns.X))
+            x = session.model.rounded(self._columns.X)
+            self._took_rejected = self._pool.rejects(x)
+            if not self._took_rejected:
+                session.accept(x)
         return self._termination(), int(model.NodeCount)
 
     def _run(self) -> None:
@@ -193,6 +198,8 @@ class _NativeModel:
             return self._session.nothing_left()
         if status == codes.OPTIMAL and self._took_unchecked:
             return Termination.STOPPED
+        if self._took_rejected:
+            return Termination.SOLVER_FAILED
         return known[status]
 
     def _translated(self, error: Any) -> Exception:

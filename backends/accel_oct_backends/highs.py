@@ -93,10 +93,14 @@ class _HighsEngine:
         status = read_status(lp)
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(lp)
+        if status is RunStatus.INFEASIBLE:
+            _, exists, ray = lp.getDualRay()  # none where presolve has decided
+            return Run(status, None, -self._model.sign * math.inf, multipliers=np.array(ray) if exists else None)
         if status is not RunStatus.OPTIMAL:
             return Run(status, None, self._model.sign * math.inf)
-        x = np.array(lp.getSolution().col_value)
-        return Run(status, x, lp.getInfo().objective_function_value)
+        solution = lp.getSolution()
+        x, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        return Run(status, x, lp.getInfo().objective_function_value, multipliers=duals)
 
     def _relaxation(self) -> Any:
         if self._lp is None:

@@ -8,7 +8,18 @@ Each check takes a factory of fresh backends. What a backend cannot do must rais
 missing capability passes only when it does.
 """
 
-from accel_oct.mip.conformance import behaviour, bounds, brute_force, cuts, injection, solving
+from accel_oct.mip.conformance import behaviour, bounds, brute_force, cuts, injection, mixed_sizes, solving
 from accel_oct.mip.conformance.suite import BackendFactory, Check, checks
 
-__all__ = ["BackendFactory", "Check", "behaviour", "bounds", "brute_force", "checks", "cuts", "injection", "solving"]
+__all__ = [
+    "BackendFactory",
+    "Check",
+    "behaviour",
+    "bounds",
+    "brute_force",
+    "checks",
+    "cuts",
+    "injection",
+    "mixed_sizes",
+    "solving",
+]

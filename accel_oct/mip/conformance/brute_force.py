@@ -14,7 +14,7 @@ from accel_oct.mip.backend import Backend
 from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, close
 from accel_oct.mip.errors import MipError
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
-from accel_oct.mip.model import MipModel
+from accel_oct.mip.model import BoolArray, MipModel
 from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
@@ -30,13 +30,14 @@ _OBJECTIVE_SCALES = (1.0, 1.0, 1.0, 0.5, 0.1, 1e-3)
 
 @dataclass(frozen=True)
 class RandomModel:
-    """A small integer model in which every feasible point lies in a box that can be enumerated.
+    """A small model in which every feasible point lies in a box; `optimum` enumerates it where all columns are integer.
 
     `lower` and `upper` are the bounds of the columns, perhaps wide; the `box` is then stated by rows.
     """
 
     maximise: bool
     objective: FloatArray
+    integer: BoolArray
     lower: FloatArray
     upper: FloatArray
     box: tuple[FloatArray, FloatArray]
@@ -48,7 +49,12 @@ class RandomModel:
         """What the backend is given."""
         model = MipModel(maximise=self.maximise)
         model.add_block(
-            "x", self.objective.size, lower=self.lower, upper=self.upper, integer=True, objective=self.objective
+            "x",
+            self.objective.size,
+            lower=self.lower,
+            upper=self.upper,
+            integer=self.integer,
+            objective=self.objective,
         )
         model.add_rows(self.shown)
         return model
@@ -111,6 +117,7 @@ def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool =
     return RandomModel(
         maximise=bool(rng.integers(2)),
         objective=objective,
+        integer=np.ones(n_columns, dtype=bool),
         lower=lower,
         upper=upper,
         box=(low, high),
@@ -176,16 +183,21 @@ def compare(factory: BackendFactory, cases: int, seed: int = 0, *, lazy: bool = 
 
 def find_fault(backend: Backend, drawn: RandomModel, *, lazy: bool = False) -> str | None:
     """What is wrong with the backend's answer, or None."""
+    try:
+        result = solve(backend, drawn, lazy=lazy)
+    except MipError as error:
+        return f"{type(error).__name__}: {error}"
+    return _judge(drawn, result)
+
+
+def solve(backend: Backend, drawn: RandomModel, *, lazy: bool) -> MipResult:
+    """Solve a model as a whole, or with its hidden rows as REQUIRED cuts."""
     backend.load(drawn.model())
     handler = None
     if lazy:
         able = backend.capabilities
         handler = drawn.handler(*([Event.CANDIDATE, Event.RELAXATION] if able.relaxation_points else [Event.CANDIDATE]))
-    try:
-        result = backend.solve(handler=handler)
-    except MipError as error:
-        return f"{type(error).__name__}: {error}"
-    return _judge(drawn, result)
+    return backend.solve(handler=handler)
 
 
 def _judge(drawn: RandomModel, result: MipResult) -> str | None:

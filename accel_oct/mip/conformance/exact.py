@@ -1,0 +1,133 @@
+"""Exact optima of tiny mixed-integer models in integer arithmetic: the oracle of the random checks.
+
+Integer columns are enumerated. For each of their values a linear programme over the continuous columns is solved by a
+simplex method whose tableau holds integers over one common denominator (Bland's rule, so it ends). Nothing is rounded.
+It shares no code with the solvers or with the certificates of `accel_oct.mip`, and takes finite column bounds only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+Numbers = Sequence[Fraction]
+
+
+@dataclass(frozen=True)
+class ExactRow:
+    """``lower <= coefficients x <= upper``; None is no limit."""
+
+    coefficients: Numbers
+    lower: Fraction | None
+    upper: Fraction | None
+
+
+def best_value(
+    objective: Numbers, lower: Numbers, upper: Numbers, integer: Sequence[bool], rows: Sequence[ExactRow]
+) -> Fraction | None:
+    """Return the largest objective of all feasible points, or None if there is none.
+
+    Parameters
+    ----------
+    objective, lower, upper : sequences of Fraction
+        One per column; the bounds are finite.
+    integer : sequence of bool
+        Columns to enumerate: the product of their numbers of values should be small.
+    rows : sequence of ExactRow
+    """
+    if any(low > high for low, high in zip(lower, upper, strict=True)):
+        return None
+    whole = [column for column, flag in enumerate(integer) if flag]
+    free = [column for column, flag in enumerate(integer) if not flag]
+    sides = [
+        ([sign * value for value in row.coefficients], sign * limit)
+        for row in rows
+        for sign, limit in ((1, row.upper), (-1, row.lower))
+        if limit is not None
+    ]
+    best: Fraction | None = None
+    for point in product(*(range(math.ceil(lower[j]), math.floor(upper[j]) + 1) for j in whole)):
+        limits = [limit - _dot(values, whole, point) for values, limit in sides]
+        gained = _dot(objective, whole, point)
+        if not free:
+            value = gained if all(limit >= 0 for limit in limits) else None
+        else:
+            # In z = x - lower >= 0: every limit as `A z <= b`, the upper bounds among them.
+            matrix = [[values[j] for j in free] for values, _ in sides]
+            shifted = [limit - sum(v * lower[j] for v, j in zip(row, free, strict=True))
+                       for row, limit in zip(matrix, limits, strict=True)]  # fmt: skip
+            matrix += [[Fraction(j == k) for j in free] for k in free]
+            shifted += [upper[j] - lower[j] for j in free]
+            value = _largest([objective[j] for j in free], matrix, shifted)
+            if value is not None:
+                value += gained + sum(objective[j] * lower[j] for j in free)
+        if value is not None and (best is None or value > best):
+            best = value
+    return best
+
+
+def _dot(values: Numbers, columns: Sequence[int], point: Sequence[int]) -> Fraction:
+    return sum((values[column] * number for column, number in zip(columns, point, strict=True)), Fraction(0))
+
+
+def _largest(objective: Numbers, matrix: Sequence[Numbers], limits: Numbers) -> Fraction | None:
+    """Return max c z over A z <= b, z >= 0, which is bounded, or None if there is no such z."""
+    unit = math.lcm(*(value.denominator for value in objective)) if objective else 1
+    tableau = [_whole([*row, limit]) for row, limit in zip(matrix, limits, strict=True)]
+    tableau.append([int(-value * unit) for value in objective] + [0])
+    basic = [len(objective) + row for row in range(len(matrix))]
+    nonbasic = list(range(len(objective)))
+    denominator = 1
+    while True:  # dual simplex for no objective: any entering column keeps it dual feasible
+        leaving = min((row for row in range(len(basic)) if tableau[row][-1] < 0), key=lambda r: basic[r], default=None)
+        if leaving is None:
+            break
+        entering = min(
+            (column for column in range(len(nonbasic)) if tableau[leaving][column] < 0),
+            key=lambda c: nonbasic[c],
+            default=None,
+        )
+        if entering is None:
+            return None
+        denominator = _pivot(tableau, basic, nonbasic, leaving, entering, denominator)
+    while True:  # primal simplex
+        entering = min(
+            (column for column in range(len(nonbasic)) if tableau[-1][column] < 0),
+            key=lambda c: nonbasic[c],
+            default=None,
+        )
+        if entering is None:
+            return Fraction(tableau[-1][-1], denominator * unit)
+        rows = [row for row in range(len(basic)) if tableau[row][entering] > 0]
+        leaving = min(rows, key=lambda r: (Fraction(tableau[r][-1], tableau[r][entering]), basic[r]))
+        denominator = _pivot(tableau, basic, nonbasic, leaving, entering, denominator)
+
+
+def _whole(values: Numbers) -> list[int]:
+    """Multiply a row by the least positive number that makes it integral."""
+    unit = math.lcm(*(value.denominator for value in values))
+    return [int(value * unit) for value in values]
+
+
+def _pivot(
+    tableau: list[list[int]], basic: list[int], nonbasic: list[int], leaving: int, entering: int, denominator: int
+) -> int:
+    """Exchange a basic and a nonbasic variable; every division is exact. Returns the new common denominator."""
+    pivot, row = tableau[leaving][entering], tableau[leaving]
+    for index, other in enumerate(tableau):
+        if index == leaving:
+            continue
+        factor = other[entering]
+        for column, value in enumerate(row):
+            if column != entering:
+                other[column] = (other[column] * pivot - factor * value) // denominator
+        other[entering] = -factor
+    row[entering] = denominator
+    basic[leaving], nonbasic[entering] = nonbasic[entering], basic[leaving]
+    if pivot < 0:
+        for other in tableau:
+            other[:] = [-value for value in other]
+    return abs(pivot)
