@@ -78,8 +78,10 @@ class LinearProgram:
         """Return whether multipliers prove what a run claims."""
         if run.status is RunStatus.INFEASIBLE:
             return self.is_empty(multipliers)
-        excess = self.sign * (self.bound(multipliers) - run.bound)
-        return run.status is RunStatus.OPTIMAL and excess <= FEASIBILITY_TOLERANCE * max(1.0, abs(run.bound))
+        if run.status is not RunStatus.OPTIMAL or multipliers is None:
+            return False
+        enough = self.sign * run.bound + FEASIBILITY_TOLERANCE * max(1.0, abs(run.bound))
+        return any(self._largest(self.sign * self.objective, y) <= enough for y in self._signed(multipliers))
 
     # ---------------------------------------------------------------- checks
 
@@ -90,8 +92,7 @@ class LinearProgram:
         """
         if multipliers is None:
             return self.sign * math.inf
-        objective = self.sign * self.objective
-        return self.sign * min(self._largest(objective, multipliers), self._largest(objective, -multipliers))
+        return self.sign * min(self._largest(self.sign * self.objective, y) for y in self._signed(multipliers))
 
     def is_empty(self, multipliers: FloatArray | None) -> bool:
         """Return whether the multipliers, with either sign, prove that no point satisfies rows and bounds."""
@@ -99,8 +100,11 @@ class LinearProgram:
             return True
         if multipliers is None:
             return False
-        nothing = np.zeros_like(self.objective)
-        return self._largest(nothing, multipliers) < 0.0 or self._largest(nothing, -multipliers) < 0.0
+        return any(self._largest(np.zeros_like(self.objective), y) < 0.0 for y in self._signed(multipliers))
+
+    def _signed(self, multipliers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the multipliers with either sign, first as derivatives of the objective by the sides of the rows."""
+        return self.sign * multipliers, -self.sign * multipliers
 
     def _has_empty_row(self) -> bool:
         """Whether a row without columns excludes zero."""
