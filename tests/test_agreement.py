@@ -14,11 +14,12 @@ from accel_oct.constraints import LinearLimit, MaxLeaves
 from accel_oct.cuts.no_goods import no_good
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Agreement, Master, Response, TreePoint
-from accel_oct.formulation.agreement import broken_row
+from accel_oct.formulation import Master, Response, TreePoint
+from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Cuts, Event, InvalidCutError, Needs, Rows, Validity
 from accel_oct.subtree import LocalRules
-from accel_oct.tree import DecisionTree, every_tree, some_trees
+from accel_oct.tree import DecisionTree
+from accel_oct.tree.samples import every_tree, some_trees
 
 PRESETS = ("default", "baseline", "paper")
 

@@ -18,7 +18,6 @@ from accel_oct.constraints.linear import Linear, LinearLimit
 from accel_oct.constraints.pairs import ForbiddenPairs
 from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all, local_rules
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
-from accel_oct.constraints.statements import check_local_rules, contradiction, is_built_in
 from accel_oct.constraints.support import MinLeafWeight
 
 __all__ = [
@@ -44,8 +43,5 @@ __all__ = [
     "Specificity",
     "StatisticalParity",
     "bind_all",
-    "check_local_rules",
-    "contradiction",
-    "is_built_in",
     "local_rules",
 ]

@@ -24,10 +24,11 @@ from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.statements import contradiction
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Agreement, Master
-from accel_oct.formulation.agreement import broken_row
+from accel_oct.formulation import Master
+from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Rows
-from accel_oct.tree import DecisionTree, every_tree, some_trees
+from accel_oct.tree import DecisionTree
+from accel_oct.tree.samples import every_tree, some_trees
 
 __all__ = ["Case", "Check", "ConstraintFactory", "cases", "checks", "compare"]
 

@@ -7,7 +7,8 @@ from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation.agreement import ROUNDING
 from accel_oct.formulation.incumbent import broken_rules
-from accel_oct.tree import DecisionTree, some_trees
+from accel_oct.tree import DecisionTree
+from accel_oct.tree.samples import some_trees
 
 __all__ = ["check_local_rules", "contradiction", "is_built_in"]
 

@@ -17,7 +17,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Agreement, Master, Response, Rule, TreePoint, broken_rules
+from accel_oct.formulation import Master, Response, Rule, TreePoint, broken_rules
+from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.tree import DecisionTree
 

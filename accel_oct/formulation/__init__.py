@@ -1,6 +1,5 @@
 """The BendOCT master problem, written purely against the MIP layer."""
 
-from accel_oct.formulation.agreement import Agreement, Vouched
 from accel_oct.formulation.component import Component, ComponentFactory, Response, TreePoint
 from accel_oct.formulation.handler import ComponentStatistics, TreeHandler
 from accel_oct.formulation.incumbent import Incumbent, Rule, broken_rules
@@ -10,7 +9,6 @@ from accel_oct.formulation.predictions import Claims, Predictions
 from accel_oct.formulation.site import Site
 
 __all__ = [
-    "Agreement",
     "Claims",
     "Component",
     "ComponentFactory",
@@ -24,7 +22,6 @@ __all__ = [
     "Site",
     "TreeHandler",
     "TreePoint",
-    "Vouched",
     "broken_rules",
     "integral_paths",
 ]

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from accel_oct.cluster import check_client, spread_table
-from accel_oct.constraints import Constraint, MaxLeaves, check_local_rules
+from accel_oct.constraints import Constraint, MaxLeaves
+from accel_oct.constraints.statements import check_local_rules
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads

@@ -9,6 +9,9 @@ So every linear problem gives a tree and a bound for each h, and max over h of (
 penalised ratio. The next t is the best ratio known for the h that decides that maximum, or the ratio that trees with h
 leaves would need to beat the best tree, whichever is larger: at the end F_h(t) is zero, which is the proof.
 
+Only the sign of F_h(t) decides, so rewards that no tree with N(T) > t D(T) can afford to lose are cut down
+(`_affordable`): heavy samples would otherwise hide what light ones are worth.
+
 With whole numbers above and below the line, or multiples of a power of two, t = p / q is taken exactly, as
 q N(T) - p D(T): no rounding is involved in the proof then. Else the linear problems may be off by their rounding;
 divided by D_min it is added to every bound, and to the tolerance of the proof while it is at most `MOST_NOISE`. Beyond
@@ -148,10 +151,12 @@ class RatioSearch:
         rewards = q * self.score.numerator - p * self.score.denominator
         if whole:
             rewards = np.ldexp(rewards, self._power or 0)  # whole, and exact: all products are below 2**51
+        rewards = _affordable(rewards)
         linear = LinearScore.of("a step towards the ratio", self.score.dataset, rewards, 1.0)
         levels, status = self.linear(Fixed(linear), h + 1, left)
         t, unit = p / q, q * 2.0 ** (self._power or 0) if whole else q
-        size = float(np.abs(rewards).max(axis=1).sum())
+        earned = rewards - rewards.min(axis=1, keepdims=True)
+        size = max(float(np.abs(rewards).max(axis=1).sum()), float(earned.sum()))
         sure = whole and (self.exact or PROOF_TOLERANCE * size < 0.25)
         noise = 0.0 if sure else self.rounding * size / unit
         self._noise = noise / self._least
@@ -221,6 +226,22 @@ class RatioSearch:
         if not self.history or self.history[-1][1:] != row[1:]:
             self.history.append(row)
             self.teller.row(row)
+
+
+def _affordable(rewards: FloatArray) -> FloatArray:
+    """Rewards (samples, classes) with losses cut down to what makes the sum of a tree zero at best.
+
+    With S the sum of the best rewards, a tree that loses S or more at one sample has a sum of at most zero. It keeps
+    that if the loss is cut down to S, and other trees with a positive sum keep their sums. No sum falls.
+    """
+    best = rewards.max(axis=1, keepdims=True)
+    losses = best - rewards
+    total = math.fsum(best.ravel())
+    if not total > 0.0:  # no sum is positive: what is lost does not matter
+        total = float(losses[losses > 0].min(initial=math.inf))
+    elif not total.is_integer():
+        total = math.nextafter(total, math.inf)  # the sum was rounded
+    return np.where(losses > total, best - total, rewards)
 
 
 def _whole_power(over: FloatArray, under: FloatArray) -> int | None:

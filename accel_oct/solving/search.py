@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.data import BinaryDataset
-from accel_oct.formulation import Agreement
+from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
 from accel_oct.solving.activity import Teller

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from accel_oct.constraints import BoundConstraint, contradiction, is_built_in
+from accel_oct.constraints import BoundConstraint
+from accel_oct.constraints.statements import contradiction, is_built_in
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Agreement, Component, ComponentFactory, Master, Site, TreeHandler, Vouched
-from accel_oct.formulation.agreement import Statements
+from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
+from accel_oct.formulation.agreement import Agreement, Statements, Vouched
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -28,7 +29,7 @@ from accel_oct.solving.handoff import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.tree import some_trees
+from accel_oct.tree.samples import some_trees
 
 logger = logging.getLogger(__name__)
 
