@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from constraint_support import KINDS, random_constraint, small_instance
 from mip_support import skip_unless_available
 
 import accel_oct
-from accel_oct.constraints import LinearLimit, MaxLeaves
+from accel_oct.constraints import LinearLimit, MaxLeaves, MinLeafWeight
 from accel_oct.cuts.no_goods import no_good
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
@@ -279,6 +280,45 @@ def test_rounding_is_no_contradiction() -> None:
     assert broken_row(Rows.single([0, 1], [1e9, 1e9], upper=2e9 - 10.0), x) == (0, 10.0)
     assert broken_row(Rows.single([0, 1], [0.5, 0.5], upper=1.0 - 1e-7), x) is None
     assert broken_row(Rows.single([0, 1], [0.5, 0.5], upper=1.0 - 1e-5), x) is not None
+
+
+class Disguised:
+    """A constraint of the library in a class that is not, so that all of it is compared with trees."""
+
+    def __init__(self, constraint: Any) -> None:
+        self._constraint = constraint
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        return Disguised(self._constraint.bind(dataset))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._constraint, name)
+
+
+@pytest.mark.parametrize("count", [pytest.param(3, id="quick"), pytest.param(100, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize("preset", ["default", "baseline"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_constraints_that_agree_are_left_alone(kind: type, preset: str, count: int) -> None:
+    """Weights of 1e-12 to 1e3, limits that some trees meet exactly: nothing is refused, and the answer is the same."""
+    rng = np.random.default_rng([91, KINDS.index(kind)])
+    for _ in range(count):
+        instance = small_instance(rng, max_depth=2)
+        if rng.random() < 0.5:
+            instance = replace(instance, sample_weight=10.0 ** rng.uniform(-12, 3, len(instance.y)))
+        rules = [random_constraint(rng, kind, instance), MinLeafWeight(samples=int(rng.integers(0, 3)))]
+        plain, compared = (
+            accel_oct.solve(
+                instance.X,
+                instance.y,
+                sample_weight=instance.sample_weight,
+                max_depth=instance.max_depth,
+                leaf_penalty=instance.leaf_penalty,
+                preset=preset,
+                constraints=constraints,
+            )
+            for constraints in (rules, [Disguised(rule) for rule in rules])
+        )
+        assert (compared.status, compared.objective) == (plain.status, pytest.approx(plain.objective, abs=1e-6))
 
 
 def test_each_tree_is_lifted_once() -> None:
