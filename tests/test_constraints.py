@@ -16,7 +16,7 @@ from accel_oct.constraints import MaxLeaves
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.formulation import Incumbent, Master
-from accel_oct.mip import InvalidCutError, Rows
+from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
 
 PRESETS = ("default", "paper", "baseline", "bendoct:all", "bendoct:pbcp")
@@ -232,7 +232,7 @@ def test_rows_that_forbid_what_is_allowed_are_noticed() -> None:
         def add_to(self, master: Master) -> None:
             master.model.add_rows(Rows.single(master.p.index, 1.0, lower=100.0), "nothing")
 
-    with pytest.raises(InvalidCutError, match="few features"):
+    with pytest.raises(InvalidInputError, match="few features"):
         accel_oct.solve(XOR, [0, 1, 1, 0], max_depth=2, leaf_penalty=0.01, constraints=[Contradiction(1)])
 
 

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from constraint_support import random_constraint, small_instance
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mip_support import skip_unless_available
+from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance
 from test_constraints_together import best_value, some_constraints
 
 import accel_oct
-from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, Recall, StatisticalParity
+from accel_oct.constraints import (
+    FeatureCosts,
+    ForbiddenFeatures,
+    ForbiddenPairs,
+    MaxFeatures,
+    MaxLeaves,
+    MinLeafWeight,
+    Recall,
+    StatisticalParity,
+)
+from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import (
     F1,
@@ -27,6 +42,7 @@ from accel_oct.objectives import (
     Ratio,
 )
 from accel_oct.solving.config import Config
+from accel_oct.solving.ratios import _affordable
 
 MASTER_ONLY = replace(Config.preset("default"), prices=False)
 NO_TABLES = Config.preset("paper")
@@ -397,3 +413,81 @@ def test_beta_must_be_a_positive_number() -> None:
     for beta in (0, -1.0, "two", float("nan"), 1e-3, 1000):
         with pytest.raises(InvalidInputError, match="FBeta: beta"):
             FBeta(beta)
+
+
+def exact_f(beta: float, y: Any, weights: list[float], predicted: Any) -> Fraction:
+    """The F-beta score of class 1 in exact fractions."""
+    square = Fraction(beta) ** 2
+    rows = [(Fraction(weight), own == 1, found == 1) for weight, own, found in zip(weights, y, predicted, strict=True)]
+    hits = sum((weight for weight, own, found in rows if own and found), Fraction(0))
+    missed = sum((weight for weight, own, found in rows if own and not found), Fraction(0))
+    false = sum((weight for weight, own, found in rows if found and not own), Fraction(0))
+    return (1 + square) * hits / ((1 + square) * hits + square * missed + false)
+
+
+LIGHT = [
+    # X, y, weights, (depth, leaf penalty, constraints): all were "solver_failed", some with an objective off by 2e-7.
+    (
+        [[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 1, 0]],
+        [0, 1, 0, 0],
+        [0.4534978894806515, 1.989174120788861e-07, 5.982182685406883e-07, 0.20345524067614962],
+        (2, 0.05, [MaxFeatures(2), ForbiddenFeatures([1])]),
+    ),
+    (
+        [[0, 0, 1], [0, 0, 0], [1, 1, 0], [1, 0, 1]],
+        [0, 0, 1, 0],
+        [2.057695509786246e-09, 0.6110468641218638, 1.9945652558111272e-09, 1.3593765994584203e-09],
+        (1, 0.05, [FeatureCosts([1, 2, 3], at_most=1.0)]),
+    ),
+    (
+        [[1, 1, 0], [1, 0, 1], [1, 0, 1], [0, 0, 0]],
+        [1, 0, 0, 0],
+        [9.630258522692239e-14, 9.630258522692239e-14, 1.0, 1.0],
+        (2, 0.1, [FeatureCosts([1, 2, 3], at_most=2.0)]),
+    ),
+    (
+        [[0, 1, 1], [0, 0, 1], [0, 1, 0], [1, 0, 1]],
+        [0, 1, 0, 1],
+        [1.2320402063728576e-08, 5.556047233185487e-09, 0.6501941808471887, 2.3594291872641575e-08],
+        (2, 0.1, [ForbiddenPairs([(0, 1)], on="tree")]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("X", "y", "weights", "problem"), LIGHT)
+def test_ratios_of_light_samples_under_rules_about_features(
+    X: list[list[int]], y: list[int], weights: list[float], problem: Any
+) -> None:
+    """Light samples beside heavy ones: proven, and the objective is what the tree is worth in exact fractions."""
+    depth, penalty, rules = problem
+    result = accel_oct.solve(
+        X, y, sample_weight=weights, max_depth=depth, leaf_penalty=penalty, objective=FBeta(3.3), constraints=rules
+    )
+    data = BinaryDataset.from_arrays(X, y, weights)
+    bound = [rule.bind(data) for rule in rules]
+    worth = {
+        tree: float(exact_f(3.3, y, weights, tree.predictions(data.X)) - Fraction(penalty) * tree.n_leaves)
+        for tree in enumerate_trees(data, depth, "all")
+        if all(rule.violation(tree) <= 0 for rule in bound)
+    }
+    mine = exact_f(3.3, y, weights, result.tree.predictions(data.X)) - Fraction(penalty) * result.tree.n_leaves
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(float(mine), abs=1e-12)
+    assert result.objective == pytest.approx(max(worth.values()), abs=1e-8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(-20, 20), min_size=2, max_size=3), min_size=1, max_size=6).filter(
+        lambda rows: len({len(row) for row in rows}) == 1
+    )
+)
+def test_rewards_are_cut_down_only_where_no_tree_can_afford_the_loss(rows: list[list[int]]) -> None:
+    """No choice of predictions falls, and one that changes is worse than minus the sum of the best rewards."""
+    rewards = np.array(rows, dtype=float)
+    cut = _affordable(rewards)
+    for chosen in itertools.product(*(range(rewards.shape[1]) for _ in rows)):
+        before = sum(rewards[i, k] for i, k in enumerate(chosen))
+        after = sum(cut[i, k] for i, k in enumerate(chosen))
+        assert after == before or before < after <= min(0.0, -sum(rewards.max(axis=1)))
+    assert np.array_equal(cut.max(axis=1), rewards.max(axis=1))

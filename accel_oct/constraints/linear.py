@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import number
 from accel_oct.data import BinaryDataset
+from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
@@ -59,6 +60,16 @@ class LinearLimit:
     branches: FloatArray | None = None
     tolerance: float = 0.0
     unit: float = 1.0
+
+    def used_by(self, tree: DecisionTree, X: BoolMatrix) -> tuple[float, float]:
+        """What a tree uses on the rows X as the user gave them, and the sum of the absolute values of the terms."""
+        terms = [np.array([self.leaves * tree.n_leaves])]
+        if self.predictions is not None:
+            terms.append(self.predictions[np.arange(len(X)), tree.predictions(X)])
+        if self.branches is not None:
+            terms.append(self.branches[tree.feature[tree.feature >= 0]])
+        values = np.concatenate(terms)
+        return float(values.sum()), float(np.abs(values).sum())
 
     def add_to(self, master: Master) -> None:
         """One row over z, p and b, scaled to coefficients of at most one."""

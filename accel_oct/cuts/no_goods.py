@@ -18,6 +18,7 @@ import numpy as np
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master, Response, Rule, TreePoint, broken_rules
+from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.tree import DecisionTree
 
@@ -38,32 +39,41 @@ class NoGoods:
     master : Master
         With integral predictions: labels are part of what a rule may look at.
     rules : tuple of Rule
+    agreement : Agreement, optional
+        Checks every candidate that keeps the rules, and what they forbid.
     """
 
     name = "no_goods"
     needs = Needs([Event.CANDIDATE], [Validity.REQUIRED])
 
-    def __init__(self, master: Master, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, master: Master, rules: tuple[Rule, ...], agreement: Agreement | None = None) -> None:
         if not master.integral_predictions:
             raise InvalidInputError("constraints need a master with integral predictions")
         self.master = master
         self.rules = rules
+        self._agreement = agreement
 
     def respond(self, point: TreePoint) -> Response | None:
         tree = point.as_predicted
         if not broken_rules(self.rules, tree):
+            if self._agreement is not None:
+                self._agreement.check(tree)
             return None
         rows = self._reasons(tree) or no_good(self.master, tree)
         return Response((Cuts(rows, Validity.REQUIRED, self.name),))
 
     def _reasons(self, tree: DecisionTree) -> Rows | None:
         """What the broken rules say themselves, if it cuts the tree off."""
-        said = [
-            rule.forbid(tree, self.master)
-            for rule in self.rules
-            if isinstance(rule, Forbids) and broken_rules([rule], tree)
-        ]
-        rows = Rows.concatenate([rows for rows in said if rows is not None])
+        said = []
+        for rule in self.rules:
+            if not isinstance(rule, Forbids) or not broken_rules([rule], tree):
+                continue
+            reasons = rule.forbid(tree, self.master)
+            if reasons is not None:
+                said.append(reasons)
+                if self._agreement is not None:
+                    self._agreement.check_cuts(f"constraints: `{rule.name}`: the rows of its `forbid`", reasons)
+        rows = Rows.concatenate(said)
         cuts_off = rows.n_rows and rows.violation(self.master.lift(tree)).max() > 0.5
         return rows if cuts_off else None
 

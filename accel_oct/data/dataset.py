@@ -49,6 +49,8 @@ class BinaryDataset:
         Columns of the user's table whose values are not among `row_values`: features may have been made from them.
     samples : int64 array (n_samples,) or None
         How many of the user's samples each row stands for, where rows were merged before; else every row is one.
+    given : float64 array (n_samples,) or None
+        The weights as they were given, in their own unit; None where `weights` are the same.
 
     Notes
     -----
@@ -89,6 +91,7 @@ class BinaryDataset:
     row_values: Mapping[str, Any] = field(default_factory=dict)
     samples: IntArray | None = None
     columns: tuple[str, ...] = ()
+    given: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):
@@ -133,7 +136,8 @@ class BinaryDataset:
                 f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
         classes, codes = encode_labels(y, n_samples)
-        weights, grid_bits = on_grid(as_weights(sample_weight, n_samples))
+        given = as_weights(sample_weight, n_samples)
+        weights, grid_bits = on_grid(given)
         if feature_names is None:
             feature_names = column_names(X)
         return BinaryDataset(
@@ -144,6 +148,7 @@ class BinaryDataset:
             feature_names=as_names(feature_names, [f"x{j}" for j in range(n_features)], "feature_names"),
             class_names=as_names(class_names, [str(label) for label in classes], "class_names"),
             grid_bits=grid_bits,
+            given=None if np.array_equal(given, weights) else given.copy(),
         )
 
     @classmethod

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from accel_oct.errors import InvalidInputError
+from accel_oct.formulation.agreement import Agreement
 from accel_oct.formulation.component import Component, TreePoint
 from accel_oct.formulation.incumbent import Incumbent
 from accel_oct.formulation.master import Master
@@ -39,6 +40,8 @@ class TreeHandler:
     on_bound : callable (bound) -> bool
         Told of every bound that the solver reports, with a point or between points; whether it proves the incumbent,
         so that the solve may end.
+    agreement : Agreement, optional
+        Checks every tree that the incumbent takes.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class TreeHandler:
         components: Sequence[Component],
         incumbent: Incumbent,
         on_bound: Callable[[float], bool],
+        agreement: Agreement | None = None,
     ) -> None:
         self.master = master
         self.components = tuple(components)
@@ -58,6 +62,7 @@ class TreeHandler:
         self.lift_seconds = 0.0
         self._nodes = 0
         self._on_bound = on_bound
+        self._agreement = agreement
         own = Needs([Event.CANDIDATE], injects=True, bounds=True)
         self._needs = reduce(lambda needs, component: needs | component.needs, components, own)
         self._injected_value = incumbent.value
@@ -75,6 +80,8 @@ class TreeHandler:
         for component in self.components:
             if point.event in component.needs.events:
                 cuts += self._ask(component, seen)
+        if self._agreement is not None:
+            self._agreement.check_all(self.incumbent.accepted)
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
 
     def on_bound(self, report: BoundReport) -> Reply:

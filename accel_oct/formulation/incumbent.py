@@ -39,6 +39,8 @@ class Incumbent:
         None until a tree that keeps every rule was offered.
     score, value : float
         Weight classified correctly, and that minus the price of the leaves; minus infinity without a tree.
+    accepted : list of DecisionTree
+        Every tree that was taken, the first one first.
     refused : int
         Trees that were better and broke a rule.
     """
@@ -49,6 +51,7 @@ class Incumbent:
         self.rules = tuple(rules)
         self.tree: DecisionTree | None = None
         self.score = self.value = -math.inf
+        self.accepted: list[DecisionTree] = []
         self.refused = 0
 
     def offer(self, tree: DecisionTree) -> bool:
@@ -61,6 +64,7 @@ class Incumbent:
             self.refused += 1
             return False
         self.tree, self.score, self.value = tree, score, value
+        self.accepted.append(tree)
         return True
 
     def _scored(self, tree: DecisionTree) -> float:

@@ -182,11 +182,24 @@ class Master:
         return not self._couplings
 
     def add_lift(self, lift: Lift) -> None:
-        """Register how a component fills its own columns of a lifted tree."""
+        """Register how a constraint or a component fills its own columns of a lifted tree."""
         self._lifts.append(lift)
+
+    @property
+    def lifts(self) -> tuple[Lift, ...]:
+        """What was registered, first to last."""
+        return tuple(self._lifts)
 
     def lift(self, tree: DecisionTree) -> FloatArray:
         """The full column vector of a tree, theta and every component's own columns included."""
+        tree = tree.with_max_depth(self.topology.depth)
+        x = self.lift_plain(tree)
+        for fill in self._lifts:
+            fill(tree, x)
+        return x
+
+    def lift_plain(self, tree: DecisionTree) -> FloatArray:
+        """The column vector of a tree with b, p, w and theta; all other columns are zero."""
         tree = tree.with_max_depth(self.topology.depth)
         x = np.zeros(self.model.n_columns)
         branches = tree.branch_nodes - 1
@@ -195,8 +208,6 @@ class Master:
         self.p.view(x)[leaves] = 1.0
         self.w.view(x)[leaves, tree.label[leaves]] = 1.0
         self.theta.view(x)[:] = tree.predictions(self.dataset.X) == self.dataset.y
-        for fill in self._lifts:
-            fill(tree, x)
         return x
 
     def decode(self, x: FloatArray) -> DecisionTree:

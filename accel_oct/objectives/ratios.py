@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.objectives.costs import by_classes
 from accel_oct.objectives.protocol import RatioScore
+
+
+def _weights(dataset: BinaryDataset) -> NDArray[np.float64]:
+    """The weights as they were given: the sums of a ratio may be light beside the total that a grid is made for."""
+    weights = dataset.weights if dataset.given is None else dataset.given
+    return np.ldexp(weights, -math.frexp(float(weights.max()))[1]) if dataset.given is not None else weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +39,7 @@ class Ratio:
 
     def bind(self, dataset: BinaryDataset) -> RatioScore:
         labels = dataset.classes.tolist()
-        weights = dataset.weights[:, None]
+        weights = _weights(dataset)[:, None]
         over = weights * by_classes(self.numerator, labels, "Ratio: numerator")[dataset.y]
         under = weights * by_classes(self.denominator, labels, "Ratio: denominator")[dataset.y]
         if not float(under.min(axis=1).sum()) > 0:
@@ -69,7 +77,7 @@ class FBeta:
                 f"{name}: positive {shown(self.positive)} is not a class; known are {shown(labels)}"
             )
         k = 1 if self.positive is None else labels.index(self.positive)
-        own, weights = dataset.y == k, dataset.weights
+        own, weights = dataset.y == k, _weights(dataset)
         if not weights[own].any():
             raise InvalidInputError(
                 f"{name}: no sample of class {shown(labels[k])} has a weight, the score is undefined"

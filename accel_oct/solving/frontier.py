@@ -10,6 +10,7 @@ from typing import Any
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint, MaxLeaves
+from accel_oct.constraints.statements import check_local_rules
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip.options import usable_threads
@@ -120,6 +121,8 @@ def _problem(
                 f"constraints: the frontier cannot take {constraint.name!r}, which ties subtrees together; "
                 "accel_oct.solve can, for one leaf penalty at a time"
             )
+    if not isinstance(problem, TallyProblem):
+        check_local_rules(problem.constraints, problem.original, problem.max_depth)
     return problem
 
 

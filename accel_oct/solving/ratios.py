@@ -9,6 +9,9 @@ So every linear problem gives a tree and a bound for each h, and max over h of (
 penalised ratio. The next t is the best ratio known for the h that decides that maximum, or the ratio that trees with h
 leaves would need to beat the best tree, whichever is larger: at the end F_h(t) is zero, which is the proof.
 
+Only the sign of F_h(t) decides, so rewards that no tree with N(T) > t D(T) can afford to lose are cut down
+(`_affordable`): heavy samples would otherwise hide what light ones are worth.
+
 With whole numbers above and below the line, or multiples of a power of two, t = p / q is taken exactly, as
 q N(T) - p D(T): no rounding is involved in the proof then. Else the linear problems may be off by their rounding;
 divided by D_min it is added to every bound, and to the tolerance of the proof while it is at most `MOST_NOISE`. Beyond
@@ -37,6 +40,9 @@ from accel_oct.tree import DecisionTree
 FloatArray = NDArray[np.float64]
 
 _EXACT = 2.0**51
+
+#: What a difference of two products may be off by, relative to the products.
+_ROUNDED = 2.0**-50
 
 #: What rounding may add to the tolerance of a proof: where linear problems are less sure than this, nothing is claimed.
 MOST_NOISE = 1e-6
@@ -137,7 +143,9 @@ class RatioSearch:
             status = self._step(h, left)
             self.steps += 1
             self._record()
-            if status not in ("optimal", "infeasible") and not self.is_proven:
+            if self.is_proven:  # perhaps with nothing new but the noise of this step
+                break
+            if status not in ("optimal", "infeasible"):
                 return status
             if before[:2] == (self.objective, self.bound) and np.array_equal(before[2], self.upper):
                 return "solver_failed"  # the linear problems cannot tell these trees apart
@@ -145,15 +153,20 @@ class RatioSearch:
 
     def _step(self, h: int, left: float | None) -> Status:
         p, q, whole = self._ratio(h)
-        rewards = q * self.score.numerator - p * self.score.denominator
+        parts = q * self.score.numerator, p * self.score.denominator
+        full = parts[0] - parts[1]
         if whole:
-            rewards = np.ldexp(rewards, self._power or 0)  # whole, and exact: all products are below 2**51
+            full = np.ldexp(full, self._power or 0)  # whole, and exact: all products are below 2**51
+        rewards = _affordable(full)
         linear = LinearScore.of("a step towards the ratio", self.score.dataset, rewards, 1.0)
         levels, status = self.linear(Fixed(linear), h + 1, left)
         t, unit = p / q, q * 2.0 ** (self._power or 0) if whole else q
-        size = float(np.abs(rewards).max(axis=1).sum())
+        earned = rewards - rewards.min(axis=1, keepdims=True)
+        size = max(float(np.abs(rewards).max(axis=1).sum()), float(earned.sum()))
         sure = whole and (self.exact or PROOF_TOLERANCE * size < 0.25)
-        noise = 0.0 if sure else self.rounding * size / unit
+        # Differences are rounded relative to their parts, which are larger than they are where t is nearly reached.
+        terms = np.where(rewards == full, np.abs(parts[0]) + np.abs(parts[1]), 0.0).max(axis=1).sum()
+        noise = 0.0 if sure else self.rounding * size / unit + _ROUNDED * float(terms) / q
         self._noise = noise / self._least
         for level in levels:
             place = level.leaves - 1
@@ -221,6 +234,20 @@ class RatioSearch:
         if not self.history or self.history[-1][1:] != row[1:]:
             self.history.append(row)
             self.teller.row(row)
+
+
+def _affordable(rewards: FloatArray) -> FloatArray:
+    """Rewards (samples, classes) with losses cut down to what makes the sum of a tree clearly negative.
+
+    With S the sum of the best rewards, a tree that loses 2 S or more at one sample has a sum of at most -S. It keeps
+    that if the loss is cut down to 2 S, and trees with a larger sum keep their sums. No sum falls.
+    """
+    best = rewards.max(axis=1, keepdims=True)
+    losses = best - rewards
+    total = math.fsum(best.ravel())
+    if not total > 0.0:  # no sum is positive: what is lost does not matter
+        total = float(losses[losses > 0].min(initial=math.inf))
+    return np.where(losses > 2 * total, best - 2 * total, rewards)
 
 
 def _whole_power(over: FloatArray, under: FloatArray) -> int | None:

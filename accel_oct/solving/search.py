@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.data import BinaryDataset
+from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
 from accel_oct.solving.activity import Teller
@@ -83,6 +84,8 @@ class Search:
         What prices say of trees by their root, where they proved nothing.
     improving : Improving or None
         The local search that goes on beside the tables.
+    agreement : Agreement or None
+        Compares the master with trees that are known, once there is a master.
     """
 
     problem: Problem
@@ -98,6 +101,7 @@ class Search:
     multipliers: tuple[float | None, ...] = ()
     priced: PricedKnowledge | None = None
     improving: Improving | None = None
+    agreement: Agreement | None = None
 
     def __post_init__(self) -> None:
         self.teller = Teller(self.progress, lambda: self.clock.seconds)
@@ -158,6 +162,11 @@ class Search:
         self.bound = min(self.bound, bound)
         self.record()
         return self.is_proven
+
+    def confirm(self) -> None:
+        """Compare the master, if there is one, with the trees that the incumbent has taken since the last time."""
+        if self.agreement is not None:
+            self.agreement.check_all(self.incumbent.accepted)
 
     def blame(self, constraints: Sequence[BoundConstraint]) -> None:
         """Note that no tree keeps some of the constraints together; who comes first knows best."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.errors import InvalidInputError
+from accel_oct.tree import DecisionTree
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -119,6 +120,23 @@ class LocalRules:
         # Relaxed by far more than the product can be rounded by: this only has to hold wherever it is true.
         need = [max(0.0, leaves * least * (1 - 1e-12)) for least in self.least]
         return np.asarray(np.all([mass >= least for mass, least in zip(masses, need, strict=True)], axis=0))
+
+    def excess(self, tree: DecisionTree, X: Bools) -> float:
+        """By how much a tree breaks the rules: of a mass, relative to its total; one for columns on a path.
+
+        At most zero where the tree keeps them, minus one where nothing could break them. X has the rows of the masses.
+        """
+        if self.apart is not None:
+            paths = [[feature for feature, _ in tree.path(leaf)] for leaf in tree.leaves.tolist()]
+            if any(self.apart[np.ix_(path, path)].any() for path in paths):
+                return 1.0
+        leaf_of = tree.leaf_of(X) - 1
+        worst = -1.0
+        for mass, least, total in zip(self.masses, self.least, self.totals.tolist(), strict=True):
+            if least > 0:
+                lightest = np.bincount(leaf_of, mass, tree.feature.size)[tree.leaves - 1].min()
+                worst = max(worst, float(least - lightest) / (total or 1.0))
+        return worst
 
     def carries_over(self, column: int) -> Bools:
         """For every column, whether what may stand below it may stand below `column` too."""

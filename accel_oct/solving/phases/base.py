@@ -44,6 +44,7 @@ def run_phases(search: Search, phases: Iterable[Phase]) -> Result:
                 continue
             search.teller.begin(phase.name)
             ended = phase.run(search)
+            search.confirm()
             if search.is_proven:
                 return search.result("optimal", phase.name)
             if search.is_infeasible:

@@ -6,10 +6,14 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from accel_oct.constraints import BoundConstraint
+from accel_oct.constraints.statements import contradiction, is_built_in
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
+from accel_oct.formulation.agreement import Agreement, Statements, Vouched
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -25,6 +29,7 @@ from accel_oct.solving.handoff import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.tree.samples import some_trees
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +72,21 @@ class BranchAndCut:
     def __init__(self, backends: Sequence[Backend], factories: Sequence[tuple[str, ComponentFactory]] = ()) -> None:
         self._backends = tuple(backends)
         self._factories = tuple(factories)
-        self._built: tuple[Master, list[Component]] | None = None
+        self._built: tuple[Master, list[Component], Agreement] | None = None
 
     def prepare(self, search: Search) -> None:
-        """Build the user's components now, so that what is wrong with them shows before any work is done."""
-        if self._factories and search.problem.max_depth > 0:
-            self._built = self._master(search)
+        """Build the user's own constraints and components now, and try them on a few trees.
+
+        What is wrong with them shows before any work is done, and also where no solver has to run.
+        """
+        problem = search.problem
+        if problem.max_depth == 0 or not (self._factories or not all(map(is_built_in, problem.constraints))):
+            return
+        self._built = self._master(search)
+        search.agreement = self._built[2]
+        for tree in some_trees(problem.original, problem.max_depth):
+            search.agreement.probe(tree)
+        search.confirm()
 
     def applies(self, search: Search) -> bool:
         return True
@@ -87,8 +101,9 @@ class BranchAndCut:
 
     def _run_on(self, backend: Backend, search: Search) -> Status | None:
         search.teller.doing("building the model")
-        master, own = self._built or self._master(search)
+        master, own, search.agreement = self._built or self._master(search)
         self._built = None
+        search.confirm()
         problem = search.problem
         rounding = problem.rounding(master.scale)
         search.slack = rounding.slack
@@ -105,6 +120,7 @@ class BranchAndCut:
             [*_built_in(master, backend, search), *own],
             search.incumbent,
             on_bound,
+            search.agreement,
         )
         search.teller.describe(handler.describe)
         backend.load(master.model)
@@ -117,8 +133,8 @@ class BranchAndCut:
         _report(solved, master, handler, search)
         return _take(solved, master, rounding, search)
 
-    def _master(self, search: Search) -> tuple[Master, list[Component]]:
-        """The master with every constraint in it, and the user's components built on it."""
+    def _master(self, search: Search) -> tuple[Master, list[Component], Agreement]:
+        """The master with every constraint in it, the user's components built on it, and who wrote what."""
         problem = search.problem
         master = Master(
             problem.dataset,
@@ -127,16 +143,25 @@ class BranchAndCut:
             integral_predictions=search.config.benders.strengthened or bool(problem.constraints),
             original=problem.original,
         )
+        agreement = Agreement(master)
         for constraint in problem.constraints:
-            constraint.add_to(master)
+            with agreement.written_by(f"constraints: `{constraint.name}`", constraint, _statements(constraint, search)):
+                constraint.add_to(master)
             master.couple_subtrees(constraint.name)
-        return master, [_own_component(name, factory, master) for name, factory in self._factories]
+        own = [_own_component(name, factory, master, agreement) for name, factory in self._factories]
+        return master, own, agreement
 
 
-def _own_component(name: str, factory: ComponentFactory, master: Master) -> Component:
+def _statements(constraint: BoundConstraint, search: Search) -> Statements | None:
+    """What to compare besides rows: of the library's constraints nothing, since tests do."""
+    return None if is_built_in(constraint) else partial(contradiction, constraint, search.problem.original)
+
+
+def _own_component(name: str, factory: ComponentFactory, master: Master, agreement: Agreement) -> Component:
     """Build one, and refuse what would make the other phases wrong."""
     couplings = master.couplings
-    component = factory(master)
+    with agreement.written_by(name):
+        component = factory(master)
     missing = [attribute for attribute in ("name", "needs", "respond") if not hasattr(component, attribute)]
     if missing:
         raise InvalidInputError(f"{name} built no component: it has no {', '.join(missing)}")
@@ -150,7 +175,7 @@ def _own_component(name: str, factory: ComponentFactory, master: Master) -> Comp
             f"{name} makes OPTIMALITY cuts, which choose subtrees one by one and are wrong together with "
             f"{', '.join(couplings)}"
         )
-    return component
+    return Vouched(component, name, agreement)
 
 
 def _built_in(master: Master, backend: Backend, search: Search) -> list[Component]:
@@ -165,7 +190,7 @@ def _built_in(master: Master, backend: Backend, search: Search) -> list[Componen
     components = [family.component(site, search.config) for family in FAMILIES]
     built = [component for component in components if component is not None]
     if search.problem.constraints:
-        built.insert(0, NoGoods(master, search.incumbent.rules))
+        built.insert(0, NoGoods(master, search.incumbent.rules, search.agreement))
         if search.config.path_bound.enabled:
             search.notes["path_bound"] = f"switched off: {'; '.join(master.couplings)}"
     return built

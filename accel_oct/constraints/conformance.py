@@ -1,0 +1,295 @@
+"""A suite that every constraint has to pass, shipped so that anyone who writes one can run it.
+
+    >>> from accel_oct.constraints.conformance import checks
+    >>> for check in checks():
+    ...     check.run(lambda dataset: MyConstraint(3))
+
+Each check takes a function that makes the constraint for a data set; most constraints ignore the data set, others take
+a class or one value per row from it. The data sets are so small that a check goes through every labelled tree of depth
+two. `compare` goes on to whole solves. The checks raise AssertionError with the data set and the tree in the message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all
+from accel_oct.constraints.statements import contradiction
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError
+from accel_oct.formulation import Master
+from accel_oct.formulation.agreement import Agreement, broken_row
+from accel_oct.mip import Rows
+from accel_oct.tree import DecisionTree
+from accel_oct.tree.samples import every_tree, some_trees
+
+__all__ = ["Case", "Check", "ConstraintFactory", "cases", "checks", "compare"]
+
+#: Makes the constraint for a data set.
+ConstraintFactory = Callable[[BinaryDataset], Constraint]
+
+#: What values may be off by, relative to the numbers that they are compared with; `violation` may forgive as much.
+TOLERANCE = 1e-8
+
+#: By how much `forbid` cuts off the tree that it was asked about.
+_CUT_OFF = 0.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set and the trees that a constraint is asked about.
+
+    Attributes
+    ----------
+    name : str
+    dataset : BinaryDataset
+        Its `row_values` hold "group" and "amount", one value per row.
+    max_depth : int
+    trees : tuple of DecisionTree
+    complete : bool
+        Whether these are all trees up to the depth.
+    """
+
+    name: str
+    dataset: BinaryDataset
+    max_depth: int
+    trees: tuple[DecisionTree, ...]
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property that a constraint must have."""
+
+    name: str
+    statement: str
+    function: Callable[[Case, BoundConstraint, ConstraintFactory], None]
+
+    def run(self, factory: ConstraintFactory) -> None:
+        """Raise AssertionError when the constraint lacks the property."""
+        for case in cases():
+            self.function(case, _bound(factory, case.dataset), factory)
+
+
+_CHECKS: list[Check] = []
+
+
+def _check(
+    function: Callable[[Case, BoundConstraint, ConstraintFactory], None],
+) -> Callable[[Case, BoundConstraint, ConstraintFactory], None]:
+    statement = (function.__doc__ or "").strip().splitlines()[0]
+    _CHECKS.append(Check(function.__name__, statement, function))
+    return function
+
+
+def checks() -> tuple[Check, ...]:
+    """All checks, in the order in which they were written."""
+    return tuple(_CHECKS)
+
+
+# ---------------------------------------------------------------- data
+
+
+@lru_cache(maxsize=1)
+def cases() -> tuple[Case, ...]:
+    """Rows with and without weights, repeated rows, rows that no feature tells apart, two and three classes."""
+    rng = np.random.default_rng(0)
+
+    def case(name: str, shape: tuple[int, int], classes: int, depth: int, weights: Any = None, **options: bool) -> Case:
+        X = rng.integers(0, 2, shape)
+        if options.get("alike"):
+            X[:] = X[0]
+        y = np.array(["a", "b", "c"])[np.append(np.arange(classes), rng.integers(0, classes, shape[0] - classes))]
+        rows = {"group": np.array(["u", "v"])[np.arange(shape[0]) % 2], "amount": rng.integers(0, 4, shape[0])}
+        dataset = replace(BinaryDataset.from_arrays(X, y, weights), row_values=rows)
+        if options.get("sampled"):
+            return Case(name, dataset, depth, tuple(some_trees(dataset, depth)), complete=False)
+        return Case(name, dataset, depth, tuple(every_tree(shape[1], classes, depth)))
+
+    return (
+        case("no weights", (12, 3), 2, 2),
+        case("whole weights, some of them zero", (10, 2), 2, 2, np.arange(10) % 4),
+        case("real weights", (9, 2), 2, 2, rng.random(9) + 0.01),
+        case("weights of very different size", (8, 2), 2, 2, 10.0 ** -np.arange(8.0)),
+        case("three classes", (10, 3), 3, 1, rng.random(10) + 0.5),
+        case("rows that no feature tells apart", (6, 1), 2, 2, alike=True),
+        case("depth three", (30, 4), 2, 3, sampled=True),
+    )
+
+
+def _bound(factory: ConstraintFactory, dataset: BinaryDataset) -> BoundConstraint:
+    return bind_all([factory(dataset)], dataset)[0]
+
+
+def _keeps(bound: BoundConstraint, tree: DecisionTree) -> bool:
+    return bool(bound.violation(tree) <= 0.0)
+
+
+def _where(case: Case, tree: DecisionTree) -> str:
+    return f"data set {case.name!r}, tree {tree.to_dict()}"
+
+
+def _masters(case: Case) -> Iterator[Master]:
+    """With rows merged, as a solve has them by default, and as they are."""
+    for dataset in (case.dataset.merged(), case.dataset):
+        yield Master(dataset, case.max_depth, 0.1, integral_predictions=True, original=case.dataset)
+
+
+# ---------------------------------------------------------------- the definition
+
+
+@_check
+def has_a_name(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """`name` is a text that is not empty: errors and reports call the constraint by it."""
+    assert isinstance(bound.name, str) and bound.name.strip(), f"name must be a text, got {bound.name!r}"
+
+
+@_check
+def violation_is_a_number(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """`violation` returns a number for every tree; what is not a number breaks the rule."""
+    for tree in case.trees:
+        found = bound.violation(tree)
+        assert isinstance(found, int | float | np.integer | np.floating) and not math.isnan(found), (
+            f"violation returned {found!r}: {_where(case, tree)}"
+        )
+
+
+@_check
+def violation_depends_on_the_tree_alone(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """`violation` is the same when it is asked again, in longer arrays, and after the constraint met other data."""
+    constraint = factory(case.dataset)
+    (mine,) = bind_all([constraint], case.dataset)
+    before = [mine.violation(tree) for tree in case.trees]
+    half = BinaryDataset.from_arrays(1 - case.dataset.X, case.dataset.classes[case.dataset.y])
+    bind_all([constraint], replace(half, row_values=case.dataset.row_values))
+    for tree, first in zip(case.trees, before, strict=True):
+        deeper = tree.with_max_depth(case.max_depth + 1)
+        again = mine.violation(tree), mine.violation(deeper), bound.violation(tree)
+        assert all(found == first for found in again), f"violation {first}, then {again}: {_where(case, tree)}"
+
+
+@_check
+def reported_values_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """Where there are `value` and `allowed`, a value within the limits keeps the constraint, one outside breaks it."""
+    if not hasattr(bound, "value") or not hasattr(bound, "allowed"):
+        return
+    lower, upper = bound.allowed
+    for tree in case.trees:
+        value = float(bound.value(tree))
+        if math.isnan(value):
+            continue
+        room = TOLERANCE * max(1.0, abs(value), *(abs(limit) for limit in (lower, upper) if limit is not None))
+        room += TOLERANCE * case.dataset.total_weight
+        over = max(
+            -math.inf if upper is None else value - upper,
+            -math.inf if lower is None else lower - value,
+        )
+        if over <= -room or over > room:
+            assert _keeps(bound, tree) == (over <= 0), (
+                f"value {value} of {bound.allowed}, but violation {bound.violation(tree)}: {_where(case, tree)}"
+            )
+
+
+# ---------------------------------------------------------------- what is said besides
+
+
+@_check
+def rows_hold_for_every_allowed_tree(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """Columns and rows of `add_to` hold for every tree without violation, as `add_lift` fills the columns."""
+    for master in _masters(case):
+        agreement = Agreement(master)
+        try:
+            with agreement.written_by(f"`{bound.name}`", bound):
+                bound.add_to(master)
+        except InvalidInputError as error:
+            raise AssertionError(f"{error}: data set {case.name!r}") from error
+        for tree in case.trees:
+            if _keeps(bound, tree):
+                try:
+                    agreement.check(tree)
+                except InvalidInputError as error:
+                    raise AssertionError(f"{error}: {_where(case, tree)}") from error
+
+
+@_check
+def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """The rows of `forbid` cut off the tree that breaks the rule and hold for every tree that keeps it."""
+    forbid = getattr(bound, "forbid", None)
+    if forbid is None:
+        return
+    for master in _masters(case):
+        bound.add_to(master)
+        lifted = [(tree, master.lift(tree)) for tree in case.trees]
+        allowed = [(tree, x) for tree, x in lifted if _keeps(bound, tree)]
+        points = np.array([x for _, x in allowed]).reshape(len(allowed), master.model.n_columns)
+        for tree, x in lifted:
+            rows = None if _keeps(bound, tree) else forbid(tree, master)
+            if rows is None:
+                continue
+            assert rows.violation(x).max(initial=0.0) > _CUT_OFF, f"forbid does not cut off {_where(case, tree)}"
+            for place in np.flatnonzero(_largest_violation(rows, points) > 0):
+                broken = broken_row(rows, points[place])
+                assert broken is None, (
+                    f"forbid, asked about {tree.to_dict()}, cuts off an allowed tree: {_where(case, allowed[place][0])}"
+                )
+
+
+def _largest_violation(rows: Rows, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    matrix = np.zeros((rows.n_rows, points.shape[1]))
+    matrix[rows.row_of_entry, rows.columns] = rows.values
+    activity = points @ matrix.T
+    found: NDArray[np.float64] = np.maximum(rows.lower - activity, activity - rows.upper).max(axis=1, initial=0.0)
+    return found
+
+
+@_check
+def limits_and_local_rules_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """`local` says exactly what `violation` says; `limits` hold for every tree without violation."""
+    for tree in case.trees:
+        problem = contradiction(bound, case.dataset, tree, _keeps(bound, tree))
+        assert problem is None, f"{problem}: {_where(case, tree)}"
+
+
+# ---------------------------------------------------------------- whole solves
+
+
+def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty: float = 0.02) -> None:
+    """Solve the cases whose trees are all known, and compare with the best tree that `violation` allows.
+
+    Parameters
+    ----------
+    factory : callable (BinaryDataset) -> Constraint
+    solve : callable
+        `accel_oct.solve`, perhaps with a backend or a preset: ``partial(accel_oct.solve, preset="baseline")``.
+    leaf_penalty : float
+
+    Raises
+    ------
+    AssertionError
+        Where the status, the objective or the tree is wrong.
+    """
+    for case in cases():
+        if not case.complete:
+            continue
+        data, bound = case.dataset, _bound(factory, case.dataset)
+        worth = [
+            tree.score(data) / data.total_weight - leaf_penalty * tree.n_leaves
+            for tree in case.trees
+            if _keeps(bound, tree)
+        ]
+        result = solve(data, max_depth=case.max_depth, leaf_penalty=leaf_penalty, constraints=[factory(data)])
+        expected = "optimal" if worth else "infeasible"
+        assert result.status == expected, f"status {result.status!r}, not {expected!r}: data set {case.name!r}"
+        if worth:
+            # What a proof by a solver claims, see docs/decisions.md.
+            assert abs(result.objective - max(worth)) <= 1e-5, (
+                f"objective {result.objective}, but the best allowed tree has {max(worth)}: data set {case.name!r}"
+            )
+            assert _keeps(bound, result.tree), f"the result breaks the constraint: {_where(case, result.tree)}"

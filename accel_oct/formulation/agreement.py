@@ -1,0 +1,266 @@
+"""Compare what constraints and components wrote into a master with trees that are known to be allowed.
+
+A constraint states twice which trees are allowed: by `violation`, which decides, and by its rows. A component may add
+rows too, but does not decide. A tree that the rows forbid is lost to the solver, while the tables, the warm start and
+polishing know nothing of the rows: a row that forbids an allowed tree could end in a wrong "optimal". Every tree that
+is known to be allowed is therefore lifted once, and must satisfy all that was written: the rows, and the cuts that an
+author called REQUIRED or IMPLIED.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from accel_oct.errors import InvalidInputError
+from accel_oct.formulation.component import Component, Response, TreePoint
+from accel_oct.formulation.incumbent import Rule, broken_rules
+from accel_oct.formulation.master import Master
+from accel_oct.mip import InvalidCutError, Needs, Rows, Validity
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE
+from accel_oct.mip.rows import FloatArray
+from accel_oct.tree import DecisionTree
+
+#: What sums of floating-point numbers may be off by, relative to the sum of the absolute values of their terms. It is
+#: what `violation` of the constraints of the library forgives.
+ROUNDING = 1e-9
+
+#: Lifted trees that later cuts are compared with: at most this many, and at most this many numbers.
+_MOST_KNOWN, _MOST_NUMBERS = 16, 2**22
+
+#: Finds what a constraint says of a tree besides its rows that contradicts its `violation`: from the tree, and whether
+#: `violation` allows it, to a sentence or None.
+Statements = Callable[[DecisionTree, bool], str | None]
+
+
+def broken_row(rows: Rows, x: FloatArray) -> tuple[int, float] | None:
+    """The row that x violates most by more than rounding, and by how much; None where x satisfies all rows.
+
+    The tolerance is that of feasibility, and `ROUNDING` relative to the terms of the row.
+    """
+    violation = rows.violation(x)
+    suspects = np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
+    if not suspects.size:
+        return None
+    part = rows.take(suspects)
+    size = replace(part, values=np.abs(part.values)).activity(np.abs(x))
+    excess = violation[suspects] - FEASIBILITY_TOLERANCE - ROUNDING * size
+    worst = int(excess.argmax())
+    return (int(suspects[worst]), float(violation[suspects[worst]])) if excess[worst] > 0 else None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one author wrote into a master.
+
+    Attributes
+    ----------
+    author : str
+        How errors begin: the argument and the name.
+    rule : Rule or None
+        The constraint; None for a component, which may forbid nothing.
+    rows : Rows
+    columns, lifts : range
+        Own columns of the model, and places in `Master.lifts`.
+    statements : callable or None
+        See `Statements`.
+    """
+
+    author: str
+    rule: Rule | None
+    rows: Rows
+    columns: range
+    lifts: range
+    statements: Statements | None = None
+
+    def problem(self, master: Master, x: FloatArray) -> str | None:
+        """What is wrong with the part at a lifted tree, as a clause; None where all of it is satisfied."""
+        model, where = master.model, slice(self.columns.start, self.columns.stop)
+        own = x[where]
+        if not np.isfinite(own).all():
+            return "its lift writes a NaN or an infinite value"
+        outside = np.maximum(model.lower[where] - own, own - model.upper[where]) > FEASIBILITY_TOLERANCE
+        fractional = model.integer[where] & (np.abs(own - np.round(own)) > FEASIBILITY_TOLERANCE)
+        unfilled = own.size > 0 and not own.any()
+        hint = "; its own columns are all zero there: fill them by `master.add_lift`" if unfilled else ""
+        if outside.any() or fractional.any():
+            return f"its own columns are out of bounds or fractional{hint}"
+        broken = broken_row(self.rows, x)
+        return None if broken is None else f"row {broken[0]} is violated by {broken[1]:.3g}{hint}"
+
+
+class Agreement:
+    """Parts of a master, and the trees that they were compared with.
+
+    Parameters
+    ----------
+    master : Master
+    """
+
+    def __init__(self, master: Master) -> None:
+        self.master = master
+        self._parts: list[Part] = []
+        self._cuts: list[tuple[str, Rows]] = []
+        self._known: deque[tuple[DecisionTree, FloatArray]] = deque()
+        self._seen: set[bytes] = set()
+        self._checked = 0
+
+    @contextmanager
+    def written_by(self, author: str, rule: Rule | None = None, statements: Statements | None = None) -> Iterator[None]:
+        """Record the columns, rows and lifts that are added to the master inside the block as one author's part.
+
+        Raises
+        ------
+        InvalidInputError
+            If a new column has a coefficient in the objective: the value of a tree would not be what it earns.
+        """
+        model = self.master.model
+        columns, batches, lifts = model.n_columns, len(model.row_batches), len(self.master.lifts)
+        yield
+        own = range(columns, model.n_columns)
+        if model.objective[columns:].any():
+            raise InvalidInputError(
+                f"{author} adds columns to the master with a coefficient in the objective: what trees are worth is "
+                "said by objective= (docs/objectives.md)"
+            )
+        rows = Rows.concatenate([rows for _, rows in model.row_batches[batches:]])
+        self._parts.append(Part(author, rule, rows, own, range(lifts, len(self.master.lifts)), statements))
+
+    def check_all(self, trees: Sequence[DecisionTree]) -> None:
+        """Check a growing list of trees that all rules allow; those of earlier calls are passed over."""
+        while self._checked < len(trees):
+            self._checked += 1
+            self.check(trees[self._checked - 1])
+
+    def check(self, tree: DecisionTree) -> None:
+        """Check a tree that all rules allow.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming who wrote a row that forbids the tree.
+        InvalidCutError
+            Naming who returned a cut that forbids the tree.
+        """
+        self._check(tree, self._parts, allowed=True)
+
+    def probe(self, tree: DecisionTree) -> None:
+        """Check any tree: each rule's part where the rule allows it, and components' where all rules do."""
+        rules = [part.rule for part in self._parts if part.rule is not None]
+        broken = {id(rule) for rule in rules if broken_rules([rule], tree)}
+        for part in self._parts:
+            if id(part.rule) in broken:
+                _check_statements(part, tree, kept=False)
+        kept = [part for part in self._parts if not broken or (part.rule is not None and id(part.rule) not in broken)]
+        self._check(tree, kept, allowed=not broken)
+
+    def check_cuts(self, author: str, rows: Rows) -> None:
+        """Check cuts that must hold for every tree that all rules allow, now and for trees that come later.
+
+        Raises
+        ------
+        InvalidCutError
+            Naming the author.
+        """
+        rows.check(self.master.model.n_columns, author)
+        for tree, x in self._known:
+            self._compare(author, rows, tree, x)
+        self._cuts.append((author, rows))
+
+    def _check(self, tree: DecisionTree, parts: Sequence[Part], *, allowed: bool) -> None:
+        tree = tree.with_max_depth(self.master.topology.depth)
+        key = tree.feature.tobytes() + tree.label.tobytes()
+        if key in self._seen:
+            return
+        for part in parts:
+            _check_statements(part, tree, kept=True)
+        x = self._lifted(tree)
+        for part in parts:
+            problem = part.problem(self.master, x)
+            if problem is not None:
+                raise InvalidInputError(self._sentence(part, tree, problem))
+        if not allowed:
+            return
+        self._seen.add(key)
+        for author, rows in self._cuts:
+            self._compare(author, rows, tree, x)
+        if len(self._known) == max(1, min(_MOST_KNOWN, _MOST_NUMBERS // x.size)):
+            self._known.popleft()
+        self._known.append((tree, x))
+
+    def _lifted(self, tree: DecisionTree) -> FloatArray:
+        """The tree as a point; an error names a lift that writes into the columns of the tree itself."""
+        plain, x = self.master.lift_plain(tree), self.master.lift(tree)
+        n_own = self.master.theta.stop
+        if np.array_equal(plain[:n_own], x[:n_own]):
+            return x
+        for part in self._parts:
+            tried = plain.copy()
+            for place in part.lifts:
+                self.master.lifts[place](tree, tried)
+            if not np.array_equal(plain[:n_own], tried[:n_own]):
+                raise InvalidInputError(f"{part.author}: its lift writes into columns of the tree, b, p, w or theta")
+        return x
+
+    def _compare(self, author: str, rows: Rows, tree: DecisionTree, x: FloatArray) -> None:
+        broken = broken_row(rows, x)
+        if broken is not None:
+            raise InvalidCutError(
+                f"{author} forbid {self._shown(tree)}, which is allowed (row {broken[0]} by {broken[1]:.3g})"
+            )
+
+    def _sentence(self, part: Part, tree: DecisionTree, problem: str) -> str:
+        if part.rule is not None:
+            return (
+                f"{part.author}: its rows forbid a tree that its `violation` allows, {self._shown(tree)}: {problem} "
+                "(docs/write-a-constraint.md)"
+            )
+        return (
+            f"{part.author} adds rows to the master that forbid an allowed tree, {self._shown(tree)}: {problem}. "
+            "Hand what decides which trees are allowed to constraints= instead (docs/write-a-constraint.md)"
+        )
+
+    def _shown(self, tree: DecisionTree) -> str:
+        data = self.master.dataset
+        if tree.n_leaves == 1:
+            return f"the leaf {data.class_names[int(tree.label[0])]!r}"
+        return f"a tree with {tree.n_leaves} leaves and {data.feature_names[int(tree.feature[0])]!r} at its root"
+
+
+def _check_statements(part: Part, tree: DecisionTree, *, kept: bool) -> None:
+    problem = None if part.statements is None else part.statements(tree, kept)
+    if problem is not None:
+        raise InvalidInputError(f"{part.author}: {problem} (docs/write-a-constraint.md)")
+
+
+class Vouched:
+    """A component of the user's whose REQUIRED and IMPLIED cuts are compared with the trees that are known.
+
+    Parameters
+    ----------
+    component : Component
+    author : str
+    agreement : Agreement
+    """
+
+    def __init__(self, component: Component, author: str, agreement: Agreement) -> None:
+        self._component, self._author, self._agreement = component, author, agreement
+
+    @property
+    def name(self) -> str:
+        return self._component.name
+
+    @property
+    def needs(self) -> Needs:
+        return self._component.needs
+
+    def respond(self, point: TreePoint) -> Response | None:
+        response = self._component.respond(point)
+        for cuts in () if response is None else response.cuts:
+            if cuts.validity is not Validity.OPTIMALITY and cuts.rows.n_rows:
+                self._agreement.check_cuts(f"{self._author}: its {cuts.validity.name} cuts", cuts.rows)
+        return response
