@@ -15,6 +15,7 @@ from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.parameters import n_threads, solver_seed
+from accel_oct.estimators.refining import Refined, Refinement
 from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
@@ -198,8 +199,13 @@ class OptimalTreeClassifier(TreeClassifier):
         began = time.perf_counter()
         say(progress, "encoding")
         data = self._prepare(X, y, *given, progress=progress, tallies=True)
-        with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
-            self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
+        with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
+            found = Refined(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
+            if found.result.status == "infeasible":
+                left = time_left(self.time_limit, began)
+                found = Refinement(self, X, y, given, left, stopped.is_set, progress).run(found)
+            self.encoder_ = found.encoder
+            self._adopt(found.result, found.data)
 
     def near_optimal(
         self,
@@ -284,5 +290,5 @@ class OptimalTreeClassifier(TreeClassifier):
         model = cls(**stored.parameters)
         for name, value in stored.attributes.items():
             setattr(model, name, value)
-        model.constraints_ = ConstraintTable(model.result_.constraints)
+        model.constraints_ = ConstraintTable(model.result_.constraints, model.proof_)
         return model
