@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import bind_all
+from accel_oct.constraints import BoundConstraint, bind_all
+from accel_oct.data import BinaryDataset
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.estimators.training import TrainingData
 from accel_oct.pieces.recognising import is_in_pieces
@@ -36,6 +37,13 @@ SECONDS = 30.0
 
 MOST_CELLS = 100_000_000
 """Samples times features of a table with every threshold; larger ones get fewer thresholds."""
+
+
+_CHUNK = 1000
+"""Features whose stumps are measured together."""
+
+_ROUNDING = 1e-9
+"""Of sums, relative to the sum of all magnitudes; far above what adding floats loses."""
 
 
 class Refined(NamedTuple):
@@ -93,14 +101,12 @@ class Refinement:
         say(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
         finer, data = self._encoded(MOST_CELLS // max(1, coarse.data.dataset.n_samples), np.inf)
         bound = bind_all(self.model._all_constraints(data), data.dataset)
-        labels = list(product(range(data.dataset.n_classes), repeat=2))
         kept, all_checked = [], True
-        for feature in range(data.dataset.n_features):
+        for feature, candidates in _stumps_within_limits(data.dataset, bound):
             if time.perf_counter() >= end or self.is_stopped():
                 all_checked = False
                 break
-            stumps = (DecisionTree.branch(feature, *map(DecisionTree.leaf, pair)) for pair in labels)
-            if any(all(each.violation(stump) <= 0 for each in bound) for stump in stumps):
+            if any(all(each.violation(stump) <= 0 for each in bound) for stump in candidates):
                 kept.append(feature)
         if not kept and not all_checked:
             return coarse
@@ -163,6 +169,34 @@ class Refinement:
         with warnings.catch_warnings():  # what there is to warn of was said when the data were prepared first
             warnings.simplefilter("ignore")
             return finer, finer._prepare(self.X, self.y, *self.given)
+
+
+def _stumps_within_limits(
+    dataset: BinaryDataset, bound: Sequence[BoundConstraint]
+) -> Iterator[tuple[int, list[DecisionTree]]]:
+    """By feature, the stumps that keep all linear limits up to rounding: every stump that keeps the constraints.
+
+    A few matrix products leave few stumps for `violation`, which decides.
+    """
+    limits = [limit for each in bound for limit in getattr(each, "limits", ())]
+    pairs = np.array(list(product(range(dataset.n_classes), repeat=2)))
+    for start in range(0, dataset.n_features, _CHUNK):
+        X = dataset.X[:, start : start + _CHUNK].astype(np.float64)
+        possible = np.ones((X.shape[1], len(pairs)), dtype=bool)
+        for limit in limits:
+            used = np.full(possible.shape, 2 * limit.leaves)
+            size = abs(limit.upper) + abs(limit.leaves)
+            if limit.predictions is not None:
+                one = X.T @ limit.predictions
+                zero = limit.predictions.sum(axis=0) - one
+                used += zero[:, pairs[:, 0]] + one[:, pairs[:, 1]]
+                size += float(np.abs(limit.predictions).sum())
+            if limit.branches is not None:
+                used += limit.branches[start : start + _CHUNK, None]
+            possible &= used <= limit.upper + limit.tolerance + _ROUNDING * size
+        for place in np.flatnonzero(possible.any(axis=1)).tolist():
+            feature, labels = start + place, pairs[possible[place]].tolist()
+            yield feature, [DecisionTree.branch(feature, *map(DecisionTree.leaf, pair)) for pair in labels]
 
 
 def _asking(encoder: AutoEncoder, places: NDArray[np.int64]) -> AutoEncoder:
