@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from test_report import Outline
 
 import accel_oct
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
+from accel_oct.cli import main
 from accel_oct.constraints import EqualOpportunity, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.errors import NoTreeError
 from accel_oct.estimators import refining
 from accel_oct.report import html_report
 
+ROOT = Path(__file__).parents[1]
 CANCER = load_breast_cancer(as_frame=True)
 LABELS = CANCER.target_names[CANCER.target]
 
@@ -196,3 +200,35 @@ def test_constraints_name_their_class() -> None:
         "PositiveBudget of class yes at most 0.9",
         "EqualOpportunity of class yes at most 1",
     ]
+
+
+# ---------------------------------------------------------------- examples of fairness
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+
+
+def test_examples_at_a_shell_exclude_the_column_they_protect() -> None:
+    """A command that limits a difference between groups of a column does not split on that column."""
+    seen = 0
+    for page in PAGES:
+        for command in re.findall(r"^(?:\$ |    )(accel-oct .*_parity\(.*)$", page.read_text("utf-8"), re.MULTILINE):
+            (column,) = re.findall(r"_parity\((\w+)", command)
+            assert f"--exclude {column}" in command, f"{page.name}: {command}"
+            seen += 1
+    assert seen >= 3
+
+
+def test_the_fair_tree_of_the_readme_does_not_split_on_sex(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The data and the command of README.md: without the exclusion the tree looks at sex."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    (code,) = re.findall(r"^rng = .*?^paid = .*?$", text, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"np": np, "pd": pd}
+    exec(code, names)
+    names["loans"].assign(paid=names["paid"]).to_csv(tmp_path / "loans.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^    accel-oct (fit loans.csv .*)$", text, re.MULTILINE)
+    assert main(shlex.split(command)) == 0
+    model = OptimalTreeClassifier.from_json(tmp_path / "model.json")
+    assert model.get_n_leaves() > 1 and "sex" not in model.to_text()
+    assert main(shlex.split(command.replace(" --exclude sex", ""))) == 0
+    assert "sex" in OptimalTreeClassifier.from_json(tmp_path / "model.json").to_text()
