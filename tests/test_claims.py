@@ -14,12 +14,15 @@ from sklearn.datasets import load_breast_cancer
 from test_report import Outline
 
 import accel_oct
-from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
+from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, plotting
 from accel_oct.cli import main
 from accel_oct.constraints import EqualOpportunity, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.errors import NoTreeError
 from accel_oct.estimators import refining
+from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
+from accel_oct.export.view import AGAINST_MAJORITY
+from accel_oct.objectives import CostMatrix
 from accel_oct.report import html_report
 
 ROOT = Path(__file__).parents[1]
@@ -232,3 +235,61 @@ def test_the_fair_tree_of_the_readme_does_not_split_on_sex(tmp_path: Path, monke
     assert model.get_n_leaves() > 1 and "sex" not in model.to_text()
     assert main(shlex.split(command.replace(" --exclude sex", ""))) == 0
     assert "sex" in OptimalTreeClassifier.from_json(tmp_path / "model.json").to_text()
+
+
+# ---------------------------------------------------------------- leaves against their majority
+
+#: 1 of 10 rows with x = 0 and 3 of 10 with x = 1 are positive: no leaf has a positive majority.
+RARE_X = pd.DataFrame({"x": [0] * 10 + [1] * 10})
+RARE_Y = np.array(["yes"] + ["no"] * 9 + ["yes"] * 3 + ["no"] * 7)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"constraints": [Recall("yes", at_least=0.7)]},
+        {"class_weight": "balanced"},
+        {"class_weight": {"yes": 4.0, "no": 1.0}},
+        {"objective": CostMatrix([[0, 1], [4, 0]])},
+    ],
+    ids=["constraint", "balanced", "class weights", "costs"],
+)
+def test_leaves_that_predict_against_their_majority_are_marked(asked: dict[str, Any]) -> None:
+    """In text, HTML, Graphviz, Python, SQL, report and pictures, with a line that explains the mark; after JSON too."""
+    fitted = OptimalTreeClassifier(1, 0.001, **asked).fit(RARE_X, RARE_Y)
+    assert sorted(fitted.predict(pd.DataFrame({"x": [0, 1]}))) == ["no", "yes"]
+    for model in (fitted, OptimalTreeClassifier.from_json(fitted.to_json())):
+        lines = to_text(model).splitlines()
+        assert [line.split("(")[0].strip() for line in lines if "class " in line][:2] == ["class no", "class yes *"]
+        assert lines[-1] == f"* {AGAINST_MAJORITY}"
+        assert to_html(model).count("yes *") == 1 and AGAINST_MAJORITY in to_html(model)
+        assert 'label="yes *' in to_dot(model) and AGAINST_MAJORITY in to_dot(model)
+        assert f"return 'yes'  # {AGAINST_MAJORITY}" in to_python(model)
+        assert f"'yes' /* {AGAINST_MAJORITY} */" in to_sql(model)
+    text = Outline(html_report(fitted, RARE_X, RARE_Y)).text
+    assert "yes *" in text and text.count(AGAINST_MAJORITY) >= 1
+
+
+def test_pictures_mark_leaves_against_their_majority() -> None:
+    """The asterisk stands in the leaf, and the note inside the figure."""
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="the extra accel-oct[plot] is not installed")
+    model = OptimalTreeClassifier(1, 0.001, class_weight="balanced").fit(RARE_X, RARE_Y)
+    plain = OptimalTreeClassifier(1, 0.001).fit(RARE_X, RARE_X["x"])
+    ax = plotting.plot_tree(model)
+    ax.figure.canvas.draw()
+    texts = {text.get_text(): text for text in ax.texts}
+    assert "yes *" in texts and f"* {AGAINST_MAJORITY}" in texts
+    drawn = texts[f"* {AGAINST_MAJORITY}"].get_window_extent()
+    assert drawn.y0 >= -1 and drawn.y1 <= ax.get_window_extent().y0 + 1
+    assert not any("*" in text.get_text() for text in plotting.plot_tree(plain).texts)
+    figure = plotting.plot_trees([plain, model])
+    assert figure.get_supxlabel() == f"* {AGAINST_MAJORITY}"
+    pyplot.close("all")
+
+
+def test_leaves_with_their_majority_are_not_marked() -> None:
+    """Ties and weighted samples included."""
+    model = OptimalTreeClassifier(1, 0.0).fit([[0], [0], [1], [1]], [0, 1, 1, 1])
+    assert "*" not in model.to_text() and not model.tree_.against_majority.any()
+    heavy = OptimalTreeClassifier(1, 0.001).fit(RARE_X, RARE_Y, sample_weight=np.where(RARE_Y == "yes", 4, 1))
+    assert "class yes" in heavy.to_text() and "*" not in heavy.to_text()

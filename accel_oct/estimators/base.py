@@ -242,7 +242,10 @@ class TreeClassifier(FittedClassifier):
         )
         arrays = FittedTree.from_training(tree, data.dataset)
         self.tree_ = replace(
-            arrays, class_weights=arrays.class_weights * data.class_factors, n_features=data.n_features
+            arrays,
+            class_weights=arrays.class_weights * data.class_factors,
+            class_factors=data.class_factors,
+            n_features=data.n_features,
         )
         self.objective_ = result.objective
         self.bound_ = result.bound
