@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from test_report import Outline
 
 import accel_oct
@@ -293,3 +294,40 @@ def test_leaves_with_their_majority_are_not_marked() -> None:
     assert "*" not in model.to_text() and not model.tree_.against_majority.any()
     heavy = OptimalTreeClassifier(1, 0.001).fit(RARE_X, RARE_Y, sample_weight=np.where(RARE_Y == "yes", 4, 1))
     assert "class yes" in heavy.to_text() and "*" not in heavy.to_text()
+
+
+# ---------------------------------------------------------------- near-optimal trees under constraints, and stopped
+
+
+def test_near_optimal_trees_are_measured_from_the_constrained_optimum() -> None:
+    """The trees that keep a limit and are close to the best of them: as listing all trees and looking at each says."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (60, 4))
+    y = (X[:, 0] | X[:, 1]) ^ (rng.random(60) < 0.15)
+    limit = PositiveBudget(0.4, positive=True)
+    settings: dict[str, Any] = {"max_depth": 2, "leaf_penalty": 0.01}
+    model = OptimalTreeClassifier(2, 0.01, encoder=None, constraints=[limit])
+    every = accel_oct.near_optimal(X, y, within=np.inf, limit=None, **settings)
+    keep = [entry for entry in every if entry.tree.predict(X).mean() <= 0.4 + 1e-9]
+    best = max(entry.objective for entry in keep)
+    assert best < every.optimum - 0.05
+    wanted = [entry.tree for entry in keep if entry.objective >= best - 0.03 - 1e-9]
+    found = model.near_optimal(X, y, within=0.03)
+    assert found.optimum == pytest.approx(best) == model.fit(X, y).objective_
+    assert {entry.tree for entry in found} == set(wanted) and found.count == len(wanted) and found.complete
+    assert found.model(0).bound_ == found.optimum and found.threshold == pytest.approx(best - 0.03)
+    few = model.near_optimal(X, y, within=0.03, limit=1)
+    assert len(few) == 1 and few.count == len(wanted) and not few.complete
+    with pytest.raises(NoTreeError, match="no tree of depth at most 2 over all splits"):
+        model.set_params(constraints=[limit, Recall(True, at_least=1.0)]).near_optimal(X, y, within=0.03)
+
+
+def test_near_optimal_trees_that_were_stopped_say_so() -> None:
+    """No number of trees within something of None."""
+    model = OptimalTreeClassifier(3, 0.001, time_limit=1e-3)
+    for constraints in (None, [Recall("malignant", at_least=0.9)]):
+        model.set_params(constraints=constraints)
+        with pytest.warns(ConvergenceWarning, match="before the best objective was known"):
+            trees = model.near_optimal(CANCER.data, LABELS, within=0.01)
+        assert trees.status == "time_limit" and trees.optimum is None and trees.count is None and not len(trees)
+        assert "None" not in repr(trees) and "time limit" in repr(trees)

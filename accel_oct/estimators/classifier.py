@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -200,12 +200,26 @@ class OptimalTreeClassifier(TreeClassifier):
         say(progress, "encoding")
         data = self._prepare(X, y, *given, progress=progress, tallies=True)
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
-            found = Refined(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
-            if found.result.status == "infeasible":
-                left = time_left(self.time_limit, began)
-                found = Refinement(self, X, y, given, left, stopped.is_set, progress).run(found)
-            self.encoder_ = found.encoder
-            self._adopt(found.result, found.data)
+            result, data = self._solve_refining(X, y, given, data, began, stopped.is_set, progress)
+            self._adopt(result, data)
+
+    def _solve_refining(
+        self,
+        X: Any,
+        y: Any,
+        given: tuple[Any, Any, Any],
+        data: TrainingData,
+        began: float,
+        is_stopped: Callable[[], bool],
+        progress: Progress | None,
+    ) -> tuple[Result, TrainingData]:
+        """Solve, over finer splits where no tree over the first ones keeps the constraints; `encoder_` has them."""
+        found = Refined(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
+        if found.result.status == "infeasible":
+            left = time_left(self.time_limit, began)
+            found = Refinement(self, X, y, given, left, is_stopped, progress).run(found)
+        self.encoder_ = found.encoder
+        return found.result, found.data
 
     def near_optimal(
         self,
@@ -228,19 +242,22 @@ class OptimalTreeClassifier(TreeClassifier):
         X, y, sample_weight, sensitive_features, costs
             As in `fit`.
         within : float
-            How much less the objective may be: 0.01 is one point of accuracy.
+            How much less the objective may be than that of the best tree that keeps the classifier's constraints: 0.01
+            is one point of accuracy.
         limit, labels
-            As in `accel_oct.near_optimal`. The best `limit` trees are listed; of these, those are returned that keep
-            the classifier's constraints.
+            As in `accel_oct.near_optimal`, of the trees that keep the constraints.
 
         Returns
         -------
         NearOptimalTrees
             ``trees.model(place)`` is the tree at a place as a fitted classifier: its `bound_` is the optimum, its
-            `gap_` how far it is from that.
+            `gap_` how far it is from that. A search that was stopped gives a ConvergenceWarning.
         """
         given = (sample_weight, sensitive_features, costs)
-        return listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
+        trees = listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
+        if trees.status != "finished":
+            warnings.warn(f"near-optimal trees: {trees.summary}", ConvergenceWarning, stacklevel=2)
+        return trees
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Progress | None = None) -> Result:
         return solve(
