@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, plotting
 from accel_oct.cli import main
 from accel_oct.constraints import EqualOpportunity, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.encoding.auto import AutoEncoder
-from accel_oct.errors import NoTreeError
+from accel_oct.errors import NoTreeError, SingleLeafWarning
 from accel_oct.estimators import refining
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 from accel_oct.export.view import AGAINST_MAJORITY
@@ -331,3 +332,36 @@ def test_near_optimal_trees_that_were_stopped_say_so() -> None:
             trees = model.near_optimal(CANCER.data, LABELS, within=0.01)
         assert trees.status == "time_limit" and trees.optimum is None and trees.count is None and not len(trees)
         assert "None" not in repr(trees) and "time limit" in repr(trees)
+
+
+# ---------------------------------------------------------------- a single leaf
+
+
+def test_a_default_fit_that_gives_one_leaf_warns() -> None:
+    """Imbalance: the warning names what would give a tree that splits, and what it names does."""
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 3))
+    y = np.where((X[:, 0] > 0.8) & (rng.random(400) < 0.3), "rare", "usual")
+    with pytest.warns(SingleLeafWarning, match=r"predicts 'usual' .*class_weight='balanced' or a leaf_penalty below"):
+        model = OptimalTreeClassifier().fit(X, y)
+    assert model.get_n_leaves() == 1 and issubclass(SingleLeafWarning, UserWarning)
+    with pytest.warns(SingleLeafWarning) as heard:
+        OptimalTreeClassifierCV(2, [0.05], cv=2).fit(X, y)
+    assert len([each for each in heard if each.category is SingleLeafWarning]) == 1
+    with pytest.warns(SingleLeafWarning, match="a leaf_penalty below 1 may give"):
+        OptimalTreeClassifier(2, 1.0, class_weight="balanced").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert OptimalTreeClassifier(class_weight="balanced").fit(X, y).get_n_leaves() > 1
+        OptimalTreeClassifier(0).fit(X, y)  # a single leaf was asked for
+        OptimalTreeClassifier(max_leaf_nodes=1).fit(X, y)
+        OptimalTreeClassifier().fit(X, ["one"] * 400)  # nothing to tell apart
+
+
+def test_the_command_line_shows_the_warning_of_a_single_leaf(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,y\n" + "\n".join(f"{k},{'rare' if k == 7 else 'usual'}" for k in range(200)), encoding="utf-8")
+    assert main(["fit", str(table), "-t", "y", "-q"]) == 0
+    assert capsys.readouterr().err.count("accel-oct: warning: the best tree is a single leaf") == 1

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct.constraints import Constraint
+from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.good_trees import listed_trees
@@ -192,7 +194,7 @@ class OptimalTreeClassifier(TreeClassifier):
         """
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
             self._fit(X, y, (sample_weight, sensitive_features, costs), progress)
-        self._warn_unless_proven()
+        self._warn_of_result()
         return self
 
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
@@ -278,14 +280,33 @@ class OptimalTreeClassifier(TreeClassifier):
             start=data.starts,
         )
 
-    def _warn_unless_proven(self) -> None:
+    def _warn_of_result(self) -> None:
+        """Warn of a tree that is not proven, and of one that looks at nothing."""
         if self.status_ == "optimal" or self.gap_ <= self.gap:
+            self._warn_of_single_leaf()
             return
         warnings.warn(
             f"the tree is not proven optimal ({self.status_}): its objective is {self.objective_:.6g} and the bound "
             f"{self.bound_:.6g}, a gap of {self.gap_:.2%}. Raise time_limit or leaf_penalty, or lower max_depth",
             ConvergenceWarning,
             stacklevel=3,
+        )
+
+    def _warn_of_single_leaf(self) -> None:
+        """Not where that was asked for, or where there is nothing to tell apart."""
+        asked = self.tree_.tree.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints
+        if self.tree_.n_leaves > 1 or asked or np.count_nonzero(self.tree_.class_weights[0]) < 2:
+            return
+        place = int(self.tree_.label[0])
+        label, share = self.classes_.tolist()[place], self.tree_.value[0, 0, place]
+        ways = [] if self.class_weight is not None or self.objective is not None else ["class_weight='balanced'"]
+        ways += [f"a leaf_penalty below {self.leaf_penalty:g}"] if self.leaf_penalty > 0 else []
+        hint = f"; {' or '.join(ways)} may give a tree that splits" if ways else ""
+        warnings.warn(
+            f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} of "
+            f"the training data, and no split is worth its leaves{hint}",
+            SingleLeafWarning,
+            stacklevel=4,
         )
 
     @classmethod

@@ -158,7 +158,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         given = (sample_weight, sensitive_features, costs)
         with watched(self.progress, verbose=self.verbose) as progress:
             best, chosen = self._chosen(X, y, given, progress)
-        best._warn_unless_proven()
+        best._warn_of_result()
         self._take_over(best, chosen)
         return self
 
