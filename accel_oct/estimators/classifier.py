@@ -26,6 +26,7 @@ from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
+from accel_oct.support.announcements import listening
 from accel_oct.support.arguments import time_left
 from accel_oct.support.interrupts import kept_interrupts
 
@@ -200,7 +201,8 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
         began = time.perf_counter()
         say(progress, "encoding")
-        data = self._prepare(X, y, *given, progress=progress, tallies=True)
+        with listening(lambda doing: say(progress, "encoding", doing)):  # counting data in pieces may compile
+            data = self._prepare(X, y, *given, progress=progress, tallies=True)
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
             result, data = self._solve_refining(X, y, given, data, began, stopped.is_set, progress)
             self._adopt(result, data)
@@ -303,8 +305,8 @@ class OptimalTreeClassifier(TreeClassifier):
         ways += [f"a leaf_penalty below {self.leaf_penalty:g}"] if self.leaf_penalty > 0 else []
         hint = f"; {' or '.join(ways)} may give a tree that splits" if ways else ""
         warnings.warn(
-            f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} of "
-            f"the training data, and no split is worth its leaves{hint}",
+            f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} "
+            f"of the training data, and no split is worth its leaves{hint}",
             SingleLeafWarning,
             stacklevel=4,
         )
