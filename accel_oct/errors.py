@@ -13,6 +13,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidTypeError",
     "NoTreeError",
+    "SingleLeafWarning",
     "as_invalid_input",
     "did_you_mean",
     "shown",
@@ -37,13 +38,18 @@ class ClusterError(AccelOctError, RuntimeError):
     """A cluster that was to compute something cannot go on; what was found by then is in the checkpoint, if any."""
 
 
+class SingleLeafWarning(UserWarning):
+    """The best tree is a single leaf, which predicts one class whatever the row."""
+
+
 class NoTreeError(AccelOctError, RuntimeError):
     """A tree was asked for where none was found: no tree keeps the constraints, or none was met in time.
 
     Attributes
     ----------
     status : str
-        "infeasible" where it is proven that there is none; else what ended the search, such as "time_limit".
+        "infeasible" where it is proven that there is none, over the splits and to the depth that the message names;
+        else what ended the search, such as "time_limit", which proves nothing.
     """
 
     def __init__(self, message: str, status: str = "infeasible") -> None:

@@ -59,9 +59,11 @@ def test_all_thresholds_where_they_fit() -> None:
     assert encoder.exact_ and encoder.conditions_ == AllThresholdsEncoder().fit(X).conditions_ and not encoder.greedy_
     model = OptimalTreeClassifier(3, 0.01).fit(X, y)
     assert model.exact_ and model.objective_ == pytest.approx(0.94)
-    assert model.proof_ == "proven optimal over all splits of the table" and model.proof_ in model._repr_html_inner()
+    assert model.proof_ == "proven optimal over all splits of the table, depth at most 3"
+    assert model.proof_ in model._repr_html_inner()
     part = OptimalTreeClassifier(3, 0.01, exclude=[2]).fit(X, y)
-    assert part.exact_ and part.proof_ == "proven optimal over all splits of the columns that are not excluded"
+    words = "proven optimal over all splits of the columns that are not excluded, depth at most 3"
+    assert part.exact_ and part.proof_ == words
     part.gap_, part.status_ = 1e-5, "time_limit"
     assert "gap below 0.01%" in part.proof_
 
@@ -83,7 +85,9 @@ def test_what_is_chosen_is_said() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     model = OptimalTreeClassifier(2, 0.01, encoder=AutoEncoder(2, budget=0.001)).fit(X, y)
     count = len(model.encoder_.conditions_)
-    assert not model.exact_ and model.proof_ == f"proven optimal over {count} chosen splits"
+    assert (
+        not model.exact_ and model.proof_ == f"proven optimal over {count} chosen splits of the table, depth at most 2"
+    )
     copy = OptimalTreeClassifier.from_json(model.to_json())
     assert not copy.exact_ and copy.proof_ == model.proof_
     exact = OptimalTreeClassifier(1, 0.01, encoder=TableEncoder()).fit(X, y)

@@ -252,10 +252,10 @@ def test_constraints_that_no_tree_keeps(tmp_path: Path, capsys: pytest.CaptureFi
     table, out = written(tmp_path, GOOD), tmp_path / "model.json"
     rules = ["--constraint", "recall(old, at_least=1)", "--constraint", "positive_budget(0.1, positive=old)"]
     assert main(fit(table, *rules, "-o", str(out))) == 5
-    assert "there is no tree" in sentence(capsys) and not out.exists()
+    assert "no tree of depth at most" in sentence(capsys) and not out.exists()
     assert main([*fit(table, *rules), "--json"]) == 5
     told = json.loads(capsys.readouterr().out)["error"]
-    assert (told["code"], told["kind"]) == (5, "no_tree") and "there is no tree" in told["message"]
+    assert (told["code"], told["kind"]) == (5, "no_tree") and "over all splits of the table keeps" in told["message"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from accel_oct.constraints import (
     Recall,
     StatisticalParity,
 )
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.solving.config import Config
 from accel_oct.tree import DecisionTree
 
@@ -430,7 +430,9 @@ def test_an_infeasible_problem_names_who_is_to_blame() -> None:
     limits: dict[str, Any] = {"max_depth": 2, "leaf_penalty": 0.0}
     result = accel_oct.solve(X, y, constraints=[Recall(at_least=0.9), PositiveBudget(0.2), MaxLeaves(4)], **limits)
     assert result.status == "infeasible"
-    blamed = result.stats["infeasible"]
-    assert blamed == "no tree keeps `Recall at least 0.9` and `PositiveBudget at most 0.2` together"
+    assert result.stats["infeasible"] == ("Recall of class 1 at least 0.9", "PositiveBudget of class 1 at most 0.2")
+    words = "of depth at most 2 over 2 binary features keeps `Recall of class 1 at least 0.9` and `Positive.* together$"
+    with pytest.raises(NoTreeError, match=words):
+        _ = result.tree
     result = accel_oct.solve(X, y, constraints=[MinLeafWeight(amount=21), Recall(at_least=0.1)], **limits)
-    assert result.status == "infeasible" and result.stats["infeasible"] == "no tree keeps `leaves of at least 21`"
+    assert result.status == "infeasible" and result.stats["infeasible"] == ("leaves of at least 21",)

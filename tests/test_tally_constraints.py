@@ -109,7 +109,7 @@ def test_results_are_those_on_rows(name: str, depth: int) -> None:
     result = solved(tally, LISTS[name](None), depth, 0.01)
     assert (result.objective, result.bound, result.status) == (on_rows.objective, on_rows.bound, on_rows.status)
     if result.found is None:
-        assert "no tree keeps" in result.stats["infeasible"]
+        assert result.stats["infeasible"]
         return
     again = accel_oct.solve(
         X,

@@ -20,7 +20,7 @@ class Code(IntEnum):
     NOT_PROVEN = 3
     #: `check`: something does not hold.
     DOES_NOT_HOLD = 4
-    #: It is proven that no tree keeps the constraints.
+    #: It is proven that no tree over the splits that were searched keeps the constraints.
     NO_TREE = 5
     #: Ctrl-C.
     INTERRUPTED = 130

@@ -88,6 +88,7 @@ class EntryPoint:
         if self._compiled is None:
             self._compiled = _stored.dispatcher(self._function)
         announce(f"compiling {self._function.__name__}")
+        logger.info("compiling %s, or reading it from disk", self._function.__name__)
         began, stored = time.perf_counter(), _loads(self._compiled)
         try:
             self._compiled.compile(signature)

@@ -42,6 +42,10 @@ class NamesAClass:
             )
         return places[0]
 
+    def title(self, dataset: BinaryDataset) -> str:
+        """The kind of constraint and the class it is about: two constraints of one kind differ in their names."""
+        return f"{type(self).__name__} of class {dataset.classes[self.class_index(dataset)]}"
+
 
 def share(value: Any, where: str) -> float:
     """A share as a number, or an error that says what is wrong with it."""

@@ -54,12 +54,11 @@ class _BetweenGroups(NamesAClass):
             [(f"{names[g]}{label}", rows & (place == g)) for g in range(len(names))]
             for label, rows in self._populations(dataset, positive)
         ]
-        return BoundParity(self._name, dataset, positive, float(self.at_most), families)
+        return BoundParity(self._name(dataset), dataset, positive, float(self.at_most), families)
 
-    @property
-    def _name(self) -> str:
+    def _name(self, dataset: BinaryDataset) -> str:
         between = f" ({self.group})" if isinstance(self.group, str) else ""
-        return f"{type(self).__name__}{between} at most {self.at_most:g}"
+        return f"{self.title(dataset)}{between} at most {self.at_most:g}"
 
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
         """Among whom the shares are taken."""

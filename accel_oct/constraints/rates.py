@@ -106,20 +106,19 @@ class _Rate(NamesAClass):
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise InvalidInputError(f"{name}: at_least {self.at_least} is above at_most {self.at_most}")
 
-    @property
-    def _name(self) -> str:
+    def _name(self, dataset: BinaryDataset) -> str:
         parts = [
             f"{word} {value:g}"
             for word, value in (("at least", self.at_least), ("at most", self.at_most))
             if value is not None
         ]
-        return f"{type(self).__name__} {' and '.join(parts)}"
+        return f"{self.title(dataset)} {' and '.join(parts)}"
 
     def bind(self, dataset: BinaryDataset) -> BoundRate:
         positive = self.class_index(dataset)
         part, whole = np.zeros((2, dataset.n_samples, dataset.n_classes))
         constant = self._fill(part, whole, dataset, positive)
-        return BoundRate(self._name, dataset, part, whole, constant, self.at_least, self.at_most)
+        return BoundRate(self._name(dataset), dataset, part, whole, constant, self.at_least, self.at_most)
 
     def _fill(self, part: FloatArray, whole: FloatArray, dataset: BinaryDataset, positive: int) -> float:
         """Write what predictions count; returns the constant part of the whole."""
@@ -195,5 +194,5 @@ class PositiveBudget(NamesAClass):
         part[:, positive] = dataset.weights
         amount = float(self.at_most) if self.count else None
         share = float(self.at_most) if amount is None else amount / total
-        name = f"PositiveBudget at most {self.at_most:g}"
+        name = f"{self.title(dataset)} at most {self.at_most:g}"
         return BoundRate(name, dataset, part, np.zeros_like(part), total, at_most=share, amount=amount)

@@ -228,6 +228,7 @@ class TreeClassifier(FittedClassifier):
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
         """Keep the tree that was found, in the user's terms."""
+        result = replace(result, scope=self._scope())
         tree = result.tree
         data = data.seen_by(tree)
         if relabel and data.rows is not None and not self._all_constraints(data):
@@ -241,13 +242,16 @@ class TreeClassifier(FittedClassifier):
         )
         arrays = FittedTree.from_training(tree, data.dataset)
         self.tree_ = replace(
-            arrays, class_weights=arrays.class_weights * data.class_factors, n_features=data.n_features
+            arrays,
+            class_weights=arrays.class_weights * data.class_factors,
+            class_factors=data.class_factors,
+            n_features=data.n_features,
         )
         self.objective_ = result.objective
         self.bound_ = result.bound
         self.gap_ = result.gap
         self.status_ = result.status
-        self.constraints_ = ConstraintTable(result.constraints)
+        self.constraints_ = ConstraintTable(result.constraints, self.proof_)
 
     def _like(self: Classifier) -> Classifier:
         """Another classifier with these parameters that has learnt the same encoding, and has no tree yet."""

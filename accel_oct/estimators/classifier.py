@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct.constraints import Constraint
+from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.parameters import n_threads, solver_seed
+from accel_oct.estimators.refining import Refined, Refinement
 from accel_oct.estimators.training import TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
@@ -23,6 +26,7 @@ from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
+from accel_oct.support.announcements import listening
 from accel_oct.support.arguments import time_left
 from accel_oct.support.interrupts import kept_interrupts
 
@@ -191,15 +195,35 @@ class OptimalTreeClassifier(TreeClassifier):
         """
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
             self._fit(X, y, (sample_weight, sensitive_features, costs), progress)
-        self._warn_unless_proven()
+        self._warn_of_result()
         return self
 
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
         began = time.perf_counter()
         say(progress, "encoding")
-        data = self._prepare(X, y, *given, progress=progress, tallies=True)
-        with kept_interrupts():  # once there is a tree, Ctrl-C never loses it
-            self._adopt(self._solve(data, time_left(self.time_limit, began), progress), data)
+        with listening(lambda doing: say(progress, "encoding", doing)):  # counting data in pieces may compile
+            data = self._prepare(X, y, *given, progress=progress, tallies=True)
+        with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
+            result, data = self._solve_refining(X, y, given, data, began, stopped.is_set, progress)
+            self._adopt(result, data)
+
+    def _solve_refining(
+        self,
+        X: Any,
+        y: Any,
+        given: tuple[Any, Any, Any],
+        data: TrainingData,
+        began: float,
+        is_stopped: Callable[[], bool],
+        progress: Progress | None,
+    ) -> tuple[Result, TrainingData]:
+        """Solve, over finer splits where no tree over the first ones keeps the constraints; `encoder_` has them."""
+        found = Refined(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
+        if found.result.status == "infeasible":
+            left = time_left(self.time_limit, began)
+            found = Refinement(self, X, y, given, left, is_stopped, progress).run(found)
+        self.encoder_ = found.encoder
+        return found.result, found.data
 
     def near_optimal(
         self,
@@ -222,19 +246,22 @@ class OptimalTreeClassifier(TreeClassifier):
         X, y, sample_weight, sensitive_features, costs
             As in `fit`.
         within : float
-            How much less the objective may be: 0.01 is one point of accuracy.
+            How much less the objective may be than that of the best tree that keeps the classifier's constraints: 0.01
+            is one point of accuracy.
         limit, labels
-            As in `accel_oct.near_optimal`. The best `limit` trees are listed; of these, those are returned that keep
-            the classifier's constraints.
+            As in `accel_oct.near_optimal`, of the trees that keep the constraints.
 
         Returns
         -------
         NearOptimalTrees
             ``trees.model(place)`` is the tree at a place as a fitted classifier: its `bound_` is the optimum, its
-            `gap_` how far it is from that.
+            `gap_` how far it is from that. A search that was stopped gives a ConvergenceWarning.
         """
         given = (sample_weight, sensitive_features, costs)
-        return listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
+        trees = listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
+        if trees.status != "finished":
+            warnings.warn(f"near-optimal trees: {trees.summary}", ConvergenceWarning, stacklevel=2)
+        return trees
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Progress | None = None) -> Result:
         return solve(
@@ -255,14 +282,33 @@ class OptimalTreeClassifier(TreeClassifier):
             start=data.starts,
         )
 
-    def _warn_unless_proven(self) -> None:
+    def _warn_of_result(self) -> None:
+        """Warn of a tree that is not proven, and of one that looks at nothing."""
         if self.status_ == "optimal" or self.gap_ <= self.gap:
+            self._warn_of_single_leaf()
             return
         warnings.warn(
             f"the tree is not proven optimal ({self.status_}): its objective is {self.objective_:.6g} and the bound "
             f"{self.bound_:.6g}, a gap of {self.gap_:.2%}. Raise time_limit or leaf_penalty, or lower max_depth",
             ConvergenceWarning,
             stacklevel=3,
+        )
+
+    def _warn_of_single_leaf(self) -> None:
+        """Not where that was asked for, or where there is nothing to tell apart."""
+        asked = self.tree_.tree.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints
+        if self.tree_.n_leaves > 1 or asked or np.count_nonzero(self.tree_.class_weights[0]) < 2:
+            return
+        place = int(self.tree_.label[0])
+        label, share = self.classes_.tolist()[place], self.tree_.value[0, 0, place]
+        ways = [] if self.class_weight is not None or self.objective is not None else ["class_weight='balanced'"]
+        ways += [f"a leaf_penalty below {self.leaf_penalty:g}"] if self.leaf_penalty > 0 else []
+        hint = f"; {' or '.join(ways)} may give a tree that splits" if ways else ""
+        warnings.warn(
+            f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} "
+            f"of the training data, and no split is worth its leaves{hint}",
+            SingleLeafWarning,
+            stacklevel=4,
         )
 
     @classmethod
@@ -284,5 +330,5 @@ class OptimalTreeClassifier(TreeClassifier):
         model = cls(**stored.parameters)
         for name, value in stored.attributes.items():
             setattr(model, name, value)
-        model.constraints_ = ConstraintTable(model.result_.constraints)
+        model.constraints_ = ConstraintTable(model.result_.constraints, model.proof_)
         return model

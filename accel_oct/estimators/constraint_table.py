@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -14,9 +15,23 @@ _HEAD = ("constraint", "at least", "at most", "value", "slack", "multiplier")
 
 
 class ConstraintTable(tuple[ConstraintReport, ...]):
-    """One `ConstraintReport` per constraint, on the training data; `print` and notebooks show it as a table."""
+    """One `ConstraintReport` per constraint, on the training data; `print` and notebooks show it as a table.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    proof : str
+        What is proven of the tree, among the trees that keep the constraints; the last line of the table.
+    """
+
+    proof: str
+
+    def __new__(cls, reports: Iterable[ConstraintReport] = (), proof: str = "") -> ConstraintTable:
+        table = super().__new__(cls, reports)
+        table.proof = proof
+        return table
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (tuple(self), self.proof)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """(name, lower, upper, value, slack, multiplier) of each."""
@@ -33,19 +48,24 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
     def __str__(self) -> str:
         lines = [_HEAD, *(_cells(row) for row in self.rows())]
         widths = [max(len(line[j]) for line in lines) for j in range(len(_HEAD))]
-        return "\n".join(
+        shown = [
             "  ".join(
                 [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
             )
             for line in lines
-        )
+        ]
+        return "\n".join([*shown, *self._claim()])
+
+    def _claim(self) -> list[str]:
+        return [f"{self.proof}, among trees that keep the constraints"] if self and self.proof else []
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows()
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        claim = "".join(f"<caption>{escape(line)}</caption>" for line in self._claim())
+        return f"<table>{claim}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _cells(row: tuple[Any, ...]) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         given = (sample_weight, sensitive_features, costs)
         with watched(self.progress, verbose=self.verbose) as progress:
             best, chosen = self._chosen(X, y, given, progress)
-        best._warn_unless_proven()
+        best._warn_of_result()
         self._take_over(best, chosen)
         return self
 
@@ -184,9 +184,11 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         bind_all(self._all_constraints(data), data.dataset)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
-        scores, leaves = self._cross_validate(
+        scores, leaves, failures = self._cross_validate(
             X, data.dataset.y, y, weights, attached(*given[1:], n_rows), depths, penalties, progress
         )
+        if np.isnan(scores.mean(axis=2)).all():
+            raise _no_tree(failures)
         chosen = self._summary(scores, leaves, depths, penalties)
         best = self._classifier(chosen["max_depth_"], chosen["leaf_penalty_"], self.progress)
         best._fit(X, y, given, progress)
@@ -202,8 +204,8 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         depths: list[int],
         penalties: list[float],
         progress: Progress | None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Score and leaves, each (depths, penalties, folds)."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
+        """Score and leaves, each (depths, penalties, folds); and the statuses of solves that found no tree."""
         X = X if is_indexable(X) else Table.read(X)
         rows = np.zeros((len(codes), 1))
         with as_invalid_input("cv"):
@@ -217,9 +219,10 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             for train, test in folds
         ]
         teller = FoldTeller(self.progress, progress, len(tasks))
-        found = [outcome.scores for outcome in solve_folds(tasks, self.n_jobs, teller)]
-        shaped = np.array(found).reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
-        return shaped[..., 0], shaped[..., 1]
+        outcomes = solve_folds(tasks, self.n_jobs, teller)
+        scores = np.array([outcome.scores for outcome in outcomes])
+        shaped = scores.reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
+        return shaped[..., 0], shaped[..., 1], frozenset().union(*(outcome.failures for outcome in outcomes))
 
     def _summary(self, scores: Any, leaves: Any, depths: list[int], penalties: list[float]) -> dict[str, Any]:
         """The attributes that tell what was chosen, and from what."""
@@ -234,8 +237,6 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             "mean_n_leaves": leaves.mean(axis=2).ravel(),
             "split_test_scores": scores.reshape(-1, n_folds),
         }
-        if np.isnan(mean).all():
-            raise NoTreeError("no tree keeps the constraints on the training rows of every fold, whatever the penalty")
         top = np.unravel_index(int(np.nanargmax(mean)), mean.shape)
         enough = mean[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
         # Simplest first: few leaves on average, then shallow, then a large penalty.
@@ -297,3 +298,13 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             Config.preset(self.preset)
         candidate_backends(self.backend)
         SolveOptions(time_limit=self.time_limit, gap=self.gap)
+
+
+def _no_tree(failures: frozenset[str]) -> NoTreeError:
+    """For every depth and penalty some fold has no tree; `failures` are the statuses of these solves."""
+    where = "on the training rows of every fold, whatever the penalty"
+    stopped = sorted(failures - {"infeasible"})
+    if stopped:
+        words = f"no tree that keeps the constraints was found {where}: some solves ended with status {stopped[0]!r}"
+        return NoTreeError(words, stopped[0])
+    return NoTreeError(f"no tree over the splits that were searched keeps the constraints {where}")

@@ -13,9 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.export import to_html, to_json, to_sklearn, to_text
+from accel_oct.solving.result import Scope
 from accel_oct.tree.fitted_tree import FittedTree
 
 __all__ = ["FittedClassifier"]
+
+_ALL_SUBSETS = 3
+"""Up to so many categories, each of them against the others is every way to split them in two."""
 
 
 class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -23,6 +27,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     encoder: Any
     missing: str
+    max_depth: Any
     tree_: FittedTree
     encoder_: Any
     classes_: NDArray[Any]
@@ -81,7 +86,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def exact_(self) -> bool:
-        """Whether every split of the table was among the features, so that `bound_` holds for all trees on it."""
+        """Whether every threshold of the table, and each category against the others, was among the features."""
         check_is_fitted(self, "tree_")
         return bool(getattr(self.encoder_, "exact_", False))
 
@@ -89,14 +94,24 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def proof_(self) -> str:
         """What is proven, and over which trees, in words."""
         check_is_fitted(self, "tree_")
-        count = len(self._binary_names())
-        excluded = getattr(self, "exclude", None) is not None
-        every = "all splits of the columns that are not excluded" if excluded else "all splits of the table"
-        over = every if self.exact_ else f"{count} chosen splits"
+        scope = self._scope()
+        over = f"over {scope.splits}, depth at most {scope.max_depth}"
         if self.status_ == "optimal":
-            return f"proven optimal over {over}"
+            return f"proven optimal {over}"
         gap = "below 0.01%" if 0 < self.gap_ < 5e-5 else f"{self.gap_:.2%}"
-        return f"not proven ({self.status_}): gap {gap} over {over}"
+        return f"not proven ({self.status_}): gap {gap} {over}"
+
+    def _scope(self) -> Scope:
+        """The trees that are searched."""
+        columns = "the table" if getattr(self, "exclude", None) is None else "the columns that are not excluded"
+        exact = bool(getattr(self.encoder_, "exact_", False))
+        if not exact:
+            splits = f"{len(self._binary_names())} chosen splits of {columns}"
+        elif any(len(known) > _ALL_SUBSETS for known in getattr(self.encoder_, "categories_", {}).values()):
+            splits = f"every threshold of {columns} and each category against the others"
+        else:
+            splits = f"all splits of {columns}"
+        return Scope(int(self.max_depth_ if hasattr(self, "max_depth_") else self.max_depth), splits, exact)
 
     def to_text(self) -> str:
         """The tree as indented rules; see `accel_oct.export` for other forms."""

@@ -44,12 +44,13 @@ class Task(NamedTuple):
 class FoldOutcome:
     """Per penalty the score on the held-out rows and the number of leaves; and how the solves went.
 
-    Where no tree keeps the constraints both are not a number.
+    Where no tree was found that keeps the constraints both are not a number; `failures` are the statuses of these.
     """
 
     scores: list[tuple[float, float]]
     history: list[HistoryRow]
     interrupted: bool
+    failures: frozenset[str] = frozenset()
 
 
 class FoldTeller:
@@ -119,10 +120,11 @@ def solve_fold(
     rows = held_out_data(model, held_out, y[test], test_weights, given.of_rows(test))
     scores: list[tuple[float, float]] = []
     history: list[HistoryRow] = []
-    interrupted = False
+    interrupted, failures = False, set()
     for result in _results(model, data, penalties, progress):
         if result.found is None:
             scores.append((math.nan, math.nan))
+            failures.add(result.status)
         else:
             model._adopt(result, data)
             tree = model.tree_.tree
@@ -132,7 +134,7 @@ def solve_fold(
         interrupted = interrupted or result.status == "interrupted" or should_stop()
         if interrupted:
             break
-    return FoldOutcome(scores, history, interrupted)
+    return FoldOutcome(scores, history, interrupted, frozenset(failures))
 
 
 def _results(

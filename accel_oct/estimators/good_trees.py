@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
 
 from accel_oct.constraints import bind_all
-from accel_oct.estimators.base import TreeClassifier
 from accel_oct.live import watched
 from accel_oct.near_optimal.finding import near_optimal
-from accel_oct.near_optimal.trees import NearOptimalTrees
+from accel_oct.near_optimal.trees import NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Fixed
 from accel_oct.solving.activity import say
+from accel_oct.solving.result import Result
 from accel_oct.solving.search import chosen_result
 from accel_oct.support.arguments import time_left
 from accel_oct.tree import DecisionTree
 
 __all__ = ["listed_trees"]
 
+EXAMINED = 50_000
+"""Trees that are listed to find those that keep constraints."""
+
 
 def listed_trees(
-    model: TreeClassifier,
+    model: Any,
     X: Any,
     y: Any,
     given: tuple[Any, Any, Any],
@@ -37,7 +41,7 @@ def listed_trees(
 
 
 def _listed(
-    model: TreeClassifier,
+    model: Any,
     X: Any,
     y: Any,
     given: tuple[Any, Any, Any],
@@ -48,30 +52,47 @@ def _listed(
     progress: Any,
 ) -> NearOptimalTrees:
     began = time.perf_counter()
-    base: TreeClassifier = clone(model)
+    base = clone(model).set_params(gap=0.0)
     say(progress, "encoding")
     data = base._prepare(X, y, *given)
+    best: Result | None = None
+    if base._all_constraints(data):
+        best, data = base._solve_refining(X, y, given, data, began, lambda: False, progress)
+        if best.status == "infeasible":
+            _ = replace(best, scope=base._scope()).tree  # raises
     constraints = base._all_constraints(data)
 
-    def as_model(tree: DecisionTree, objective: float, optimum: float) -> TreeClassifier:
+    def as_model(tree: DecisionTree, objective: float, optimum: float) -> Any:
         chosen = base._like()
         bound = bind_all(constraints, data.dataset)
         chosen._adopt(chosen_result(data.dataset, tree, objective, optimum, bound), data, relabel=False)
         return chosen
 
-    trees = near_optimal(
-        data.dataset,
-        max_depth=model.max_depth,
-        leaf_penalty=model.leaf_penalty,
-        within=within,
-        limit=limit,
-        labels=labels,
-        time_limit=time_left(model.time_limit, began),
-        threads=threads,
-        progress=progress,
-        objective=Fixed(data.score),
-        as_model=as_model,
-    )
+    def near(distance: float, most: int | None) -> NearOptimalTrees:
+        return near_optimal(
+            data.dataset,
+            max_depth=model.max_depth,
+            leaf_penalty=model.leaf_penalty,
+            within=distance,
+            limit=most,
+            labels=labels,
+            time_limit=time_left(model.time_limit, began),
+            threads=threads,
+            progress=progress,
+            objective=Fixed(data.score),
+            as_model=as_model,
+        )
+
+    if best is None:
+        return near(within, limit)
+    # Trees that break the constraints may be better than the best one that keeps them: they are listed and left out.
+    trees = near(0.0, 1)
+    if best.status != "optimal":
+        ended: NearOptimalStatus = "time_limit" if best.status == "time_limit" else "interrupted"
+        return trees.among_kept(None, within, limit, ended)
+    if trees.optimum is None:
+        return trees.among_kept(None, within, limit, trees.status)
+    trees = near(trees.optimum - best.objective + within, EXAMINED if limit is None else max(limit, EXAMINED))
     for constraint in constraints:
         trees = trees.filter(constraint)
-    return trees
+    return trees.among_kept(best.objective, within, limit, trees.status)

@@ -22,7 +22,7 @@ from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, TrainingData, attached
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.result import Result
+from accel_oct.solving.result import Result, Scope
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -42,9 +42,9 @@ class TradeOffPoint:
     score : float
         Of the tree on the training data, leaf penalties not counted: accuracy, unless another objective was asked for.
     objective, bound : float
-        Leaf penalties counted; no tree that keeps the limit has an objective above the bound.
+        Leaf penalties counted; no tree of the scope that keeps the limit has an objective above the bound.
     status : str
-        "optimal" and "infeasible" are proven.
+        "optimal" and "infeasible" are proven, for the trees of `TradeOff.scope`.
     multiplier : float or None
         What the objective would gain, to first order, from one unit more of the limit.
     model : OptimalTreeClassifier or None
@@ -78,11 +78,14 @@ class TradeOff:
     score_name : str
     points : tuple of TradeOffPoint
         In increasing order of limits.
+    scope : Scope or None
+        The trees that were searched: a limit that none of them keeps may be kept by a tree over other splits.
     """
 
     name: str
     score_name: str
     points: tuple[TradeOffPoint, ...]
+    scope: Scope | None = None
 
     def __iter__(self) -> Iterator[TradeOffPoint]:
         return iter(self.points)
@@ -110,7 +113,8 @@ class TradeOff:
             row = [f"{point.limit:g}", _short(point.value), _short(point.score), point.status]
             lines.append(row + ([_short(point.test_score), _short(point.test_value)] if tested else []))
         widths = [max(len(line[j]) for line in lines) for j in range(len(head))]
-        return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines)
+        shown = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines]
+        return "\n".join(shown if self.scope is None else [*shown, f"status: among trees {self.scope}"])
 
 
 def trade_off(
@@ -164,7 +168,7 @@ def trade_off(
         tests = _held_out(base, X, y, weights, given, data.dataset.y, constraint, field, asked, cv)
         found = [_with_tests(point, tests[place]) for place, point in enumerate(found)]
     name = type(model.constraints[constraint]).__name__
-    return TradeOff(name, data.score.name, tuple(found))
+    return TradeOff(name, data.score.name, tuple(found), base._scope())
 
 
 def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError
 from accel_oct.export.measured_code import TIME_HELPERS, python_measured
-from accel_oct.export.view import NodeView, TreeView, view
+from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView, view
 
 __all__ = ["own_view", "to_python"]
 
@@ -89,7 +89,8 @@ def to_python(model: Any, *, function_name: str = "predict") -> str:
 
 def _python_node(tree: TreeView, node: NodeView, indent: str, names: dict[str, str], lines: list[str]) -> None:
     if node.is_leaf:
-        lines.append(f"{indent}return {tree.classes[node.label]!r}")
+        mark = f"  # {AGAINST_MAJORITY}" if node.against_majority else ""
+        lines.append(f"{indent}return {tree.classes[node.label]!r}{mark}")
         return
     assert node.condition is not None
     column = node.condition.column

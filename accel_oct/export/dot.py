@@ -31,12 +31,14 @@ def to_dot(model: Any, *, filled: bool = True) -> str:
         if not node.is_leaf:
             for answer, child in zip(node.answers, (node.left, node.right), strict=True):
                 lines.append(f'  n{node.index} -> n{child} [label="{answer}"];')
+    if tree.note:
+        lines.append(f'  label={_quoted(tree.note)}; fontname="Helvetica";')
     return "\n".join([*lines, "}", ""])
 
 
 def _caption(tree: TreeView, node: NodeView) -> str:
     if node.is_leaf:
-        return f"{tree.class_names[node.label]}\n{tree.purity(node)}"
+        return f"{tree.leaf_name(node)}\n{tree.purity(node)}"
     return f"{node.question}?\n{tree.passing(node)}"
 
 

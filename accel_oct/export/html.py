@@ -23,13 +23,14 @@ def to_html(model: Any) -> str:
     tree = view(model)
     n_leaves, depth = model.get_n_leaves(), model.get_depth()
     head = f"{n_leaves} leaves, depth {depth}, objective {model.objective_:.4f}, {model.proof_}"
-    return f'<div style="{_STYLE}"><b>{escape(head)}</b>{_node(tree, tree.nodes[0])}</div>'
+    note = f'<div style="{_STYLE}">{escape(tree.note)}</div>' if tree.note else ""
+    return f'<div style="{_STYLE}"><b>{escape(head)}</b>{_node(tree, tree.nodes[0])}{note}</div>'
 
 
 def _node(tree: TreeView, node: NodeView) -> str:
     if node.is_leaf:
         colour = class_colour(node.label, node.share, len(tree.class_names))
-        text = f"{tree.class_names[node.label]} ({tree.purity(node)})"
+        text = f"{tree.leaf_name(node)} ({tree.purity(node)})"
         badge = f"background:{colour};color:#000;border-radius:4px;padding:0 6px"
         return f'<div style="{_STYLE}"><span style="{badge}">{escape(text)}</span></div>'
     parts = []

@@ -62,7 +62,11 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
         },
         "encoder": encoder_to_dict(model.encoder_, fitted=True),
         "tree": arrays.tree.to_dict(),
-        "nodes": {"samples": arrays.n_node_samples.tolist(), "class_weights": arrays.class_weights.tolist()},
+        "nodes": {
+            "samples": arrays.n_node_samples.tolist(),
+            "class_weights": arrays.class_weights.tolist(),
+            "class_factors": None if arrays.class_factors is None else arrays.class_factors.tolist(),
+        },
         "result": _result(model.result_),
     }
     text = json.dumps(document, allow_nan=False, indent=1)

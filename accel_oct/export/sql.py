@@ -8,7 +8,7 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.code import own_view
 from accel_oct.export.measured_code import sql_measured
-from accel_oct.export.view import NodeView, TreeView
+from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
 
 __all__ = ["to_sql"]
 
@@ -44,7 +44,8 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") 
 
 def _node(tree: TreeView, node: NodeView, indent: str, dialect: str) -> list[str]:
     if node.is_leaf:
-        return [indent + _literal(tree.classes[node.label], dialect)]
+        mark = f" /* {AGAINST_MAJORITY} */" if node.against_majority else ""
+        return [indent + _literal(tree.classes[node.label], dialect) + mark]
     assert node.condition is not None
     place = node.condition.column
     # NULL makes a test neither true nor false, and CASE then takes ELSE: the side of "no", unless the test asks for it.

@@ -223,7 +223,10 @@ def _read_tree(fitted: SimpleNamespace, top: Reader) -> None:
         raise InvalidInputError(f"nodes must describe {n_nodes} nodes and {n_classes} classes")
     if (samples < 0).any() or (weights < 0).any():
         raise InvalidInputError("nodes must not hold negative counts")
-    fitted.tree_ = FittedTree(tree, weights, samples, n_features)
+    factors = None if nodes.values.get("class_factors") is None else nodes.float_array("class_factors")
+    if factors is not None and (factors.shape != (n_classes,) or (factors < 0).any()):
+        raise InvalidInputError(f"nodes.class_factors must hold {n_classes} numbers that are not negative")
+    fitted.tree_ = FittedTree(tree, weights, samples, n_features, factors)
     _read_result(fitted, top.table("result"), tree)
 
 

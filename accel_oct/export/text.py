@@ -10,7 +10,7 @@ __all__ = ["to_text"]
 
 
 def to_text(model: Any, *, show_counts: bool = True) -> str:
-    """The tree as indented rules.
+    """The tree as indented rules; a last line explains the asterisk of leaves, if there is one.
 
     Parameters
     ----------
@@ -22,13 +22,15 @@ def to_text(model: Any, *, show_counts: bool = True) -> str:
     tree = view(model)
     lines: list[str] = []
     _write(tree, tree.nodes[0], "", lines, show_counts)
+    if tree.note:
+        lines.append(tree.note)
     return "\n".join(lines)
 
 
 def _write(tree: TreeView, node: NodeView, indent: str, lines: list[str], show_counts: bool) -> None:
     if node.is_leaf:
         counts = f"  ({tree.purity(node)})" if show_counts else ""
-        lines.append(f"{indent}class {tree.class_names[node.label]}{counts}")
+        lines.append(f"{indent}class {tree.leaf_name(node)}{counts}")
         return
     for question, child in ((node.no, node.left), (node.yes, node.right)):
         lines.append(f"{indent}if {question}:")

@@ -12,7 +12,10 @@ from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.export.digits import question
 
-__all__ = ["NodeView", "TreeView", "view"]
+__all__ = ["AGAINST_MAJORITY", "NodeView", "TreeView", "view"]
+
+#: What the mark at a leaf means.
+AGAINST_MAJORITY = "not the class of most samples in this leaf: constraints, class weights or costs decide"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class NodeView:
     missing : {"no", "yes"} or None
         What rows answer in which the column is missing; None where none can come to this node, where no value of the
         column was missing in the training data (then they answer "no"), and where the question is whether it is.
+    against_majority : bool
+        Whether a leaf predicts another class than that of most of its samples, class weights left aside.
     """
 
     index: int
@@ -59,6 +64,7 @@ class NodeView:
     missing: Literal["no", "yes"] | None = None
     question: str = ""
     brief: str = ""
+    against_majority: bool = False
 
     @property
     def is_leaf(self) -> bool:
@@ -100,6 +106,15 @@ class TreeView:
             if not whole or sum(map(round, counts)) != node.samples:
                 return True
         return False
+
+    def leaf_name(self, node: NodeView) -> str:
+        """The class of a leaf; marked with an asterisk where most of its samples are of another one, see `note`."""
+        return self.class_names[node.label] + (" *" if node.against_majority else "")
+
+    @property
+    def note(self) -> str:
+        """What the asterisk means; empty where no leaf has one."""
+        return f"* {AGAINST_MAJORITY}" if any(node.against_majority for node in self.nodes) else ""
 
     def passing(self, node: NodeView) -> str:
         """How much of the training data comes to a node."""
@@ -164,6 +179,7 @@ def view(model: Any) -> TreeView:
                 missing=missing,
                 question=asked,
                 brief=brief,
+                against_majority=bool(arrays.against_majority[index]),
             )
         )
     return TreeView(

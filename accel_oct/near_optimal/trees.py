@@ -157,9 +157,20 @@ class NearOptimalTrees:
     def __iter__(self) -> Iterator[NearOptimalTree]:
         return map(self._entry, self._listed)
 
-    def __repr__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """How many trees there are, or what ended the search before that was known."""
+        ended = "" if self.status == "finished" else f"; the search ended early ({self.status.replace('_', ' ')})"
+        if self.optimum is None:
+            return f"unknown: the search ended ({self.status.replace('_', ' ')}) before the best objective was known"
+        where = f"within {self.within:g} of {self.optimum:.6g}"
+        if not self.counted and not self.at_least:
+            return f"not counted: no tree {where} is among those that were listed{ended}"
         number = f"{self.count}" if self.counted else f"at least {self.at_least}"
-        return f"NearOptimalTrees({number} trees within {self.within:g} of {self.optimum}, {len(self)} listed)"
+        return f"{number} tree{'' if number == '1' else 's'} {where}, {len(self)} listed{ended}"
+
+    def __repr__(self) -> str:
+        return f"NearOptimalTrees({self.summary})"
 
     def _entry(self, listed: ListedTree) -> NearOptimalTree:
         setting, tree = self._setting, self._tree(listed)
@@ -225,6 +236,37 @@ class NearOptimalTrees:
             counts=Counts(len(kept), self.complete, dict(sorted(by_leaves.items())) if self.complete else None),
             complete=self.complete,
             status=self.status,
+            seconds=self.seconds,
+        )
+
+    def among_kept(
+        self, optimum: float | None, within: float, limit: int | None, status: NearOptimalStatus
+    ) -> NearOptimalTrees:
+        """The same trees, all of which keep some constraints, measured from the optimum under these constraints.
+
+        Parameters
+        ----------
+        optimum : float or None
+            Of the trees that keep the constraints; None where it is not known, and then no tree is good enough for
+            certain.
+        within : float
+            These trees are all listed trees that keep the constraints and are worse by at most this.
+        limit : int or None
+            Most trees that stay listed.
+        status : str
+            What ended the search.
+        """
+        listed = [] if optimum is None else self._listed[:limit]
+        at_least = 0 if optimum is None else self.at_least
+        counted = self.counted and optimum is not None
+        return NearOptimalTrees(
+            self._setting,
+            listed,
+            optimum=optimum,
+            within=within,
+            counts=Counts(at_least, counted, self.count_by_leaves if counted else None),
+            complete=self.complete and len(listed) == len(self._listed) and optimum is not None,
+            status=status,
             seconds=self.seconds,
         )
 

@@ -152,7 +152,7 @@ def _cells(tree: TreeView, limit: float, detail: int, measure: Measure) -> tuple
 
 
 def _cell(tree: TreeView, node: NodeView, answer: str | None, limit: float, detail: int, measure: Measure) -> Cell:
-    text = tree.class_names[node.label] if node.is_leaf else f"{node.brief}?"
+    text = tree.leaf_name(node) if node.is_leaf else f"{node.brief}?"
     title = block(" ".join(text.split()) or " ", limit, measure, bold=node.is_leaf)
     said = None
     if detail == 2 or (detail == 1 and node.is_leaf):

@@ -20,7 +20,7 @@ def plot_trade_off(trade_off: Any, *, ax: Any = None) -> Any:
     """What a limit costs: the best score against the limit.
 
     A filled marker is proven; a hollow one is not, and the line above it reaches up to what no tree exceeds. Limits
-    that no tree keeps are shaded.
+    that no tree over the splits of the model's encoder keeps are shaded.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _shade_infeasible(ax: Any, points: Sequence[Any]) -> None:
         low = (limits[place - 1] + limits[place]) / 2 if place else limits[0] - step / 2
         high = (limits[end - 1] + limits[end]) / 2 if end < len(limits) else limits[-1] + step / 2
         ax.axvspan(low, high, color="#dddddd", linewidth=0, zorder=0)
-        text = "no tree keeps " + ("this limit" if end - place == 1 else "these limits")
+        text = "no tree over these splits keeps " + ("this limit" if end - place == 1 else "these limits")
         ax.text(
             (low + high) / 2,
             0.5,

@@ -17,6 +17,7 @@ __all__ = ["plot_tree", "plot_trees"]
 _PADDING = 0.12  # inches around a tree
 _LEGEND_FROM = 3
 _TITLE = 0.35
+_NOTE_LINES = 3.6  # room below a tree for its note, in font sizes
 
 
 def plot_tree(
@@ -48,7 +49,8 @@ def plot_tree(
     Notes
     -----
     A threshold of more than six digits is cut after a few and ends in an ellipsis; text, SQL, Python and JSON have all
-    digits.
+    digits. An asterisk marks leaves that predict another class than that of most of their samples; a line below the
+    tree explains it.
     """
     tree = view(model)
     _check_font_size(font_size)
@@ -61,11 +63,16 @@ def plot_tree(
     key = tree.class_names if with_key else ()
     if ax is None:
         size = [font_size * side / 72 + 2 * _PADDING for side in natural_size(tree, text_width, key)]
+        below = _NOTE_LINES * font_size / 72 if tree.note else 0.0
+        size[1] += below
         figure = plt.figure(figsize=size)
-        edges = [_PADDING / side for side in size]
-        ax = figure.add_axes((edges[0], edges[1], 1 - 2 * edges[0], 1 - 2 * edges[1]))
+        left, bottom, top = _PADDING / size[0], (_PADDING + below) / size[1], _PADDING / size[1]
+        ax = figure.add_axes((left, bottom, 1 - 2 * left, 1 - bottom - top))
     ax.set_axis_off()
     TreePicture(ax, tree, range(n_classes), filled=filled, font_size=font_size, key=key)
+    if tree.note:
+        place: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "va": "top", "wrap": True}
+        ax.text(0.5, 0.0, tree.note, fontsize=0.84 * font_size, gid="note", **place)
     return ax
 
 
@@ -129,6 +136,9 @@ def plot_trees(
             ax.set_title(str(titles[place]), fontsize=font_size * 1.15, parse_math=False)
         hues = [names.index(name) for name in tree.class_names]
         TreePicture(ax, tree, hues, filled=filled, font_size=font_size, key=())
+    note = next((tree.note for tree in trees if tree.note), "")
+    if note:
+        figure.supxlabel(note, fontsize=0.84 * font_size, wrap=True)
     if filled:
         _common_legend(figure, names, font_size, text_width)
     return figure

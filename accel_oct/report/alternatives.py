@@ -81,8 +81,9 @@ def _summary(model: Any, trees: NearOptimalTrees) -> str:
     least = decimals(trees.optimum - trees.within)
     if getattr(model, "constraints_", ()):
         return (
-            f"Constraints aside, the best objective of all trees is {decimals(trees.optimum)}. Of the trees with at "
-            f"least {least}, that is {trees.within:g} less, {number} {'keeps' if one else 'keep'} the constraints."
+            f"The best objective of all trees that keep the constraints is {decimals(trees.optimum)}. {number} "
+            f"{'tree keeps' if one else 'trees keep'} them with an objective of at least {least}, that is "
+            f"{trees.within:g} less."
         )
     sizes = ""
     if trees.count_by_leaves:

@@ -45,7 +45,7 @@ def proof_section(model: Any, tree: TreeView) -> Markup:
     else:
         caption = [
             element("span", "bound", class_="key bound"),
-            " no tree is better; ",
+            " no tree over the same splits is better; ",
             element("span", "objective", class_="key objective"),
             f" of the best tree so far. {seconds} in all.",
         ]
@@ -72,15 +72,12 @@ def gap_of(model: Any) -> str:
 
 
 def _meaning(model: Any) -> str:
-    count_of_splits = len(model._binary_names())
+    splits = model._scope().splits
+    over = f"The search was over {splits}"
     if model.exact_:
-        where = "the columns that were not excluded" if model.exclude is not None else "the table"
-        over = f"Every split of {where} was considered: each threshold between neighbouring values, each category."
+        over += ": a threshold between any two neighbouring values, one category against all others."
     else:
-        over = (
-            f"The search was over {count(count_of_splits, 'yes/no question')} that the encoder chose; a tree that "
-            "splits elsewhere could be better."
-        )
+        over += "; a tree that splits elsewhere could be better."
     if model.status_ == "optimal":
         return over
     ended = _ENDED.get(model.status_, model.status_)
@@ -93,14 +90,16 @@ def _figures(model: Any) -> list[Markup]:
     made_of = f"{_score_name(model, score)} {decimals(score)}"
     if penalty:
         made_of += f" \u2212 {leaves} \u00d7 {penalty:g}"
-    others = "no tree of that depth that keeps the constraints" if model.constraints_ else "no tree of that depth"
-    considered = "all of the columns that were not excluded" if model.exclude is not None else "all of the table"
+    scope = model._scope()
+    others = f"no tree of depth at most {scope.max_depth} over these splits"
+    if model.constraints_:
+        others += " that keeps the constraints"
     pairs: list[tuple[str, Content]] = [
         ("Objective", [decimals(model.objective_), element("small", f" = {made_of}")]),
         ("Bound", [decimals(model.bound_), element("small", f" {others} is better")]),
         ("Gap", gap_of(model)),
         ("Status", model.status_.replace("_", " ")),
-        ("Splits", [considered if model.exact_ else f"{len(model._binary_names()):,} chosen"]),
+        ("Splits", scope.splits),
         ("Size", f"{count(leaves, 'leaf')}, depth {model.get_depth()}"),
         ("Seconds", f"{result.seconds:.3g}"),
     ]

@@ -203,7 +203,7 @@ function describe(index) {
   details.replaceChildren(
     close,
     make("h3", {}, ...title),
-    make("p", {}, node.left < 0 ? `Leaf: ${node.share} of ${node.passing}.` : `${node.passing}.`),
+    make("p", {}, node.left < 0 ? `Leaf: ${node.share} of ${node.passing}.${node.mark}` : `${node.passing}.`),
     make("h4", {}, "Classes of the training data that come here"),
     mixOf(node),
     make("h4", {}, "Rule"),
@@ -506,7 +506,7 @@ function answerRow() {
   const leaf = nodes[way.at(-1)];
   answer.replaceChildren(
     make("p", { class: "class" }, mark(leaf.label), " ", className(leaf.label)),
-    make("p", {}, `${leaf.share} of the training data in this leaf are of this class (${leaf.passing}). Its way:`),
+    make("p", {}, `${leaf.share} of the training data in this leaf are of this class (${leaf.passing}).${leaf.mark} Its way:`),
     rules(way.at(-1)),
   );
   answer.dataset.leaf = way.at(-1);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from accel_oct.export.view import NodeView, TreeView
+from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
 from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, Arrangement, arrange, natural_size
 from accel_oct.plotting.layout import Cell, spine
 from accel_oct.plotting.wrapping import LINE_HEIGHT, Block, block
@@ -133,7 +133,7 @@ def _children(node: NodeView) -> list[tuple[int, str]]:
 
 def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> Cell:
     limit = width - 2 * PAD[0] - (_BAND / FONT_SIZE if node.is_leaf else 0.0)
-    text = tree.class_names[node.label] if node.is_leaf else f"{node.brief}?"
+    text = tree.leaf_name(node) if node.is_leaf else f"{node.brief}?"
     title = block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
     said = purity(tree, node) if node.is_leaf else tree.passing(node)
     detail = block(said, limit, text_width, scale=SMALL)
@@ -223,5 +223,6 @@ def _lines(block: Block, x: float, y: float, unit: float, kind: str) -> list[Mar
 def _spoken(tree: TreeView, node: NodeView) -> str:
     name = tree.class_names[node.label]
     if node.is_leaf:
-        return f"Leaf: {name}, {purity(tree, node)}"
+        mark = f", {AGAINST_MAJORITY}" if node.against_majority else ""
+        return f"Leaf: {name}, {purity(tree, node)}{mark}"
     return f"{node.question}? {tree.passing(node)}, most frequent {name} ({percent(node.share)})"

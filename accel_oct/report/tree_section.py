@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from accel_oct.export.view import NodeView, TreeView
+from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
 from accel_oct.report.markup import Markup, element
 from accel_oct.report.tree_picture import class_mark, tall_picture, wide_picture
 from accel_oct.report.wording import percent, purity
@@ -49,6 +49,7 @@ def tree_section(tree: TreeView) -> Markup:
             element("span", _HELP, id="tree-help", class_="screen"),
         ),
         element("ul", classes, class_="legend", aria_label="Classes"),
+        element("p", tree.note, class_="quiet", id="against") if tree.note else None,
         element(
             "div",
             element(
@@ -86,6 +87,7 @@ def node_data(tree: TreeView) -> Iterator[dict[str, Any]]:
             "passing": tree.passing(node),
             "weights": list(node.weights),
             "share": percent(node.share),
+            "mark": f" The prediction is {AGAINST_MAJORITY}." if node.against_majority else "",
         }
 
 
@@ -93,8 +95,9 @@ def _item(tree: TreeView, node: NodeView, answer: str | None) -> Markup:
     lead = [element("span", answer, class_="answer"), " "] if answer else []
     if node.is_leaf:
         name = element("strong", class_mark(node.label), " ", element("bdi", tree.class_names[node.label]))
+        mark = " * " if node.against_majority else " "
         line = element(
-            "span", lead, name, " ", element("span", purity(tree, node), class_="quiet"), data_rule=node.index
+            "span", lead, name, mark, element("span", purity(tree, node), class_="quiet"), data_rule=node.index
         )
         return element("li", line)
     line = element(

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ from accel_oct.objectives import Fixed, LinearScore, RatioScore
 from accel_oct.solving.activity import Teller
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow, Progress, Result, Status
+from accel_oct.solving.result import HistoryRow, Progress, Result, Scope, Status
 from accel_oct.solving.search import Clock, constraint_reports
 from accel_oct.tree import DecisionTree
 
@@ -214,6 +215,9 @@ class RatioSearch:
         """What is returned to the user."""
         data = self.score.dataset
         tree = None if self.tree is None else self.tree.with_max_depth(self.max_depth)
+        stats: dict[str, Any] = {"decided_by": "a sequence of linear problems", "ratio": {"steps": self.steps}}
+        if status == "infeasible":
+            stats["infeasible"] = tuple(constraint.name for constraint in constraints)
         return Result(
             found=tree,
             objective=self.objective,
@@ -222,11 +226,12 @@ class RatioSearch:
             seconds=self.clock.seconds,
             nodes=0,
             backend=backend,
-            stats={"decided_by": "a sequence of linear problems", "ratio": {"steps": self.steps}},
+            stats=stats,
             history=tuple(self.history),
             feature_names=data.feature_names,
             class_names=data.class_names,
             constraints=constraint_reports(constraints, tree),
+            scope=Scope.of_features(self.max_depth, len(data.feature_names)),
         )
 
     def _record(self) -> None:

@@ -31,6 +31,32 @@ Progress = Callable[[HistoryRow], None]
 
 
 @dataclass(frozen=True)
+class Scope:
+    """The trees that a bound, an optimum or a proof that there is no tree speaks of.
+
+    Attributes
+    ----------
+    max_depth : int
+    splits : str
+        What the trees may split on, in words.
+    complete : bool
+        Whether no other splits exist; if not, trees over other splits may keep constraints that these break.
+    """
+
+    max_depth: int
+    splits: str
+    complete: bool = True
+
+    @classmethod
+    def of_features(cls, max_depth: int, n_features: int) -> Scope:
+        """Trees over all features of a binary data set."""
+        return cls(max_depth, f"{n_features} binary feature{'' if n_features == 1 else 's'}")
+
+    def __str__(self) -> str:
+        return f"of depth at most {self.max_depth} over {self.splits}"
+
+
+@dataclass(frozen=True)
 class ConstraintReport:
     """How a tree stands to a constraint.
 
@@ -68,18 +94,22 @@ class Result:
     bound : float
         No tree of that depth (that keeps every constraint) has a larger objective.
     status : str
-        "optimal" only with a proof: ``bound == objective``. "infeasible" only with a proof too.
+        "optimal" only with a proof: ``bound == objective``. "infeasible" only with a proof too: no tree of that depth
+        over these features keeps the constraints.
     seconds, nodes, backend
         Time, branch-and-bound nodes, and the backend that was chosen; ``stats["decided_by"]`` tells whether it had to
         run. "none" where no solver takes part.
     stats : mapping
-        Per component: calls, cuts, trees, seconds; and what decided the solve.
+        Per component: calls, cuts, trees, seconds; and what decided the solve. ``stats["infeasible"]`` names the
+        constraints that no tree keeps together.
     history : tuple of HistoryRow
         (seconds, objective, bound) whenever one of them changed; every bound in it is valid.
     feature_names, class_names : tuple of str
         For `show`.
     constraints : tuple of ConstraintReport
         One per constraint, in the order given; empty without a tree.
+    scope : Scope or None
+        The trees that `bound` and `status` speak of.
     """
 
     found: DecisionTree | None
@@ -94,6 +124,7 @@ class Result:
     feature_names: tuple[str, ...]
     class_names: tuple[str, ...]
     constraints: tuple[ConstraintReport, ...] = ()
+    scope: Scope | None = None
 
     @property
     def tree(self) -> DecisionTree:
@@ -105,11 +136,23 @@ class Result:
             Where there is none, see `found`.
         """
         if self.found is None:
-            if self.status == "infeasible":
-                raise NoTreeError(f"there is no tree: {self.stats.get('infeasible', 'none keeps the constraints')}")
-            message = f"there is no tree: the solve ended with status {self.status!r} before one was found"
-            raise NoTreeError(message, self.status)
+            raise NoTreeError(self._missing(), self.status)
         return self.found
+
+    def _missing(self) -> str:
+        """Why there is no tree, and among which trees that is proven."""
+        if self.status != "infeasible":
+            return (
+                f"no tree was found: the search ended with status {self.status!r} before it met a tree that keeps the "
+                "constraints; this is no proof that there is none"
+            )
+        blamed = self.stats.get("infeasible", ())
+        kept = " and ".join(f"`{name}`" for name in blamed) or "the constraints"
+        kept += " together" if len(blamed) > 1 else ""
+        if self.scope is None:
+            return f"no tree keeps {kept}"
+        rest = "" if self.scope.complete else "; a tree over other splits may"
+        return f"no tree {self.scope} keeps {kept}{rest}"
 
     @property
     def gap(self) -> float:

@@ -19,7 +19,7 @@ from accel_oct.solving.activity import Teller
 from accel_oct.solving.config import Config
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Status
+from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Scope, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.subtree.engine import Engine, numba_available, subtree_engine
 from accel_oct.subtree.stopping import Stopper
@@ -76,7 +76,7 @@ class Search:
         A tree is proven when the bound exceeds its value by no more than this; a solver's noise adds to it.
     statistics : dict of dataclasses
         By phase and by component.
-    notes : dict of str
+    notes : dict of str to str or tuple of str
         What was decided on the way and why.
     multipliers : tuple of float
         Of the constraints, per unit of their limits and in the normalised objective, where they were priced.
@@ -96,7 +96,7 @@ class Search:
     backend_name: str = "none"
     nodes: int = 0
     statistics: dict[str, Any] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
     history: list[HistoryRow] = field(default_factory=list)
     multipliers: tuple[float | None, ...] = ()
     priced: PricedKnowledge | None = None
@@ -169,9 +169,8 @@ class Search:
             self.agreement.check_all(self.incumbent.accepted)
 
     def blame(self, constraints: Sequence[BoundConstraint]) -> None:
-        """Note that no tree keeps some of the constraints together; who comes first knows best."""
-        names = " and ".join(f"`{constraint.name}`" for constraint in constraints)
-        self.notes.setdefault("infeasible", f"no tree keeps {names}{' together' if len(constraints) > 1 else ''}")
+        """Record which constraints no tree keeps together; the first report wins."""
+        self.notes.setdefault("infeasible", tuple(constraint.name for constraint in constraints))
 
     def offer_and_record(self, tree: DecisionTree) -> bool:
         """Offer a tree; a better one shows in the history at once. False only where a rule forbids a better one."""
@@ -217,6 +216,7 @@ class Search:
             feature_names=original.feature_names,
             class_names=original.class_names,
             constraints=constraint_reports(self.problem.constraints, self.incumbent.tree, self.multipliers),
+            scope=Scope.of_features(self.problem.max_depth, len(original.feature_names)),
         )
 
 

@@ -21,6 +21,8 @@ FloatArray = NDArray[np.float64]
 #: scikit-learn's own marks: a child that is not there, a feature or threshold that a leaf does not have.
 TREE_LEAF, TREE_UNDEFINED = -1, -2
 
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class FittedTree:
@@ -37,12 +39,15 @@ class FittedTree:
         Training samples at each node.
     n_features : int
         Binary features.
+    class_factors : float array (n_classes,) or None
+        What the weights of each class were multiplied with, by ``class_weight``; None where they were not.
     """
 
     tree: DecisionTree
     class_weights: FloatArray
     n_node_samples: IntArray
     n_features: int
+    class_factors: FloatArray | None = None
 
     @classmethod
     def from_training(cls, tree: DecisionTree, dataset: BinaryDataset) -> FittedTree:
@@ -125,6 +130,15 @@ class FittedTree:
         empty = np.flatnonzero((total[:, 0] == 0) & (self.label >= 0))
         shares[empty, self.label[empty]] = 1.0
         return shares[:, None, :]
+
+    @cached_property
+    def against_majority(self) -> NDArray[np.bool_]:
+        """Leaves whose samples, class weights left aside, are mostly of another class than the one predicted."""
+        factors = np.ones(self.max_n_classes) if self.class_factors is None else self.class_factors
+        # A class of factor 0 has no weight that could be divided.
+        weights = self.class_weights / np.where(factors > 0, factors, 1.0)
+        own = weights[np.arange(self.node_count), np.maximum(self.label, 0)]
+        return np.asarray((self.label >= 0) & (own < weights.max(axis=1) * (1 - _ROUNDING)))
 
     @cached_property
     def impurity(self) -> FloatArray:

@@ -49,6 +49,7 @@ def run(
         status=found.status,
         frontier=rows,
         max_depth=search.model.max_depth,
+        scope=str(search.model._scope()),
         seconds=found.seconds,
         output=output.output,
     )

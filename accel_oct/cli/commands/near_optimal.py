@@ -73,9 +73,8 @@ def run(
             [r["rank"], *(f"{r[name]:.6f}" for name in names[1:4]), r["leaves"], " ".join(r["columns"])] for r in rows
         ]
         write_table(output, telling, names, cells)
-    number = f"{trees.count}" if trees.counted else f"at least {trees.at_least}"
     if output.output not in (None, "-"):
-        printed(telling, output, f"# {number} trees within {wanted.within:g} of the best, {len(listed)} listed")
+        printed(telling, output, f"# {trees.summary}")
     return tell(
         telling,
         "near-optimal",

@@ -51,4 +51,5 @@ def run(
     cells = [[f"{value:.6g}" if isinstance(value, float) else value for value in row.values()] for row in rows]
     write_table(output, telling, list(rows[0]), cells)
     code = code_of(result.status for result in results)
-    return tell(telling, "path", code, path=rows, max_depth=search.model.max_depth, output=output.output)
+    scope = str(search.model._scope())
+    return tell(telling, "path", code, path=rows, max_depth=search.model.max_depth, scope=scope, output=output.output)

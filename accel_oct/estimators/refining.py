@@ -1,0 +1,221 @@
+"""More splits, where no tree over the chosen ones keeps the constraints.
+
+A proof that there is no tree covers the splits that were searched. Before it is reported of chosen splits, finer ones
+are tried: at depth one every threshold of the table, deeper in rounds of more and more thresholds, within limits.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import BoundConstraint, bind_all
+from accel_oct.data import BinaryDataset
+from accel_oct.encoding.auto import AutoEncoder
+from accel_oct.estimators.training import TrainingData
+from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.solving.activity import say
+from accel_oct.solving.result import Result
+from accel_oct.support.arguments import checked_depth
+from accel_oct.tree import DecisionTree
+
+__all__ = ["Refined", "Refinement"]
+
+ROUNDS = (250, 600)
+"""Most features of each round at depth two and beyond."""
+
+SECONDS = 30.0
+"""For all rounds together, where the user sets no time limit."""
+
+MOST_CELLS = 100_000_000
+"""Samples times features of a table with every threshold; larger ones get fewer thresholds."""
+
+
+_CHUNK = 1000
+"""Features whose stumps are measured together."""
+
+_ROUNDING = 1e-9
+"""Of sums, relative to the sum of all magnitudes; far above what adding floats loses."""
+
+
+class Refined(NamedTuple):
+    """Splits, the data over them, and what was found."""
+
+    encoder: Any
+    data: TrainingData
+    result: Result
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Searches finer splits for a tree that keeps the constraints.
+
+    Parameters
+    ----------
+    model : OptimalTreeClassifier
+        With an encoder that is fitted; it stays as it is.
+    X, y, given
+        As in `fit`; `given` are sample_weight, sensitive_features and costs.
+    time_limit : float or None
+        What is left of the user's limit.
+    is_stopped : callable
+        Whether the user asked for the end.
+    progress : callable or None
+    """
+
+    model: Any
+    X: Any
+    y: Any
+    given: tuple[Any, Any, Any]
+    time_limit: float | None
+    is_stopped: Callable[[], bool]
+    progress: Any
+
+    def run(self, coarse: Refined) -> Refined:
+        """What is known in the end: a tree, or a proof for as many splits as possible.
+
+        Parameters
+        ----------
+        coarse : Refined
+            The chosen splits; status "infeasible".
+        """
+        model = self.model
+        chosen = isinstance(model.encoder, str) and not getattr(coarse.encoder, "exact_", False)
+        if not chosen or is_in_pieces(self.X, self.y):
+            return coarse
+        end = time.perf_counter() + (SECONDS if self.time_limit is None else self.time_limit)
+        return self._stumps(coarse, end) if checked_depth(model.max_depth) == 1 else self._rounds(coarse, end)
+
+    # ---------------------------------------------------------------- depth one
+
+    def _stumps(self, coarse: Refined, end: float) -> Refined:
+        """Check every split with every pair of classes, then solve over the splits that keep the constraints."""
+        say(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
+        finer, data = self._encoded(MOST_CELLS // max(1, coarse.data.dataset.n_samples), np.inf)
+        bound = bind_all(self.model._all_constraints(data), data.dataset)
+        kept, all_checked = [], True
+        for feature, candidates in _stumps_within_limits(data.dataset, bound):
+            if time.perf_counter() >= end or self.is_stopped():
+                all_checked = False
+                break
+            if any(all(each.violation(stump) <= 0 for each in bound) for stump in candidates):
+                kept.append(feature)
+        if not kept and not all_checked:
+            return coarse
+        if not kept:
+            stats = {**coarse.result.stats, "infeasible": tuple(each.name for each in bound)}
+            return Refined(finer.encoder_, data, replace(coarse.result, stats=stats))
+        places = np.array(kept)
+        left = None if self.time_limit is None else max(0.0, end - time.perf_counter())
+        selected = _selected(finer, data, places)
+        result = finer._solve(selected, left, self.progress)
+        if not all_checked:
+            return Refined(_asking(finer.encoder_, places), selected, result)
+        # No other split is in a tree that keeps the constraints: the optimum over these is the optimum over all.
+        if result.found is not None:
+            feature = result.found.feature
+            result = replace(result, found=DecisionTree(np.where(feature < 0, -1, places[feature]), result.found.label))
+        return Refined(finer.encoder_, data, result)
+
+    # ---------------------------------------------------------------- deeper
+
+    def _rounds(self, coarse: Refined, end: float) -> Refined:
+        """More thresholds round by round, until a tree is found or a limit is reached."""
+        best = coarse
+        for most in ROUNDS:
+            left = end - time.perf_counter()
+            if left <= 0 or self.is_stopped():
+                break
+            say(self.progress, "encoding", f"up to {most} splits, as no tree over fewer keeps the constraints")
+            finer, data = self._encoded(most, self.model._effort()[0])
+            if len(finer.encoder_.conditions_) <= len(best.encoder.conditions_):
+                break
+            result = finer._solve(data, left, self.progress)
+            if result.found is not None and result.status == "time_limit" and self.time_limit is None:
+                # The limit was ours, not the user's: prove the optimum over fewer splits, those of this tree included.
+                return self._around(coarse, finer, data, result.found)
+            if result.found is None and result.status != "infeasible":
+                break
+            best = Refined(finer.encoder_, data, result)
+            if result.found is not None:
+                break
+        return best
+
+    def _around(self, coarse: Refined, finer: Any, data: TrainingData, tree: DecisionTree) -> Refined:
+        """The optimum over the splits of a tree and the first choice, as far as that is among the finer ones."""
+        known = set(coarse.encoder.conditions_)
+        first = {place for place, condition in enumerate(finer.encoder_.conditions_) if condition in known}
+        places = np.array(sorted(first | set(tree.features_used)))
+        selected = _selected(finer, data, places)
+        feature = np.where(tree.feature < 0, -1, np.searchsorted(places, tree.feature))
+        selected = replace(selected, starts=(DecisionTree(feature, tree.label),))
+        return Refined(_asking(finer.encoder_, places), selected, finer._solve(selected, None, self.progress))
+
+    # ---------------------------------------------------------------- helpers
+
+    def _encoded(self, most: int, budget: float) -> tuple[Any, TrainingData]:
+        """A copy of the model that has learnt at most so many splits, and the data as it sees them."""
+        model = self.model
+        finer = copy.copy(model)
+        finer.encoder = AutoEncoder(model.max_depth, budget=budget, max_features=most, missing=model.missing)
+        with warnings.catch_warnings():  # what there is to warn of was said when the data were prepared first
+            warnings.simplefilter("ignore")
+            return finer, finer._prepare(self.X, self.y, *self.given)
+
+
+def _stumps_within_limits(
+    dataset: BinaryDataset, bound: Sequence[BoundConstraint]
+) -> Iterator[tuple[int, list[DecisionTree]]]:
+    """By feature, the stumps that keep all linear limits up to rounding: every stump that keeps the constraints.
+
+    A few matrix products leave few stumps for `violation`, which decides.
+    """
+    limits = [limit for each in bound for limit in getattr(each, "limits", ())]
+    pairs = np.array(list(product(range(dataset.n_classes), repeat=2)))
+    for start in range(0, dataset.n_features, _CHUNK):
+        X = dataset.X[:, start : start + _CHUNK].astype(np.float64)
+        possible = np.ones((X.shape[1], len(pairs)), dtype=bool)
+        for limit in limits:
+            used = np.full(possible.shape, 2 * limit.leaves)
+            size = abs(limit.upper) + abs(limit.leaves)
+            if limit.predictions is not None:
+                one = X.T @ limit.predictions
+                zero = limit.predictions.sum(axis=0) - one
+                used += zero[:, pairs[:, 0]] + one[:, pairs[:, 1]]
+                size += float(np.abs(limit.predictions).sum())
+            if limit.branches is not None:
+                used += limit.branches[start : start + _CHUNK, None]
+            possible &= used <= limit.upper + limit.tolerance + _ROUNDING * size
+        for place in np.flatnonzero(possible.any(axis=1)).tolist():
+            feature, labels = start + place, pairs[possible[place]].tolist()
+            yield feature, [DecisionTree.branch(feature, *map(DecisionTree.leaf, pair)) for pair in labels]
+
+
+def _asking(encoder: AutoEncoder, places: NDArray[np.int64]) -> AutoEncoder:
+    """An encoder that asks some of the questions of a fitted one."""
+    fewer = copy.copy(encoder)
+    fewer.conditions_ = tuple(encoder.conditions_[place] for place in places)
+    fewer.inexact_ = tuple(np.flatnonzero(np.isin(places, encoder.inexact_)).tolist())
+    fewer.exact_, fewer.greedy_ = False, ()
+    return fewer
+
+
+def _selected(model: Any, data: TrainingData, places: NDArray[np.int64]) -> TrainingData:
+    """The same data with some of the features."""
+    whole = data.dataset
+    dataset = replace(
+        whole,
+        X=np.ascontiguousarray(whole.X[:, places]),
+        feature_names=tuple(whole.feature_names[place] for place in places),
+        sources=None if whole.sources is None else tuple(whole.sources[place] for place in places),
+    )
+    score = model._objective(data.class_factors).bind(dataset)
+    return replace(data, dataset=dataset, score=score, n_features=len(places), starts=())
