@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from accel_oct.errors import InvalidInputError
-from accel_oct.io.sources import Source
+from accel_oct.support.sources import Source
 
 __all__ = ["TextColumn", "read_delimited"]
 

@@ -16,7 +16,7 @@ from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.delimited import TextColumn, read_delimited
 from accel_oct.io.formats import read_arrow, read_excel
 from accel_oct.io.rules import Rules, labels, order_of, plain_labels, typed
-from accel_oct.io.sources import MAX_BYTES, Source, opened_source
+from accel_oct.support.sources import MAX_BYTES, Source, opened_source
 
 __all__ = ["FORMATS", "missing_column", "read_table"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -195,17 +196,19 @@ def _plain_numbers(column: TextColumn) -> NDArray[Any] | None:
     try:
         if whole and max(map(len, texts)) <= _FLOAT_DIGITS:
             return np.fromiter(map(int, texts), dtype=np.int64, count=len(texts))
-        return None if whole else np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
+        floats = None if whole else np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
     except ValueError:  # signs or points where none belong
         return None
+    return None if floats is None or np.isinf(floats).any() else floats
 
 
 def _numbers(column: TextColumn, known: set[str], decimal: str) -> NDArray[Any]:
     """int64 where all are whole and none is missing, else float64; Python's own where that would not be exact."""
     plain = {text: text if decimal == "." else text.replace(decimal, ".") for text in known}
     whole = {text for text in known if plain[text].lstrip("+-").isdigit()}
+    _refuse_infinite({text for text in known if math.isinf(float(plain[text]))}, column)
     if max(map(len, whole), default=0) > _FLOAT_DIGITS:
-        values: dict[str, Any] = {t: int(plain[t]) if t in whole and len(t) < 300 else float(plain[t]) for t in known}
+        values: dict[str, Any] = {t: int(plain[t]) if t in whole else float(plain[t]) for t in known}
         if any(isinstance(value, int) and abs(value) > EXACT for value in values.values()):
             return _mapped(column, values)
     texts = list(column)
@@ -256,6 +259,15 @@ def _refuse(bad: set[str], column: TextColumn, wanted: str) -> None:
         raise InvalidInputError(
             f"column {column.name!r} must hold {wanted}, but row {row + 1} of the data holds {shown(text)}; "
             "na_values names texts that mean a missing value"
+        )
+
+
+def _refuse_infinite(bad: set[str], column: TextColumn) -> None:
+    if bad:
+        row, text = next((row, text) for row, text in enumerate(column) if text in bad)
+        raise InvalidInputError(
+            f"column {column.name!r} holds a number beyond the largest double (1.8e308) in row {row + 1} of the data, "
+            f"{shown(text)}; set its dtype to text if it is a name"
         )
 
 
