@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from accel_oct.encoding.columns import Table, as_categories, infer_kind
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
-from accel_oct.io.delimited import TextColumn, read_delimited
+from accel_oct.io.cells import TextColumn
+from accel_oct.io.delimited import read_delimited
 from accel_oct.io.formats import read_arrow, read_excel
 from accel_oct.io.rules import Rules, labels, order_of, plain_labels, typed
 from accel_oct.support.sources import MAX_BYTES, Source, opened_source
@@ -154,7 +155,9 @@ def _expected(like: Any) -> dict[str, str]:
 def _from_text(
     source: Source, rules: Rules, target: str | None, delimiter: str, header: bool, encoding: str
 ) -> Table | tuple[Table, NDArray[Any]]:
-    columns, n_rows = read_delimited(source, delimiter=delimiter, header=header, encoding=encoding)
+    columns, n_rows = read_delimited(
+        source, delimiter=delimiter, header=header, encoding=encoding, decimal=rules.decimal
+    )
     names = [column.name for column in columns]
     _check_names(rules, names, source.name)
     place = None if target is None else _place(names, target, source.name)
@@ -196,7 +199,7 @@ def _ruled_column(table: Table, index: int, rules: Rules) -> tuple[NDArray[Any],
     cells = ["" if text is None else text.replace("\0", "\N{REPLACEMENT CHARACTER}") for text in texts.tolist()]
     if wanted.startswith("ordered:"):
         order_of(wanted, name)
-    ruled, ordered, _ = typed(TextColumn.of(name, cells), rules)
+    ruled, ordered, _ = typed(TextColumn.of(name, cells, rules.decimal), rules)
     return ruled, ordered
 
 
