@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
 import random
@@ -19,6 +20,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accel_oct import read_table
+from accel_oct.cli import main
+from accel_oct.cli.commands import tables
 from accel_oct.errors import InvalidInputError
 from accel_oct.io import cells as cells_module
 from accel_oct.io import delimited
@@ -247,3 +250,40 @@ def test_decimals_of_the_oracle() -> None:
     for _ in range(2000):
         text = f"{rng.randrange(10**17)}e-{rng.randrange(18)}"
         assert float(text) == float(Fraction(Decimal(text)))
+
+
+# ---------------------------------------------------------------- while a file is read
+
+
+def test_progress_counts_the_bytes(tmp_path: Path) -> None:
+    """After decompression, never less than before, and all of them at the end."""
+    content = b"a,b\n" + b"1,x\n" * 400_000
+    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(content, 1))
+    told: list[int] = []
+    read_table(tmp_path / "data.csv.gz", progress=told.append)
+    assert told == sorted(told) and told[-1] == len(content) and len(told) > 2
+
+
+def test_a_long_reading_shows_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error, while the file is read; not in a quick one, and not with --quiet; nothing from the library."""
+    path, model = tmp_path / "data.csv", tmp_path / "model.json"
+    path.write_text("a,class\n" + "1,x\n2,y\n" * 400, encoding="utf-8")
+    commands = [
+        ["fit", str(path), "--target", "class", "--max-depth", "1", "-o", str(model)],
+        ["predict", str(model), str(path)],
+        ["check", str(model), str(path)],
+        ["encode", str(path), "--target", "class"],
+    ]
+    line = f"reading {path}: 0 MB in 0 s"
+    for patience in (1e9, 0.0):
+        monkeypatch.setattr(tables, "_FIRST_LINE", patience)
+        for command in commands:
+            assert main(command) == 0
+            told = capsys.readouterr()
+            assert (line in told.err) is (patience == 0.0) and "reading" not in told.out
+            assert main([*command, "--quiet"]) == 0
+            assert "reading" not in capsys.readouterr().err
+    read_table(path)
+    assert capsys.readouterr() == ("", "")
