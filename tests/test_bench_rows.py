@@ -64,7 +64,7 @@ def test_a_task_survives_the_way_to_another_process() -> None:
 @given(st.lists(st.integers(0, 255), max_size=50))
 def test_labels_are_packed_and_unpacked(labels: list[int]) -> None:
     """Whatever the labels are."""
-    assert unpacked_labels(packed_labels(labels)).tolist() == labels
+    assert unpacked_labels(packed_labels(labels), len(labels)).tolist() == labels
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:
@@ -73,7 +73,7 @@ def test_labels_that_do_not_fit_are_refused() -> None:
         with pytest.raises(InvalidInputError, match="labels"):
             packed_labels(labels)
     with pytest.raises(InvalidInputError, match="predictions"):
-        unpacked_labels("no base64")
+        unpacked_labels("no base64", 1)
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,5 @@ def read_lines(file: Path) -> Lines:
     whole = content.rfind(b"\n") + 1
     rows = []
     for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
-        where = f"{file} line {number}"
-        try:
-            rows.append(Row.from_json(line.decode("utf-8"), where))
-        except UnicodeDecodeError:
-            raise InvalidInputError(f"{where} is not a row of results: it is not text") from None
+        rows.append(Row.from_json(line, f"{file} line {number}"))
     return Lines(tuple(rows), whole, content[whole:])

@@ -156,10 +156,12 @@ class Row:
         return json.dumps(finite({"schema": self.schema, **asdict(self)}), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str, where: str) -> Row:
+    def from_json(cls, text: str | bytes, where: str) -> Row:
         """Read a line; `where` says in errors where it stood."""
         try:
-            values = json.loads(text)
+            values = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise InvalidInputError(f"{where} is not a row of results: it is not text") from None
         except (ValueError, RecursionError):
             raise InvalidInputError(f"{where} is not a row of results: it is not JSON") from None
         return cls.from_mapping(values, where)
@@ -201,12 +203,16 @@ def packed_labels(labels: Any) -> str:
     return base64.b64encode(zlib.compress(array.astype(np.uint8).tobytes())).decode("ascii")
 
 
-def unpacked_labels(text: str) -> NDArray[np.uint8]:
-    """What `packed_labels` packed."""
+def unpacked_labels(text: str, n_samples: int) -> NDArray[np.uint8]:
+    """The labels that `packed_labels` packed, one per sample; no more than that is unpacked."""
+    unpacker = zlib.decompressobj()
     try:
-        return np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), dtype=np.uint8)
+        labels = unpacker.decompress(base64.b64decode(text, validate=True), n_samples + 1)
     except (ValueError, zlib.error):
         raise InvalidInputError("predictions must be base64 of zlib of one byte per row") from None
+    if len(labels) != n_samples or not unpacker.eof or unpacker.unused_data:
+        raise InvalidInputError(f"predictions must be base64 of zlib of one byte for each of the {n_samples} samples")
+    return np.frombuffer(labels, dtype=np.uint8)
 
 
 def _as_floats(record: Any, *names: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,13 @@ from accel_oct.bench.reading import PARTS, ROWS, read_lines, read_results
 from accel_oct.bench.rows import FAILED, Row
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.files import as_path
+from accel_oct.support.sources import opened_source
 
 __all__ = ["Source", "all_rows", "best_rows"]
+
+#: Limits of a compressed file after unpacking: all of it, and one row.
+_MOST_BYTES = 1 << 30
+_MOST_ROW_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,12 @@ def best_rows(sources: Iterable[Source]) -> list[Row]:
 
 
 def _unzipped(place: Path) -> tuple[Row, ...]:
-    try:
-        text = gzip.decompress(place.read_bytes()).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"cannot read {place}: {error}") from None
-    lines = text.splitlines()
-    return tuple(Row.from_json(line, f"{place} line {number}") for number, line in enumerate(lines, start=1))
+    """The rows of a compressed file, unpacked one line at a time."""
+    rows: list[Row] = []
+    with opened_source(place, _MOST_BYTES) as source:
+        while line := source.file.readline(_MOST_ROW_BYTES + 1):
+            where = f"{place} line {len(rows) + 1}"
+            if len(line) > _MOST_ROW_BYTES:
+                raise InvalidInputError(f"{where} has more than the {_MOST_ROW_BYTES} bytes that a row may have")
+            rows.append(Row.from_json(line, where))
+    return tuple(rows)

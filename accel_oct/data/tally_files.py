@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import stat
 import zipfile
 import zlib
@@ -39,7 +40,13 @@ _MOST_UNIT = 600
 _MADE = (1980, 1, 1, 0, 0, 0)
 """Of every member: equal tallies are equal files."""
 
-_TYPES = tuple(np.dtype(name) for name in ("<u1", "<u2", "<u4", "<i8"))
+#: By what NumPy calls them in the header of an array, the narrowest first.
+_TYPES = {name: np.dtype(name.decode()) for name in (b"|u1", b"<u2", b"<u4", b"<i8")}
+#: The header of an array of two dimensions, as `np.lib.format.write_array` writes it.
+_HEADER = re.compile(
+    rb"\{'descr': '(?P<type>[<|][a-z][0-9])', 'fortran_order': (?P<by_columns>True|False), "
+    rb"'shape': \((?P<rows>[0-9]{1,18}), (?P<columns>[0-9]{1,18})\), \} *\n"
+)
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 _READ = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
 
@@ -58,7 +65,7 @@ def write_fields(path: Any, fields: Mapping[str, Any]) -> None:
         packed.writestr(_member(_SCHEMA), text, compresslevel=1)
         for size, counts in enumerate(fields["counts"]):
             largest = int(counts.max(initial=0))
-            narrow = next(kind for kind in _TYPES if largest <= np.iinfo(kind).max)
+            narrow = next(kind for kind in _TYPES.values() if largest <= np.iinfo(kind).max)
             array = BytesIO()
             np.lib.format.write_array(array, counts.astype(narrow), version=(1, 0), allow_pickle=False)
             packed.writestr(_member(f"counts_{size}.npy"), array.getbuffer(), compresslevel=1)
@@ -147,7 +154,7 @@ def _unpacked(packed: zipfile.ZipFile, name: str, size: int) -> bytes:
 def _counts(packed: zipfile.ZipFile, name: str, shape: tuple[int, int]) -> IntArray:
     claimed = packed.getinfo(name).file_size
     amount = math.prod(shape)
-    if not any(0 < claimed - amount * kind.itemsize <= _MOST_HEADER_BYTES for kind in _TYPES):
+    if not any(0 < claimed - amount * kind.itemsize <= _MOST_HEADER_BYTES for kind in _TYPES.values()):
         raise _Broken(f"{name} has {claimed} bytes, which do not fit the {shape[0]} x {shape[1]} counts of the schema")
     with packed.open(name) as member:
         kind, header = _header(member, name, shape)
@@ -167,10 +174,13 @@ def _header(member: IO[bytes], name: str, shape: tuple[int, int]) -> tuple[np.dt
     size = int.from_bytes(start[8:], "little")
     if size > _MOST_HEADER_BYTES:
         raise _Broken(f"{name} is not an array of counts")
-    held = BytesIO(start[8:] + member.read(size))
-    found, by_columns, kind = np.lib.format.read_array_header_1_0(held)
-    if found != shape or kind not in _TYPES or (by_columns and min(shape) > 1):
+    # Matched, not evaluated as NumPy does it: its parser raises SyntaxError, TokenError, TypeError and more.
+    found = _HEADER.fullmatch(member.read(size))
+    kind = _TYPES.get(found["type"]) if found else None
+    if found is None or kind is None or (int(found["rows"]), int(found["columns"])) != shape:
         raise _Broken(f"{name} is not an array of {shape[0]} x {shape[1]} counts")
+    if found["by_columns"] == b"True" and min(shape) > 1:
+        raise _Broken(f"the counts of {name} are stored by columns")
     return kind, 10 + size
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -162,11 +163,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     result[:, place] = missing_values(columns[condition.column])
             else:
                 result[:, place] = condition.holds(columns[condition.column])
-        # One look-up per sample, not one comparison per sample and category: there may be as many of these as of those.
         for column, of_value in places.items():
-            for row, value in enumerate(columns[column].tolist()):
-                for place in of_value.get(value, ()):
-                    result[row, place] = 1
+            _mark_equal(result, columns[column], of_value)
         return result
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
@@ -233,6 +231,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"input_features should have length equal to number of features ({self.n_features_in_})"
             )
         return names
+
+
+def _mark_equal(result: NDArray[np.int8], values: NDArray[Any], places: Mapping[Any, Sequence[int]]) -> None:
+    """Put 1 into the places of each sample's value.
+
+    One look-up per sample, not one comparison per sample and category: there may be as many of these as of those.
+    """
+    code = {value: k for k, value in enumerate(places)}
+    codes = np.fromiter(map(code.get, values.tolist(), repeat(-1)), dtype=np.int64, count=len(values))
+    rows = np.flatnonzero(codes >= 0)
+    for turn in range(max(map(len, places.values()))):
+        place = np.array([own[turn] if turn < len(own) else own[0] for own in places.values()], dtype=np.int64)
+        result[rows, place[codes[rows]]] = 1
 
 
 def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition]:

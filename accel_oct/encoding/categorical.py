@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
@@ -60,10 +61,10 @@ class OneHotCategoryEncoder(BinaryEncoder):
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         self.categories_ = {}
         for column in columns:
-            counts: dict[str, float] = {}
-            for value, weight in zip(column.values.tolist(), weights.tolist(), strict=True):
-                if value is not None:
-                    counts[value] = counts.get(value, 0.0) + weight
+            cells = column.values.tolist()
+            code = {value: k for k, value in enumerate(dict.fromkeys(cells))}
+            totals = np.bincount(np.fromiter(map(code.__getitem__, cells), np.int64, len(cells)), weights)
+            counts = {value: total for value, total in zip(code, totals.tolist(), strict=True) if value is not None}
             categories = sorted(counts, key=_order)
             self.categories_[column.index] = tuple(categories)
             if len(categories) == 2 and not (self.missing == "category" and column.has_missing):

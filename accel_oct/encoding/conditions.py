@@ -174,8 +174,11 @@ def missing_values(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which values of a column are missing, as `as_numbers` or `as_categories` made it."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values), dtype=bool)
-    # Large whole numbers come with NaN, categories with None.
-    return np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+    cells = values.tolist()
+    if set(map(type, cells)) <= {str, type(None)}:
+        return np.asarray(values == None, dtype=bool)  # noqa: E711 - cell by cell
+    # Large whole numbers come with NaN.
+    return np.array([value is None or value != value for value in cells], dtype=bool)
 
 
 def as_limit(value: float) -> float:

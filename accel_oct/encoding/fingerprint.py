@@ -85,9 +85,11 @@ def _text(text: str) -> bytes:
 
 
 def _texts(texts: list[str | None]) -> bytes:
-    encoded = [b"" if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
-    lengths = [-1 if text is None else len(part) for text, part in zip(texts, encoded, strict=True)]
-    return _numbers(np.array(lengths, dtype=np.int64)) + b"".join(encoded)
+    distinct = dict.fromkeys(texts)
+    encoded = {text: b"" if text is None else text.encode("utf-8", "surrogatepass") for text in distinct}
+    length = {text: -1 if text is None else len(part) for text, part in encoded.items()}
+    lengths = np.fromiter(map(length.__getitem__, texts), dtype=np.int64, count=len(texts))
+    return _numbers(lengths) + b"".join(map(encoded.__getitem__, texts))
 
 
 def _numbers(values: NDArray[Any]) -> bytes:

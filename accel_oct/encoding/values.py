@@ -21,6 +21,10 @@ Kind = Literal["numeric", "categorical", "boolean", "ignored", "datetime", "dura
 #: Whole numbers up to this one are floats of their own.
 EXACT = 2**53
 
+#: Types of Python whose values are never missing, and are compared and converted at once.
+_NEVER_MISSING = {str, int, bool}
+_PLAIN_NUMBERS = {int, bool, float, type(None)}
+
 
 def infer_kind(values: NDArray[Any], name: str) -> Kind:
     """How a column is to be encoded, from its type or, for objects, from its values."""
@@ -29,7 +33,9 @@ def infer_kind(values: NDArray[Any], name: str) -> Kind:
     if values.dtype.kind in kinds:
         return kinds[values.dtype.kind]
     if values.dtype.kind == "O":
-        types = {type(value) for value in values if not is_missing(value)}
+        types = set(map(type, values.tolist())) - {type(None)}
+        if not types <= _NEVER_MISSING:
+            types = {type(value) for value in values if not is_missing(value)}
         if types and all(issubclass(t, bool | np.bool_) for t in types):
             return "boolean"
         if types and all(is_instant(t) for t in types):
@@ -76,7 +82,30 @@ def _with_nan(values: NDArray[Any], known: NDArray[np.bool_], dtype: Any) -> NDA
     return result
 
 
+def _plain_numbers(values: NDArray[Any]) -> NDArray[Any] | None:
+    """The result of `_numbers_from_objects` for Python's own numbers and None, at once; None: look at each."""
+    cells = values.tolist()
+    types = set(map(type, cells))
+    if not types <= _PLAIN_NUMBERS:
+        return None
+    try:
+        result = np.array(cells, dtype=np.float64)
+    except OverflowError:
+        return None
+    large = np.abs(result) >= EXACT if int in types else np.zeros(len(result), dtype=bool)
+    if np.isinf(result).any() or (large.any() and float in types):
+        return None
+    if not large.any():
+        return result
+    exact = result.astype(object)
+    exact[large] = values[large]
+    return exact
+
+
 def _numbers_from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
+    quick = _plain_numbers(values)
+    if quick is not None:
+        return quick
     result = np.full(len(values), np.nan)
     large: dict[int, int] = {}
     decimals: dict[float, Decimal] = {}
@@ -122,7 +151,15 @@ def as_categories(values: NDArray[Any], name: str) -> NDArray[Any]:
         known = ~np.isnat(values)
         result[known] = [str(value) for value in values[known]]
         return result
-    for row, value in enumerate(values.tolist()):
+    cells = values.tolist()
+    types = set(map(type, cells))
+    if types <= {str, type(None)}:
+        result[:] = cells
+        return result
+    if types <= {bool, type(None)}:
+        result[:] = list(map({True: "True", False: "False"}.get, cells))
+        return result
+    for row, value in enumerate(cells):
         if is_missing(value):
             continue
         if isinstance(value, numbers.Real) and not isinstance(value, bool):

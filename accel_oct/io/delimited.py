@@ -1,57 +1,65 @@
-"""CSV and TSV files as columns of text."""
+"""CSV and TSV files as columns of text.
+
+Most text is cut into cells by NumPy, a block of lines at a time. What that cannot do as the csv module does it (quotes
+inside of a cell, blanks beyond ASCII, a delimiter of several bytes) is left to the csv module, block by block.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from accel_oct.errors import InvalidInputError
-from accel_oct.io.sources import Source
+from accel_oct.io.cells import PAD, Block, Cells, TextColumn
+from accel_oct.support.sources import Source
 
-__all__ = ["TextColumn", "read_delimited"]
+__all__ = ["read_delimited"]
 
-_BLOCK = 20_000
-_BETWEEN = "\0"
+Ints = NDArray[np.int64]
+
+#: Bytes of a block, and the most for files of many columns, whose blocks would have few rows.
+_BLOCK_BYTES, _MOST_BLOCK_BYTES = 1 << 19, 1 << 25
+_BYTES_PER_COLUMN = 1 << 15
 _PEEK = 4096
 #: What no text in any encoding of single bytes holds.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 _NO_DELIMITER = '\r\n\0"'
-#: What `str.strip` takes away, in ASCII and besides the ends of lines.
-_BLANK = re.compile("[ \\t\\x0b\\x0c\\x1c-\\x1f]")
+#: What `str.strip` takes away, in ASCII and beyond.
+_BLANK_BYTES = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
+_BLANKS = np.zeros(256, dtype=bool)
+_BLANKS[list(_BLANK_BYTES)] = True
+_WIDE_BEGINS = (b"\xc2", b"\xe1", b"\xe2", b"\xe3")
+_WIDE_BLANKS = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+#: Blanks that are stripped from all cells at once; cells with more are stripped one by one.
+_STRIPPED_AT_ONCE = 8
+_QUOTE, _NEWLINE, _SPACE = ord('"'), ord("\n"), ord(" ")
 
 
-@dataclass(frozen=True)
-class TextColumn:
-    """The cells of a column, without the blanks around them; joined in blocks, for a string of its own costs 50 bytes.
-
-    Attributes
-    ----------
-    name : str
-    blocks : sequence of str
-    """
-
-    name: str
-    blocks: Sequence[str]
-
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(block.split(_BETWEEN) for block in self.blocks)
-
-    def distinct(self) -> set[str]:
-        """All texts that occur."""
-        return set().union(*(block.split(_BETWEEN) for block in self.blocks))
-
-    @classmethod
-    def of(cls, name: str, cells: Sequence[str]) -> TextColumn:
-        """From cells; a NUL in them would be taken for the end of a cell."""
-        return cls(name, [_BETWEEN.join(cells)] if cells else [])
-
-
-def read_delimited(source: Source, *, delimiter: str, header: bool, encoding: str) -> tuple[list[TextColumn], int]:
+def read_delimited(
+    source: Source,
+    *,
+    delimiter: str,
+    header: bool,
+    encoding: str,
+    decimal: str = ".",
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[TextColumn], int]:
     """The columns and the number of rows; lines without anything are skipped.
+
+    Parameters
+    ----------
+    source : Source
+    delimiter, encoding, decimal : str
+    header : bool
+    progress : callable, optional
+        Called with the bytes that were read so far, once a block.
 
     Raises
     ------
@@ -64,35 +72,33 @@ def read_delimited(source: Source, *, delimiter: str, header: bool, encoding: st
             f"{name} is not a CSV file: the delimiter must be a single character, got {delimiter!r:.20}"
         )
     begin = _begin(source)
+    plain = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+    if plain == "utf-8-sig" and (guess := _utf_16(begin)):
+        raise InvalidInputError(f"{name} is not a CSV file in the encoding {encoding}: set it to {guess}")
     try:
-        plain = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
-        if plain == "utf-8-sig" and (guess := _utf_16(begin)):
-            raise InvalidInputError(f"{name} is not a CSV file in the encoding {encoding}: set it to {guess}")
-        lines = _without_nul(io.TextIOWrapper(source.file, plain, newline=""), name)
-        rows = _Rows(lines, delimiter, name)
-        first = next(rows.parsed(), None)
-        if first is None:
-            raise InvalidInputError(f"{name} is empty")
+        text = _Text(source, plain, progress)
+        records = _Records(text, delimiter, decimal, name)
+        first = records.first()
         names = [cell.strip() for cell in first] if header else [f"x{j}" for j in range(len(first))]
         if len(set(names)) < len(names):
             twice = next(each for j, each in enumerate(names) if each in names[:j])
             raise InvalidInputError(f"{name} names two columns alike: {twice!r:.80}")
-        blocks: list[list[str]] = [[] if header else [first[j].strip()] for j in range(len(names))]
-        n_rows = 0 if header else 1
-        for columns in rows.blocks(len(names)):
+        parts: list[list[Cells]] = [[] for _ in names]
+        n_rows = 0
+        for columns in chain([] if header else [records.of_rows([first])], records.blocks(len(names))):
             n_rows += len(columns[0])
-            for column, place in zip(columns, blocks, strict=True):
-                place.append(_BETWEEN.join(column))
+            for cells, place in zip(columns, parts, strict=True):
+                place.append(cells)
     except UnicodeDecodeError as error:
         if _CONTROL.search(begin):
             raise InvalidInputError(f"{name} is not a text file: it holds control characters") from None
         raise InvalidInputError(
-            f"{name} is not a CSV file in the encoding {encoding}: {error.reason} at byte {error.start}; "
+            f"{name} is not a CSV file in the encoding {encoding}: {error.reason} at byte {text.place_of(error)}; "
             "set the encoding that it has, such as latin-1"
         ) from None
     except (csv.Error, LookupError, UnicodeError) as error:  # a field without end, an encoding that is none
         raise InvalidInputError(f"{name} is not a CSV file: {error}") from None
-    return [TextColumn(each, place) for each, place in zip(names, blocks, strict=True)], n_rows
+    return [TextColumn(each, place, decimal) for each, place in zip(names, parts, strict=True)], n_rows
 
 
 def _begin(source: Source) -> bytes:
@@ -112,61 +118,217 @@ def _utf_16(begin: bytes) -> str | None:
     return None
 
 
-class _Rows:
-    """The rows behind lines of text, by the csv module; blocks without any quotes are split faster, and alike."""
+class _Text:
+    """The decoded text of a source, by line or by block of lines; lines end as Python's universal newlines do."""
 
-    def __init__(self, lines: Iterator[str], delimiter: str, name: str) -> None:
-        self._lines, self._delimiter, self._name = lines, delimiter, name
+    def __init__(self, source: Source, encoding: str, progress: Callable[[int], None] | None) -> None:
+        io.TextIOWrapper(io.BytesIO(), encoding).close()  # raises LookupError for what is no encoding of text
+        self._source, self._progress = source, progress
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._read = self._pending = 0
+        self._text, self._at, self._ended = "", 0, False
+
+    def line(self) -> str:
+        """The next line with its end; empty after the last."""
+        while True:
+            found = _LINE.match(self._text, self._at)
+            # A carriage return at the end may be half of an end, and a line without an end may go on.
+            if found and (self._ended or found.end() < len(self._text)):
+                self._at = found.end()
+                return found[0]
+            if self._ended:
+                rest, self._at = self._text[self._at :], len(self._text)
+                return rest
+            self._more(_BLOCK_BYTES)
+
+    def block(self, size: int) -> str:
+        """Whole lines of about as many bytes, with their ends; empty after the last."""
+        while not self._ended and len(self._text) - self._at < size:
+            self._more(size)
+        while True:
+            whole = len(self._text)
+            if not self._ended:
+                whole = 1 + max(self._text.rfind("\n", self._at), self._text.rfind("\r", self._at, -1))
+            if whole > self._at or self._ended:
+                text, self._at = self._text[self._at : whole], whole
+                return text
+            self._more(size)
+
+    def push_back(self, length: int) -> None:
+        """Let the end of the block that was read last be read again."""
+        self._at -= length
+
+    def place_of(self, error: UnicodeDecodeError) -> int:
+        """The byte that cannot be decoded, counted from the beginning of the file."""
+        return self._read - self._pending + error.start
+
+    def _more(self, size: int) -> None:
+        content = self._source.file.read(size)
+        self._pending = len(self._decoder.getstate()[0])
+        text = self._decoder.decode(content, final=not content)
+        if "\0" in text:
+            raise InvalidInputError(f"{self._source.name} is not a text file: it holds a NUL character")
+        self._read += len(content)
+        self._ended = not content
+        self._text, self._at = self._text[self._at :] + text, 0
+        if self._progress is not None:
+            self._progress(self._read)
+
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)")
+
+
+class _Records:
+    """The rows behind a text; `_line` is the number of the last line that was read."""
+
+    def __init__(self, text: _Text, delimiter: str, decimal: str, name: str) -> None:
+        self._text, self._delimiter, self._decimal, self._name = text, delimiter, decimal, name
         self._line = 0
-
-    def parsed(self) -> Iterator[list[str]]:
-        """Rows of cells, one at a time; `_line` is the number of the last line that was read."""
-        reader = csv.reader(self._lines, delimiter=self._delimiter, skipinitialspace=True, strict=True)
-        before = self._line
-        for row in reader:
-            self._line = before + reader.line_num
-            if row:
-                yield row
-
-    def blocks(self, n_columns: int) -> Iterator[list[list[str]]]:
-        """Columns of stripped cells, some thousand rows at a time."""
         # Between spaces, the csv module skips those that begin a cell.
-        while self._delimiter != " " and (lines := list(islice(self._lines, _BLOCK))):
-            text = "".join(lines)
-            if '"' in text:
-                self._lines = chain(lines, self._lines)  # a cell may go on in the next line, or in the next block
-                break
-            if columns := self._split(lines, text, n_columns):
+        self._by_bytes = delimiter.isascii() and delimiter != " "
+
+    def first(self) -> list[str]:
+        """The first row."""
+        for row in self._parsed(iter(self._text.line, ""), None):
+            return row
+        raise InvalidInputError(f"{self._name} is empty")
+
+    def blocks(self, n_columns: int) -> Iterator[list[Cells]]:
+        """Columns of stripped cells, some thousand rows at a time."""
+        size = min(max(_BLOCK_BYTES, _BYTES_PER_COLUMN * n_columns), _MOST_BLOCK_BYTES)
+        while text := self._text.block(size):
+            columns = self._cut(text, n_columns) if self._by_bytes else None
+            if columns is None:
+                lines = chain(io.StringIO(text, newline=""), iter(self._text.line, ""))
+                amount = sum(1 for _ in io.StringIO(text, newline=""))
+                rows = list(self._parsed(lines, amount, n_columns))
+                columns = self.of_rows(rows) if rows else []
+            if columns:
                 yield columns
-        rows = self.parsed()
-        while block := list(islice(rows, _BLOCK)):
-            for row in block:
-                if len(row) != n_columns:
-                    self._refuse(len(row), n_columns)
-            yield [list(map(str.strip, column)) for column in zip(*block, strict=True)]
 
-    def _split(self, lines: list[str], text: str, n_columns: int) -> list[list[str]]:
-        rows = [row for row in (line.rstrip("\r\n") for line in lines) if row]
-        limit = csv.field_size_limit()
-        for place, line in enumerate(lines):
-            bare = line.rstrip("\r\n")
-            if bare and bare.count(self._delimiter) != n_columns - 1:
-                self._line += place + 1
-                self._refuse(bare.count(self._delimiter) + 1, n_columns)
-            if len(bare) > limit and max(map(len, bare.split(self._delimiter))) > limit:
-                raise csv.Error(f"field larger than field limit ({limit})")
-        self._line += len(lines)
-        cells = self._delimiter.join(rows).split(self._delimiter) if rows else []
-        if not text.isascii() or _BLANK.search(text.replace(self._delimiter, "")):
-            cells = list(map(str.strip, cells))
-        return [cells[place::n_columns] for place in range(n_columns)] if cells else []
+    def of_rows(self, rows: list[list[str]]) -> list[Cells]:
+        """The columns of rows of cells."""
+        columns = []
+        for column in zip(*rows, strict=True):
+            columns.append(Cells.of_texts(list(map(str.strip, column)), self._decimal))
+        return columns
 
-    def _refuse(self, found: int, wanted: int) -> None:
-        raise InvalidInputError(f"{self._name}, row {self._line}: {found} fields instead of {wanted}")
+    def _parsed(self, lines: Iterator[str], amount: int | None, n_columns: int | None = None) -> Iterator[list[str]]:
+        """Rows by the csv module: one, or those that begin in the first `amount` lines."""
+        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True, strict=True)
+        before = self._line
+        try:
+            for row in reader:
+                self._line = before + reader.line_num
+                if row:
+                    if n_columns is not None and len(row) != n_columns:
+                        self._refuse(len(row), n_columns, self._line)
+                    yield row
+                if amount is not None and reader.line_num >= amount:
+                    return
+        except csv.Error as error:
+            raise csv.Error(f"{error}, in row {before + reader.line_num}") from None
+
+    def _refuse(self, found: int, wanted: int, line: int) -> None:
+        raise InvalidInputError(f"{self._name}, row {line}: {found} fields instead of {wanted}")
+
+    # ---------------------------------------------------------------- by NumPy
+
+    def _cut(self, text: str, n_columns: int) -> list[Cells] | None:
+        """The columns of a block, whose last row may be left for the next one; None: the csv module must read it."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        if not text.isascii() and any(begin in encoded for begin in _WIDE_BEGINS) and _WIDE_BLANKS.search(text):
+            return None
+        if "\r" in text:
+            if '"' in text and any("\r" in cell for cell in text.split('"')[1::2]):
+                return None  # within quotes, ends of lines stay what they are
+            encoded = encoded.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        end = b"" if encoded.endswith(b"\n") else b"\n"
+        data = np.frombuffer(bytearray(b"".join((b"\n" * PAD, encoded, end))), dtype=np.uint8)
+        lines = data == _NEWLINE
+        lines[:PAD] = False
+        is_mark = lines | (data == ord(self._delimiter))
+        marks = np.flatnonzero(is_mark)
+        is_mark[PAD - 1] = True  # the first cell begins behind it
+        quotes = np.flatnonzero(data == _QUOTE) if '"' in text else np.empty(0, dtype=np.int64)
+        cut_off = False
+        if len(quotes):
+            before = np.bincount(np.searchsorted(marks, quotes), minlength=len(marks))[: len(marks)]
+            marks = marks[np.cumsum(before) & 1 == 0]
+            newlines = np.flatnonzero(lines[marks])
+            if not len(newlines):
+                return None
+            marks = marks[: newlines[-1] + 1]
+            quotes = quotes[quotes < marks[-1]]
+            if not _well_quoted(data, quotes, ord(self._delimiter)):
+                return None
+            cut_off = int(marks[-1]) + 1 < len(data)
+        starts = np.concatenate([[PAD], marks[:-1] + 1])
+        last = int(marks[-1])
+        if int((marks - starts).max()) > csv.field_size_limit():
+            return None
+        at_end = lines[marks]
+        empty = at_end & (starts == marks) & np.concatenate([[True], at_end[:-1]])
+        if empty.any():
+            starts, marks, at_end = starts[~empty], marks[~empty], at_end[~empty]
+        amounts = np.diff(np.flatnonzero(at_end), prepend=-1)
+        if (amounts != n_columns).any():
+            row = int(np.flatnonzero(amounts != n_columns)[0])
+            end_of_row = marks[np.flatnonzero(at_end)[row]]
+            self._refuse(int(amounts[row]), n_columns, self._line + int(np.count_nonzero(lines[: end_of_row + 1])))
+        amount = int(np.count_nonzero(lines[: last + 1]))
+        if cut_off:
+            self._text.push_back(len(text) - sum(map(len, islice(io.StringIO(text, newline=""), amount))))
+        self._line += amount
+        if not len(marks):
+            return []
+        block, ends = Block(data, self._decimal), marks.copy()
+        for blank in (blank for blank in _BLANK_BYTES if blank != _NEWLINE and blank in encoded):
+            is_blank = data == blank
+            if (is_blank[1:] & is_mark[:-1]).any() or (is_blank[:-1] & is_mark[1:]).any():
+                _strip(data, starts, ends)
+                break
+        if len(quotes):
+            _unquote(data, starts, ends, quotes)
+        return block.columns(starts, ends, n_columns)
 
 
-def _without_nul(lines: io.TextIOWrapper, name: str) -> Iterator[str]:
-    for line in lines:
-        if _BETWEEN in line:
-            raise InvalidInputError(f"{name} is not a text file: it holds a NUL character")
-        yield line
+def _well_quoted(data: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool:
+    """Whether every quote begins a cell, ends one, or is one of two in a row within a cell that quotes enclose."""
+    if not len(quotes):
+        return True
+    begins, ends = quotes[0::2], quotes[1::2]
+    doubled = np.append(begins[1:] == ends[:-1] + 1, False)
+    behind = data[ends[~doubled] + 1]
+    before = begins[np.append(True, ~doubled[:-1])] - 1
+    for _ in range(_STRIPPED_AT_ONCE):
+        before = before - (data[before] == _SPACE)
+    return all(bool(((each == delimiter) | (each == _NEWLINE)).all()) for each in (behind, data[before]))
+
+
+def _strip(data: NDArray[np.uint8], starts: Ints, ends: Ints) -> None:
+    """Move beginnings and ends of cells past the blanks around them."""
+    for places, offset, step in ((starts, 0, 1), (ends, -1, -1)):
+        rows = np.flatnonzero(_BLANKS[data[places + offset]] & (starts < ends))
+        for _ in range(_STRIPPED_AT_ONCE):
+            if not len(rows):
+                break
+            places[rows] += step
+            rows = rows[_BLANKS[data[places[rows] + offset]] & (starts[rows] < ends[rows])]
+        for row in rows.tolist():
+            cell = data[starts[row] : ends[row]].tobytes()
+            kept = cell.lstrip(_BLANK_BYTES) if step > 0 else cell.rstrip(_BLANK_BYTES)
+            places[row] += step * (len(cell) - len(kept))
+
+
+def _unquote(data: NDArray[np.uint8], starts: Ints, ends: Ints, quotes: Ints) -> None:
+    """Take quotes away from around cells and one of two within them, and then the blanks inside of the quotes."""
+    rows = np.flatnonzero((data[starts] == _QUOTE) & (starts < ends))
+    first, last = starts[rows] + 1, ends[rows] - 1
+    inner = np.searchsorted(quotes, last) - np.searchsorted(quotes, first)
+    for row in np.flatnonzero(inner).tolist():
+        cell = data[first[row] : last[row]].tobytes().replace(b'""', b'"')
+        last[row] = first[row] + len(cell)
+        data[first[row] : last[row]] = np.frombuffer(cell, dtype=np.uint8)
+    _strip(data, first, last)
+    starts[rows], ends[rows] = first, last

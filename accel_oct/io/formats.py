@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import frame_columns
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.io.sources import Source, wanted_package
+from accel_oct.support.sources import Source, wanted_package
 
 __all__ = ["read_arrow", "read_excel"]
 
+_CELL_BYTES = 8
 _INDEX = re.compile(r"__index_level_\d+__\Z")
 
 
@@ -34,6 +35,7 @@ def read_arrow(source: Source, max_bytes: int) -> Table:
             frame = wanted_package("pyarrow.feather", source.name).read_table(content)
         frame = frame.drop_columns([name for name in set(frame.column_names) if _INDEX.match(name)])
         _check_size(frame.nbytes, source.name, max_bytes)
+        frame.validate(full=True)  # else text that is none, or places outside of the file, come to light later
     except (arrow.ArrowException, OSError, ValueError, EOFError) as error:
         if isinstance(error, InvalidInputError):
             raise
@@ -55,26 +57,44 @@ def read_excel(source: Source, sheet: str | int | None, header: bool, max_bytes:
             _check_size(sum(entry.file_size for entry in packed.infolist()), source.name, max_bytes)
         book = package.load_workbook(content, read_only=True, data_only=True)
         try:
-            rows = [[_cell(cell, source.name) for cell in row] for row in _sheet(book, sheet, source.name).iter_rows()]
+            rows, used = _cells(_sheet(book, sheet, source.name), source.name, max_bytes)
         finally:
             book.close()
     except InvalidInputError:
         raise
-    except (
-        Exception
-    ) as error:  # XML, zip and openpyxl each have errors of their own for files that are not what they say
+    except Exception as error:  # XML, zip and openpyxl each have errors of their own for files that are damaged
         raise InvalidInputError(f"{source.name} is no Excel file, damaged or cut off: {_short(error)}") from None
-    width = max(map(len, rows), default=0)
-    rows = [row + [None] * (width - len(row)) for row in rows if any(cell is not None for cell in row)]
     if not rows:
         raise InvalidInputError(f"{source.name} is empty")
-    used = [j for j in range(width) if any(row[j] is not None for row in rows)]
-    names = ["" if rows[0][j] is None else str(rows[0][j]).strip() for j in used] if header else []
+    names = [str(rows[0].get(j, "")).strip() for j in used] if header else []
     names = names or [f"x{j}" for j in range(len(used))]
     if len(set(names)) < len(names):
         raise InvalidInputError(f"{source.name} names two columns alike")
     rows = rows[1:] if header else rows
-    return Table(tuple(_column([row[j] for row in rows]) for j in used), tuple(names), len(rows))
+    return Table(tuple(_column([row.get(j) for row in rows]) for j in used), tuple(names), len(rows))
+
+
+def _cells(sheet: Any, name: str, max_bytes: int) -> tuple[list[dict[int, Any]], list[int]]:
+    """By row the cells that hold something, and the columns that they are in; what is empty takes no memory.
+
+    What the sheet says of its own size is not used: some programs write too little, and a cell in the last row and
+    column makes it 17 billion cells. Counted against `max_bytes` are the cells from column A on that openpyxl makes of
+    each row, and the cells of the table that the rows become.
+    """
+    sheet.reset_dimensions()
+    rows: list[dict[int, Any]] = []
+    used: set[int] = set()
+    made = 0
+    for row in sheet.iter_rows():
+        if not row:
+            continue
+        made += len(row)
+        found = {j: value for j, cell in enumerate(row) if (value := _cell(cell, name)) is not None}
+        if found:
+            rows.append(found)
+            used.update(found)
+            _check_size(_CELL_BYTES * max(made, len(rows) * len(used)), name, max_bytes)
+    return rows, sorted(used)
 
 
 def _sheet(book: Any, sheet: str | int | None, name: str) -> Any:

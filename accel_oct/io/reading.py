@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from accel_oct.encoding.columns import Table, as_categories, infer_kind
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
-from accel_oct.io.delimited import TextColumn, read_delimited
+from accel_oct.io.cells import TextColumn
+from accel_oct.io.delimited import read_delimited
 from accel_oct.io.formats import read_arrow, read_excel
 from accel_oct.io.rules import Rules, labels, order_of, plain_labels, typed
-from accel_oct.io.sources import MAX_BYTES, Source, opened_source
+from accel_oct.support.sources import MAX_BYTES, Source, opened_source
 
 __all__ = ["FORMATS", "missing_column", "read_table"]
 
@@ -46,6 +47,7 @@ def read_table(
     sheet: str | int | None = None,
     like: Any = None,
     max_bytes: int = MAX_BYTES,
+    progress: Callable[[int], None] | None = None,
 ) -> Any:
     """Read a CSV, TSV, Parquet, Feather (Arrow) or Excel file, compressed by gzip, bzip2, xz or zstd or not.
 
@@ -75,6 +77,8 @@ def read_table(
         Read the columns that it was fitted on, in their order, and texts as what they were then.
     max_bytes : int
         Of what is read, after decompression.
+    progress : callable, optional
+        Called with the number of bytes that were read so far, now and then while a text file is read.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def read_table(
     if isinstance(na_values, str):
         na_values = (na_values,)
     rules = Rules(frozenset(str(value).strip() for value in na_values), decimal, dict(dtype or {}), _expected(like))
-    table = _read(path, target, rules, format, delimiter, header, encoding, sheet, max_bytes)
+    table = _read(path, target, rules, format, delimiter, header, encoding, sheet, max_bytes, progress)
     names = getattr(like, "feature_names_in_", None)
     if names is None:
         return table
@@ -122,6 +126,7 @@ def _read(
     encoding: str,
     sheet: str | int | None,
     max_bytes: int,
+    progress: Callable[[int], None] | None,
 ) -> Table | tuple[Table, NDArray[Any]]:
     with opened_source(path, max_bytes) as source:
         found = format or source.format
@@ -137,7 +142,7 @@ def _read(
             between = delimiter if delimiter is not None else "\t" if tabs else ","
             if between == rules.decimal:
                 raise InvalidInputError(f"delimiter and decimal must differ, both are {shown(between)}")
-            return _from_text(source, rules, target, between, header, encoding)
+            return _from_text(source, rules, target, between, header, encoding, progress)
     _check_names(rules, table.names or (), source.name)
     return table if target is None else _split(table, target, source.name)
 
@@ -152,23 +157,34 @@ def _expected(like: Any) -> dict[str, str]:
 
 
 def _from_text(
-    source: Source, rules: Rules, target: str | None, delimiter: str, header: bool, encoding: str
+    source: Source,
+    rules: Rules,
+    target: str | None,
+    delimiter: str,
+    header: bool,
+    encoding: str,
+    progress: Callable[[int], None] | None,
 ) -> Table | tuple[Table, NDArray[Any]]:
-    columns, n_rows = read_delimited(source, delimiter=delimiter, header=header, encoding=encoding)
+    columns, n_rows = read_delimited(
+        source, delimiter=delimiter, header=header, encoding=encoding, decimal=rules.decimal, progress=progress
+    )
     names = [column.name for column in columns]
     _check_names(rules, names, source.name)
-    place = None if target is None else _place(names, target, source.name)
-    features = [column for j, column in enumerate(columns) if j != place]
-    found = [typed(column, rules) for column in features]
-    for remark in [remark for _, _, remark in found if remark is not None]:
-        warnings.warn(f"{source.name}: {remark}", UserWarning, stacklevel=3)
+    classes = None if target is None else labels(columns.pop(_place(names, target, source.name)), rules)
+    found = []
+    while columns:  # each is let go of as soon as it has its type
+        column = columns.pop(0)
+        found.append((column.name, *typed(column, rules)))
+    for *_, remark in found:
+        if remark is not None:
+            warnings.warn(f"{source.name}: {remark}", UserWarning, stacklevel=3)
     table = Table(
-        tuple(values for values, _, _ in found),
-        tuple(column.name for column in features),
+        tuple(values for _, values, _, _ in found),
+        tuple(name for name, *_ in found),
         n_rows,
-        tuple(scale for _, scale, _ in found),
+        tuple(scale for _, _, scale, _ in found),
     )
-    return table if place is None else (table, labels(columns[place], rules))
+    return table if classes is None else (table, classes)
 
 
 def _ruled(table: Table, rules: Rules) -> Table:
@@ -196,7 +212,7 @@ def _ruled_column(table: Table, index: int, rules: Rules) -> tuple[NDArray[Any],
     cells = ["" if text is None else text.replace("\0", "\N{REPLACEMENT CHARACTER}") for text in texts.tolist()]
     if wanted.startswith("ordered:"):
         order_of(wanted, name)
-    ruled, ordered, _ = typed(TextColumn.of(name, cells), rules)
+    ruled, ordered, _ = typed(TextColumn.of(name, cells, rules.decimal), rules)
     return ruled, ordered
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.scales import Scale
-from accel_oct.encoding.values import EXACT
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.io.delimited import TextColumn
+from accel_oct.io.cells import Cells, TextColumn
+from accel_oct.io.numbers import column_numbers
 
 __all__ = ["Rules", "labels", "number_pattern", "order_of", "plain_labels", "typed"]
 
@@ -25,13 +26,6 @@ _ALIASES |= {"date": "datetime", "timedelta": "duration"}
 _TYPES = ("text", "number", "boolean", "datetime", "duration", "auto")
 _ORDERED = "ordered:"
 _INFINITE = re.compile(r"[+-]?(inf|infinity)\Z", re.IGNORECASE)
-_DIGITS = re.compile(r"[0-9.eE+\-\0]*\Z")
-_WHOLE = re.compile(r"[0-9+\-\0]*\Z")
-#: A cell that is empty, or has a zero before another digit.
-_NOT_PLAIN = re.compile(r"(?:\A|\0)(?:\0|\Z|[+-]?0[0-9])")
-_LONG_WHOLE = re.compile(r"(?:\A|\0)[+-]?[0-9]{15,}(?:\0|\Z)")
-#: Whole numbers of so many characters are floats of their own.
-_FLOAT_DIGITS = 15
 _LIKELY_MISSING = frozenset(
     {"?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "inf", "-inf", "infinity"}
 )
@@ -110,38 +104,50 @@ def order_of(dtype: str, name: str) -> tuple[str, ...]:
 def typed(column: TextColumn, rules: Rules) -> tuple[NDArray[Any], Scale | None, str | None]:
     """A column by its rule; the scale of ordered categories; and a remark where something may not be what was meant."""
     wanted = rules.type_of(column.name)
-    if wanted in ("auto", "number") and rules.decimal == "." and not rules.na_values:
-        floats = _plain_numbers(column)
-        if floats is not None:
-            return floats, None, None
-    known = column.distinct() - rules.missing
+    pattern = number_pattern(rules.decimal)
+    if wanted in ("auto", "number"):
+        others = {text for text in column.texts() - rules.missing if not pattern.match(text)}
+        if not others:
+            return _numbers(column, rules), None, None
+    texts, codes = column.coded()
+    known = set(texts) - rules.missing
+
+    def refuse(bad: set[str], what: str) -> None:
+        advice = "na_values names texts that mean a missing value"
+        _refuse(bad, texts, codes, f"column {column.name!r} must hold {what}", advice)
+
+    def mapped(values: Mapping[str, Any]) -> NDArray[Any]:
+        return _mapped(texts, codes, values)
+
     if wanted.startswith(_ORDERED):
         categories = order_of(wanted, column.name)
-        _refuse(known - set(categories), column, f"one of {', '.join(categories)}")
-        return _mapped(column, {text: text for text in known}), Scale("ordered", categories=categories), None
+        refuse(known - set(categories), f"one of {', '.join(categories)}")
+        return mapped({text: text for text in known}), Scale("ordered", categories=categories), None
     if wanted in ("datetime", "duration"):
-        return _mapped(column, _parsed(column, known, wanted)), None, None
-    pattern = number_pattern(rules.decimal)
+        values, bad = _parsed(known, wanted)
+        form = "2021-03-05 13:00:00" if wanted == "datetime" else "2 days 03:00:00"
+        refuse(bad, f"a {wanted} such as {form}, no finer than microseconds")
+        return mapped(values), None, None
     if wanted == "boolean" or (wanted == "auto" and known and all(text.lower() in _BOOLEANS for text in known)):
-        _refuse({text for text in known if text.lower() not in _BOOLEANS}, column, "true or false")
-        return _mapped(column, {text: _BOOLEANS[text.lower()] for text in known}), None, None
-    others = set() if wanted == "text" else {text for text in known if not pattern.match(text)}
-    if wanted == "number":
-        _refuse(others, column, "numbers")
-    if wanted == "number" or (wanted == "auto" and not others):
-        return _numbers(column, known, rules.decimal), None, None
+        refuse({text for text in known if text.lower() not in _BOOLEANS}, "true or false")
+        return mapped({text: _BOOLEANS[text.lower()] for text in known}), None, None
     remark = None
-    if len(others) > 1 and wanted == "auto" and rules.decimal == "." and all(map(_COMMA_NUMBER.match, others)):
-        remark = (
-            f"column {column.name!r} is text, not numbers, because of {shown(min(others))}: set decimal to ',' if that "
-            "is its decimal mark"
-        )
-    elif others and len(others) < len(known) and all(text.lower() in _LIKELY_MISSING for text in others):
+    if wanted == "number":
+        refuse(others, "numbers")
+    elif wanted == "auto":
+        remark = _remark(column.name, known, others, rules.decimal)
+    return mapped({text: text for text in known}), None, remark
+
+
+def _remark(name: str, known: set[str], others: set[str], decimal: str) -> str | None:
+    """Of a column that is text because of `others`, what may have been meant."""
+    because = f"column {name!r} is text, not numbers, because of"
+    if len(others) > 1 and decimal == "." and all(map(_COMMA_NUMBER.match, others)):
+        return f"{because} {shown(min(others))}: set decimal to ',' if that is its decimal mark"
+    if len(others) < len(known) and all(text.lower() in _LIKELY_MISSING for text in others):
         listed = ", ".join(repr(text) for text in sorted(others)[:3])
-        remark = (
-            f"column {column.name!r} is text, not numbers, because of {listed}: name it as a missing value if it is one"
-        )
-    return _mapped(column, {text: text for text in known}), None, remark
+        return f"{because} {listed}: name it as a missing value if it is one"
+    return None
 
 
 def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
@@ -150,26 +156,26 @@ def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
     Else they stay the text that they are, so that ``7`` and ``007``, or ``inf`` and ``1e300``, are two classes. Numbers
     that are not whole are left to the caller to refuse: such a column measures something and names nothing.
     """
-    distinct = column.distinct()
-    known = distinct - rules.missing
-    pattern = number_pattern(rules.decimal)
-    as_text = _mapped(column, {text: text for text in known})
     if column.name in rules.dtype:
         return plain_labels(typed(column, rules)[0])
+    texts, codes = column.coded()
+    known = set(texts) - rules.missing
+    pattern = number_pattern(rules.decimal)
     if known and all(text.lower() in _BOOLEANS for text in known):
-        return plain_labels(_mapped(column, {text: _BOOLEANS[text.lower()] for text in known}))
-    if len(known) < len(distinct) or not all(pattern.match(text) or _INFINITE.match(text) for text in known):
+        return plain_labels(_mapped(texts, codes, {text: _BOOLEANS[text.lower()] for text in known}))
+    as_text = _mapped(texts, codes, {text: text for text in known})
+    if len(known) < len(texts) or not all(pattern.match(text) or _INFINITE.match(text) for text in known):
         return as_text
     try:
-        numbers = {text: Decimal(text.replace(rules.decimal, ".")) for text in known}
+        numbers = [Decimal(text.replace(rules.decimal, ".")) for text in texts]
     except InvalidOperation:  # an exponent beyond all limits
         return as_text
-    if not all(not number.is_finite() or number == number.to_integral_value() for number in numbers.values()):
-        return np.array([float(numbers[text]) for text in column])
-    if len(set(numbers.values())) == len(known):
+    if not all(not number.is_finite() or number == number.to_integral_value() for number in numbers):
+        return np.array([float(number) for number in numbers])[codes]
+    if len(set(numbers)) == len(texts):
         for kind in (np.int64, np.uint64):
-            if all(np.iinfo(kind).min <= number <= np.iinfo(kind).max for number in numbers.values()):
-                return np.array([int(numbers[text]) for text in column], dtype=kind)
+            if all(np.iinfo(kind).min <= number <= np.iinfo(kind).max for number in numbers):
+                return np.array([int(number) for number in numbers], dtype=kind)[codes]
     return as_text
 
 
@@ -184,50 +190,31 @@ def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _plain_numbers(column: TextColumn) -> NDArray[Any] | None:
-    """What `_numbers` would give, where no cell is missing and no number long: the quick way through most files."""
-    if not column.blocks or not all(_DIGITS.match(block) and not _NOT_PLAIN.search(block) for block in column.blocks):
-        return None
-    texts = list(column)
-    whole = all(_WHOLE.match(block) for block in column.blocks)
-    if not whole and any(_LONG_WHOLE.search(block) for block in column.blocks):
-        return None
-    try:
-        if whole and max(map(len, texts)) <= _FLOAT_DIGITS:
-            return np.fromiter(map(int, texts), dtype=np.int64, count=len(texts))
-        return None if whole else np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
-    except ValueError:  # signs or points where none belong
-        return None
+def _numbers(column: TextColumn, rules: Rules) -> NDArray[Any]:
+    """The numbers of a column whose texts are all numbers or mean a missing value."""
+    known = {text: text.replace(rules.decimal, ".") for text in column.texts() - rules.missing}
+    floats = {text: float(plain) for text, plain in known.items()}
+    if infinite := {text for text, number in floats.items() if math.isinf(number)}:
+        what = f"column {column.name!r} must hold numbers up to the largest double (1.8e308)"
+        _refuse(infinite, *column.coded(), what, "set its dtype to text if they are names")
+    texts = {
+        text: (floats[text], int(plain) if plain.lstrip("+-").isdigit() else None) for text, plain in known.items()
+    }
+    missing = [mark for text in rules.na_values if (mark := Cells.decimal_of(text, rules.decimal)) is not None]
+    return column_numbers(column, texts, missing)
 
 
-def _numbers(column: TextColumn, known: set[str], decimal: str) -> NDArray[Any]:
-    """int64 where all are whole and none is missing, else float64; Python's own where that would not be exact."""
-    plain = {text: text if decimal == "." else text.replace(decimal, ".") for text in known}
-    whole = {text for text in known if plain[text].lstrip("+-").isdigit()}
-    if max(map(len, whole), default=0) > _FLOAT_DIGITS:
-        values: dict[str, Any] = {t: int(plain[t]) if t in whole and len(t) < 300 else float(plain[t]) for t in known}
-        if any(isinstance(value, int) and abs(value) > EXACT for value in values.values()):
-            return _mapped(column, values)
-    texts = list(column)
-    complete = known.issuperset(texts)
-    if whole == known and known and complete:
-        return np.fromiter(map(int, texts), dtype=np.int64, count=len(texts))
-    if decimal == "." and complete:
-        return np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
-    floats = [float(plain[text]) if text in known else np.nan for text in texts]
-    return np.array(floats, dtype=np.float64)
-
-
-def _parsed(column: TextColumn, known: Iterable[str], wanted: str) -> dict[str, Any]:
+def _parsed(known: Iterable[str], wanted: str) -> tuple[dict[str, Any], set[str]]:
+    """By text the date or duration, and the texts that are none."""
     parse: Callable[[str], Any] = _instant if wanted == "datetime" else _duration
     values: dict[str, Any] = {}
+    bad = set()
     for text in known:
         try:
             values[text] = parse(text)
         except (ValueError, OverflowError):
-            form = "2021-03-05 13:00:00" if wanted == "datetime" else "2 days 03:00:00"
-            _refuse({text}, column, f"a {wanted} such as {form}, no finer than microseconds")
-    return values
+            bad.add(text)
+    return values, bad
 
 
 def _instant(text: str) -> dt.date:
@@ -250,17 +237,16 @@ def _duration(text: str) -> dt.timedelta:
     return -result if found["sign"] else result
 
 
-def _refuse(bad: set[str], column: TextColumn, wanted: str) -> None:
+def _refuse(bad: set[str], texts: Sequence[str], codes: NDArray[np.int32], what: str, advice: str) -> None:
+    """Raise for the first row with a bad text, if there is any."""
     if bad:
-        row, text = next((row, text) for row, text in enumerate(column) if text in bad)
-        raise InvalidInputError(
-            f"column {column.name!r} must hold {wanted}, but row {row + 1} of the data holds {shown(text)}; "
-            "na_values names texts that mean a missing value"
-        )
+        is_bad = np.array([text in bad for text in texts], dtype=bool)
+        row = int(is_bad[codes].argmax())
+        raise InvalidInputError(f"{what}, but row {row + 1} of the data holds {shown(texts[codes[row]])}; {advice}")
 
 
-def _mapped(column: TextColumn, values: Mapping[str, Any]) -> NDArray[Any]:
-    found = list(map(values.get, column))
-    result = np.empty(len(found), dtype=object)
-    result[:] = found
-    return result
+def _mapped(texts: Sequence[str], codes: NDArray[np.int32], values: Mapping[str, Any]) -> NDArray[Any]:
+    """By cell the value of its text; None where there is none."""
+    found = np.empty(len(texts), dtype=object)
+    found[:] = [values.get(text) for text in texts]
+    return found[codes]

@@ -113,12 +113,9 @@ def check_one(row: Row, data: EncodedData | str) -> Checked:
         _against_tree(row, reached, result, found)
     elif row.predictions is not None:
         try:
-            predicted = unpacked_labels(row.predictions)
+            predicted = unpacked_labels(row.predictions, len(y))
         except InvalidInputError as error:
             found("predictions", str(error))
-            return result
-        if len(predicted) != len(y):
-            found("predictions", f"there are {len(predicted)} for {len(y)} samples")
             return result
         result.correct, result.leaves = int((predicted == y).sum()), int(row.n_leaves or 1)
     if result.correct is not None:

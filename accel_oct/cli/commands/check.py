@@ -42,7 +42,7 @@ def run(
     """Proof, objective and constraints; the exit code is that of the worst."""
     stored = read_model(file, table)
     model = stored.model
-    data = read_training(table, stored.columns(columns), like=model)
+    data = read_training(table, stored.columns(columns), telling, like=model)
     goal = rules.objective or stored.objective
     if goal is not None:
         model.objective, _ = objective(goal)

@@ -32,9 +32,9 @@ def run(
     if columns.target is None:
         if name == "auto" or columns.sample_weight is not None:
             raise InvalidInputError("--encoder auto and --sample-weight need --target")
-        X, y, weights = read_features(table), None, None
+        X, y, weights = read_features(table, telling), None, None
     else:
-        data = read_training(table, columns)
+        data = read_training(table, columns, telling)
         X, y, weights = data.X, data.y, data.weights
     if estimator_encoder(replace(encoder, encoder=name)) == "auto":
         fitted: Any = AutoEncoder(missing=encoder.missing or "category").fit(X, y, sample_weight=weights)

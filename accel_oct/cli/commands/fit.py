@@ -50,7 +50,7 @@ def run(
     check_output(output, telling)
     columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
     said = read_rules(settings, rules)
-    data = read_training(settings.filled(table), columns)
+    data = read_training(settings.filled(table), columns, telling)
     _warn_of_one_class(data)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
     model = classifier(tree, shared, settings, settings.filled(solver), settings.filled(validation))

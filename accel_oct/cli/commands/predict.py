@@ -22,7 +22,7 @@ def run(
     """Read, predict, write. The order of the columns, and further columns, do not matter."""
     check_output(output, telling)
     model = read_model(file, table).model
-    X = read_features(table, like=model)
+    X = read_features(table, telling, like=model)
     classes = model.predict(X).tolist()
     names, columns = ["prediction"], [classes]
     shares = model.predict_proba(X) if wanted.proba else None

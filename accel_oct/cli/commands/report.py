@@ -41,10 +41,10 @@ def run(
         model.objective, _ = objective(stored.objective)
     model.constraints = [constraint(text)[0] for text in stored.texts("constraints")] or None
     named = stored.columns(columns)
-    data = read_training(table, named, like=model)
+    data = read_training(table, named, telling, like=model)
     test = None
     if wanted.test is not None:
-        held_out = read_training(replace(table, data=wanted.test), named, like=model)
+        held_out = read_training(replace(table, data=wanted.test), named, telling, like=model)
         test = held_out.X, held_out.y
     with named_failures(output.output):
         write_report(

@@ -87,7 +87,7 @@ def searched(
     if len(depths) > 1:
         raise InvalidInputError("--max-depth takes several values only in `fit` with --cv")
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
-    data = read_training(settings.filled(table), columns)
+    data = read_training(settings.filled(table), columns, telling)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
     model = OptimalTreeClassifier(int(depths[0]), penalties[0] if penalties else penalty, **shared)
     return Searched(model, data, columns, penalties, said.texts)

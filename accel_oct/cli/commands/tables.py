@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.cli.options import TableOptions, TargetOptions
+from accel_oct.cli.options import TableOptions, TargetOptions, TellingOptions
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.reading import missing_column, read_table
 
 __all__ = ["Training", "read_features", "read_training"]
+
+#: Seconds before the first line about a file that is read, and between two of them.
+_FIRST_LINE, _PAUSE = 1.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,20 +36,22 @@ class Training:
         return table_fingerprint(self.X, self.y, self.weights)
 
 
-def read_features(options: TableOptions, like: Any = None) -> Table:
+def read_features(options: TableOptions, telling: TellingOptions, like: Any = None) -> Table:
     """The table without a target; as a model needs it where one is given."""
-    found: Table = read_table(_path(options), like=like, **_arguments(options))
+    path = _path(options)
+    found: Table = read_table(path, like=like, progress=_progress(path, telling), **_arguments(options))
     return found
 
 
-def read_training(options: TableOptions, columns: TargetOptions, like: Any = None) -> Training:
+def read_training(options: TableOptions, columns: TargetOptions, telling: TellingOptions, like: Any = None) -> Training:
     """The table, its target and its weights."""
     path = _path(options)
     if columns.target is None:
         raise InvalidInputError("no target was given: name the column that holds the classes by --target")
-    where = "standard input" if path == "-" else path
+    where = _name(path)
     more = [columns.sample_weight] if columns.sample_weight is not None else []
-    X, y = read_table(path, target=columns.target, like=_with_columns(like, more), **_arguments(options))
+    arguments = _arguments(options) | {"progress": _progress(path, telling)}
+    X, y = read_table(path, target=columns.target, like=_with_columns(like, more), **arguments)
     weights, names = None, list(X.names or ())
     if more:
         if more[0] not in names:
@@ -56,6 +63,29 @@ def read_training(options: TableOptions, columns: TargetOptions, like: Any = Non
     if not X.columns:
         raise InvalidInputError(f"{where} has no column besides {shown(columns.target)}, which is the target")
     return Training(X, y, weights)
+
+
+class _ReadingLines:
+    """Lines on standard error about a file that takes long to read: the first after a second, as for searches."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._begin = time.monotonic()
+        self._due = _FIRST_LINE
+
+    def __call__(self, n_bytes: int) -> None:
+        seconds = time.monotonic() - self._begin
+        if seconds >= self._due:
+            self._due = seconds + _PAUSE
+            print(f"reading {self._name}: {n_bytes / 1e6:.0f} MB in {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def _progress(path: str, telling: TellingOptions) -> _ReadingLines | None:
+    return None if telling.quiet else _ReadingLines(_name(path))
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
 
 
 def _path(options: TableOptions) -> str:

@@ -1,0 +1,266 @@
+"""The cells of text columns in little memory: decimal numbers as whole numbers and scales, other texts as codes.
+
+Nothing is lost: every text can be written down again, so that a column of numbers can still become one of text when its
+last cell says so. All work on bytes is done by NumPy for many cells at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EMPTY", "PAD", "TEXT", "Block", "Cells", "TextColumn", "written"]
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+#: Bytes before the first cell of a block: words are loaded from before the end of a cell.
+PAD = 64
+#: Digits of a decimal number that is kept as a whole number of 64 bits.
+_MOST_DIGITS = 18
+#: Longer texts are told apart one by one.
+_MOST_HASHED = 64
+#: Cells whose distinct texts are tried first for all others.
+_FIRST_CELLS = 1024
+#: Scales of cells that are no decimal number.
+EMPTY, TEXT = -1, -2
+
+_WORD = 8
+_ZEROS = np.uint64(0x3030303030303030)
+_ABOVE_NINE = np.uint64(0x7676767676767676)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+#: By their number, the last bytes of a word.
+_LAST_BYTES = np.array([0] + [(2**64 - 1) ^ (2 ** (64 - 8 * k) - 1) for k in range(1, 9)], dtype=np.uint64)
+_MIXERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)
+_POWERS = 10 ** np.arange(_MOST_DIGITS + 1, dtype=np.int64)
+_MINUS, _ZERO = ord("-"), ord("0")
+
+
+class Block:
+    """Bytes that hold many cells.
+
+    Parameters
+    ----------
+    data : array of uint8
+        UTF-8 without NUL, from `PAD` on.
+    decimal : str
+        The decimal mark. Numbers with a mark beyond ASCII are kept as text.
+    """
+
+    def __init__(self, data: Bytes, decimal: str) -> None:
+        self.data, self._decimal = data, ord(decimal) if decimal.isascii() else 0
+        self._words_at = np.ndarray((len(data) - _WORD + 1,), dtype="<u8", buffer=data, strides=(1,))
+
+    def columns(self, starts: Ints, ends: Ints, n_columns: int) -> list[Cells]:
+        """The columns of cells that stand at these places, row by row, without blanks around them."""
+        lengths = ends - starts
+        scales = np.where(lengths == 0, np.int8(EMPTY), np.int8(TEXT))
+        numbers = np.zeros(len(starts), dtype=np.int64)
+        first = self.data[np.minimum(starts, len(self.data) - 1)]
+        short = (lengths > 0) & (lengths <= _MOST_DIGITS + 2)  # with sign and mark
+        maybe = np.flatnonzero(((first - _ZERO <= 9) | (first == _MINUS)) & short)
+        if len(maybe):
+            marks = self._first_marks(starts)[maybe]
+            numbers[maybe], scales[maybe] = self._decimals(starts[maybe], ends[maybe], marks, first[maybe] == _MINUS)
+        of_column = (slice(column, None, n_columns) for column in range(n_columns))
+        return [self._cells(starts[own], ends[own], numbers[own].copy(), scales[own].copy()) for own in of_column]
+
+    def _cells(self, starts: Ints, ends: Ints, numbers: Ints, scales: NDArray[np.int8]) -> Cells:
+        """The cells of a column whose decimal numbers are known."""
+        rows = np.flatnonzero(scales == TEXT)
+        if not len(rows):
+            return Cells(numbers, scales, [])
+        texts, codes = self._coded(starts[rows], ends[rows])
+        if len(rows) == len(starts):
+            return Cells(codes, None, texts)
+        numbers[rows] = codes
+        return Cells(numbers, scales, texts)
+
+    def _first_marks(self, starts: Ints) -> Ints:
+        """By cell the place of its first decimal mark, or a place before the cell."""
+        marks = np.flatnonzero(self.data == self._decimal)
+        result = np.zeros(len(starts), dtype=np.int64)
+        # Of several marks in a cell, the one that is assigned last stays.
+        result[np.searchsorted(starts, marks[::-1], side="right") - 1] = marks[::-1]
+        return result
+
+    def _decimals(self, starts: Ints, ends: Ints, marks: Ints, negative: Bools) -> tuple[Ints, NDArray[np.int8]]:
+        """The digits as a number and the scale of each cell ``-?(0|[1-9][0-9]*)(.[0-9]+)?`` that is not ``-0``.
+
+        The scale of all others is `TEXT`.
+        """
+        begin = starts + negative
+        mark = np.where((marks < begin) | (marks > ends), ends, marks)
+        before, behind = mark - begin, np.maximum(ends - mark - 1, 0)
+        found = (before > 0) & ((behind > 0) | (mark == ends)) & (before + behind <= _MOST_DIGITS)
+        found &= (self.data[np.minimum(begin, len(self.data) - 1)] != _ZERO) | (before == 1)
+        before, behind = before * found, behind * found
+        number, plain = self._digits(mark, before)
+        with_mark = np.flatnonzero(behind)
+        if len(with_mark):
+            fraction, also_plain = self._digits(ends[with_mark], behind[with_mark])
+            number[with_mark] = number[with_mark] * _POWERS[behind[with_mark]] + fraction
+            plain[with_mark] &= also_plain
+        found &= plain & ~(negative & (number == 0))
+        return np.where(negative, -number, number), np.where(found, behind, TEXT).astype(np.int8)
+
+    def _digits(self, ends: Ints, lengths: Ints) -> tuple[Ints, Bools]:
+        """The whole numbers before `ends`, and whether all that is there are digits."""
+        total, plain = _eight_digits(*self._word(ends, lengths, 0))
+        for index in range(1, -(-int(lengths.max(initial=0)) // _WORD)):
+            rows = np.flatnonzero(lengths > _WORD * index)
+            more, also_plain = _eight_digits(*self._word(ends[rows], lengths[rows], index))
+            total[rows] += more * _POWERS[_WORD * index]
+            plain[rows] &= also_plain
+        return total, plain
+
+    def _word(self, ends: Ints, lengths: Ints, index: int) -> tuple[Words, Words]:
+        """Eight bytes of each cell, counted from its end, and a mask of those that belong to it."""
+        word = self._words_at[ends - _WORD * (index + 1)]
+        return word, _LAST_BYTES[np.minimum(lengths - _WORD * index, _WORD)]
+
+    def _coded(self, starts: Ints, ends: Ints) -> tuple[list[str], NDArray[np.int32]]:
+        """The distinct texts, and by cell which of them it is."""
+        lengths = ends - starts
+        if int(lengths.max()) > _MOST_HASHED:
+            return self._coded_one_by_one(starts, ends)
+        words = []
+        for index in range(-(-int(lengths.max()) // _WORD)):
+            word, kept = self._word(ends, np.maximum(lengths, _WORD * index), index)
+            words.append(word & kept)
+        key = words[0]
+        for word in words[1:]:
+            key = (key ^ (key >> np.uint64(29))) * _MIXERS[0] + word * _MIXERS[1]
+        keys = np.unique(key[:_FIRST_CELLS])
+        codes = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        if not (keys[codes] == key).all():
+            keys, codes = np.unique(key, return_inverse=True)
+            codes = codes.reshape(-1)
+        one = np.empty(len(keys), dtype=np.int64)
+        one[codes] = np.arange(len(codes))
+        if not all((word == word[one][codes]).all() for word in words):  # two texts with one key
+            return self._coded_one_by_one(starts, ends)
+        return self._texts(starts[one], ends[one]), codes.astype(np.int32)
+
+    def _coded_one_by_one(self, starts: Ints, ends: Ints) -> tuple[list[str], NDArray[np.int32]]:
+        known: dict[str, int] = {}
+        codes = [known.setdefault(text, len(known)) for text in self._texts(starts, ends)]
+        return list(known), np.array(codes, dtype=np.int32)
+
+    def _texts(self, starts: Ints, ends: Ints) -> list[str]:
+        data = self.data.data
+        places = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [str(data[start:end], "utf-8", "surrogatepass") for start, end in places]
+
+
+def _eight_digits(word: Words, kept: Words) -> tuple[Ints, Bools]:
+    """The whole numbers that the kept bytes of words write down, and whether they all are digits."""
+    word = (word ^ _ZEROS) & kept
+    plain = ((word + _ABOVE_NINE) | word) & _HIGH_BITS == 0
+    # Neighbouring digits, pairs and fours are joined by a multiplication each.
+    word = (word * np.uint64(2561)) >> np.uint64(8)
+    word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+    word = ((word & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
+    return word.astype(np.int64), plain
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Some cells of a column.
+
+    Attributes
+    ----------
+    numbers : array of integers
+        Of a decimal number its digits without the mark; else a position in `texts`.
+    scales : array of int8, or None
+        Digits behind the decimal mark; -1: an empty cell; -2: one of `texts`. None: all are of `texts`.
+    texts : list of str
+        Distinct.
+    """
+
+    numbers: NDArray[np.int64] | NDArray[np.int32]
+    scales: NDArray[np.int8] | None
+    texts: list[str]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str], decimal: str) -> Cells:
+        """From texts without blanks around them and without NUL."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        ends = PAD + np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
+        starts = np.concatenate([[PAD], ends[:-1]])[: len(ends)]
+        block = Block(np.frombuffer(bytes(PAD) + b"".join(encoded), dtype=np.uint8), decimal)
+        return block.columns(starts, ends, 1)[0]
+
+    @classmethod
+    def decimal_of(cls, text: str, decimal: str) -> tuple[int, int] | None:
+        """The number and the scale as which a text would be kept, None if it would not."""
+        cells = cls.of_texts([text], decimal)
+        if cells.scales is None or cells.scales[0] < 0:
+            return None
+        return int(cells.numbers[0]), int(cells.scales[0])
+
+    def coded(self, decimal: str) -> tuple[list[str], NDArray[np.int32]]:
+        """All cells as texts: the distinct ones, and by cell which of them it is."""
+        if self.scales is None:
+            return self.texts, self.numbers.astype(np.int32)
+        texts, codes = list(self.texts), self.numbers.astype(np.int32)
+        for scale in np.unique(self.scales).tolist():
+            if scale == TEXT:
+                continue
+            rows = np.flatnonzero(self.scales == scale)
+            found, places = np.unique(self.numbers[rows], return_inverse=True)
+            codes[rows] = places.reshape(-1) + len(texts)
+            texts += [""] if scale == EMPTY else [written(number, scale, decimal) for number in found.tolist()]
+        return texts, codes
+
+
+def written(number: int, scale: int, decimal: str) -> str:
+    """The text of a cell that is kept as a number."""
+    digits = str(abs(number)).rjust(scale + 1, "0")
+    text = digits if scale == 0 else f"{digits[:-scale]}{decimal}{digits[-scale:]}"
+    return f"-{text}" if number < 0 else text
+
+
+class TextColumn:
+    """A column of a text file.
+
+    Parameters
+    ----------
+    name : str
+    parts : sequence of Cells
+        One after the other.
+    decimal : str
+        The decimal mark of the cells that are kept as numbers.
+    """
+
+    def __init__(self, name: str, parts: Sequence[Cells], decimal: str) -> None:
+        self.name, self.parts, self.decimal = name, parts, decimal
+
+    @classmethod
+    def of(cls, name: str, cells: Sequence[str], decimal: str) -> TextColumn:
+        """From texts without blanks around them and without NUL."""
+        return cls(name, [Cells.of_texts(cells, decimal)], decimal)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def texts(self) -> set[str]:
+        """The texts of all cells that are not kept as numbers."""
+        return set().union(*(part.texts for part in self.parts))
+
+    def coded(self) -> tuple[list[str], NDArray[np.int32]]:
+        """The distinct texts of all cells, and by cell which of them it is."""
+        known: dict[str, int] = {}
+        codes = []
+        for part in self.parts:
+            texts, own = part.coded(self.decimal)
+            codes.append(np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)[own])
+        return list(known), np.concatenate(codes) if codes else np.empty(0, dtype=np.int32)
