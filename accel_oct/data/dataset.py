@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
+from accel_oct.data.exact_weights import ExactWeights
 from accel_oct.data.grid import on_grid, round_to_grid
-from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.data.labels import as_names, encode_labels, given_weights, in_usual_range
 from accel_oct.data.merging import equal_rows
 from accel_oct.errors import InvalidInputError
 
@@ -21,6 +22,10 @@ __all__ = ["BinaryDataset", "MergedDataset", "on_grid", "round_to_grid", "weight
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+
+#: How far a rate of data in pieces may be off because their weights were rounded.
+MOST_ERROR = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,6 +54,10 @@ class BinaryDataset:
         Columns of the user's table whose values are not among `row_values`: features may have been made from them.
     samples : int64 array (n_samples,) or None
         How many of the user's samples each row stands for, where rows were merged before; else every row is one.
+    given : float64 array (n_samples,) or None
+        The weights as they were given, in their own unit; None where `weights` are the same.
+    rounded_to : float
+        By how much the weight of a sample may have moved before rows were merged into these; 0 where none did.
 
     Notes
     -----
@@ -69,7 +78,10 @@ class BinaryDataset:
 
     *Extreme weights.* `as_weights` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two first:
     at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the grid
-    counts as zero, which is within the tolerance below.
+    counts as zero in scores, which is within the tolerance below.
+
+    *Rates* of light groups cannot be told from rounded weights. Constraints take them from `exact`, the weights as they
+    were given.
 
     *What it costs.* Integer weights stay as they are while their total is below 2**51: the step is then
     at most 1. Real weights move by at most s/2 each, so the normalised score of any tree moves by at most
@@ -89,6 +101,8 @@ class BinaryDataset:
     row_values: Mapping[str, Any] = field(default_factory=dict)
     samples: IntArray | None = None
     columns: tuple[str, ...] = ()
+    given: FloatArray | None = None
+    rounded_to: float = 0.0
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):
@@ -133,7 +147,8 @@ class BinaryDataset:
                 f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
         classes, codes = encode_labels(y, n_samples)
-        weights, grid_bits = on_grid(as_weights(sample_weight, n_samples))
+        given = given_weights(sample_weight, n_samples)
+        weights, grid_bits = on_grid(in_usual_range(given))
         if feature_names is None:
             feature_names = column_names(X)
         return BinaryDataset(
@@ -144,6 +159,7 @@ class BinaryDataset:
             feature_names=as_names(feature_names, [f"x{j}" for j in range(n_features)], "feature_names"),
             class_names=as_names(class_names, [str(label) for label in classes], "class_names"),
             grid_bits=grid_bits,
+            given=None if np.array_equal(given, weights) else given.copy(),
         )
 
     @classmethod
@@ -177,9 +193,29 @@ class BinaryDataset:
         return float(self.weights.sum())
 
     @cached_property
+    def exact(self) -> ExactWeights:
+        """The weights as they were given, for rates."""
+        return ExactWeights(self.weights if self.given is None else self.given)
+
+    def check_rates(self, rows: NDArray[np.bool_], name: str) -> None:
+        """Refuse rates among rows that are too light for the rounding that their weights went through.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the constraint and sample_weight.
+        """
+        error = self.rounded_to * float(self.sample_counts[rows].sum())
+        if error > MOST_ERROR * float(self.weights[rows].sum()):
+            raise InvalidInputError(
+                f"{name}: sample_weight of some class or group is too small beside the others to take rates of data in "
+                "pieces, whose weights are rounded: give the rows in memory, or weights of one magnitude"
+            )
+
+    @cached_property
     def sample_counts(self) -> FloatArray:
         """How many of the user's samples with a weight each row stands for."""
-        present = (self.weights > 0).astype(np.float64)
+        present = (self.exact.weights > 0).astype(np.float64)
         return present if self.samples is None else present * self.samples
 
     @cached_property
