@@ -138,6 +138,9 @@ def test_amounts_are_in_the_unit_of_the_weights() -> None:
             for rule in (PositiveBudget(amount, count=True), PositiveBudget(amount / unit / 4)):
                 result = accel_oct.solve(X, y, sample_weight=weights, max_depth=1, leaf_penalty=0.0, constraints=[rule])
                 assert result.status == "optimal" and result.objective == pytest.approx(expected), (unit, rule)
+        far = PositiveBudget(1e308, count=True), MinLeafWeight(amount=1e308)
+        data = BinaryDataset.from_arrays(X, y, weights)
+        assert far[0].bind(data).violation(stump()) < 0 < far[1].bind(data).violation(stump())
         for amount, leaves in ((unit, 2), (2 * unit, 1)):
             rules: list[Any] = [MinLeafWeight(amount=amount)]
             result = accel_oct.solve(X, y, sample_weight=weights, max_depth=1, leaf_penalty=0.0, constraints=rules)

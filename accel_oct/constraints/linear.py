@@ -33,6 +33,9 @@ TOLERANCE = 1e-9
 #: The same for limits: they hold for every tree that keeps the constraint, although both sides are rounded.
 FORGIVEN = 1.01 * TOLERANCE
 
+#: Beyond this, how far a limit is missed is no matter; a float can hold it.
+_FAR = Fraction(10**300)
+
 #: Coefficients below this, beside a largest one of 1, are no coefficients to a solver.
 _NO_COEFFICIENT = 1e-9
 
@@ -43,7 +46,9 @@ def excess(value: Fraction, lower: float | None, upper: float | None, size: Frac
     if lower is not None:
         misses.append(Fraction(lower) - value)
     over = max(misses) / size - Fraction(TOLERANCE)
-    return max(float(over), sys.float_info.min) if over > 0 else min(float(over), 0.0)
+    if over > 0:
+        return max(float(min(over, _FAR)), sys.float_info.min)
+    return float(max(over, -_FAR))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -116,7 +115,8 @@ class BoundMinLeafWeight:
     def _enough(self) -> float:
         """The least mass of a leaf."""
         tolerance, rounding = TOLERANCE * self._total, float(np.abs(self.masses - self._in_units).sum())
-        return float(math.ceil(self.minimum / self._unit - Fraction(max(tolerance - rounding, rounding))))
+        least = math.ceil(self.minimum / self._unit - Fraction(max(tolerance - rounding, rounding)))
+        return float(min(least, 2**53))  # more than all samples have
 
     @property
     def allowed(self) -> tuple[float, None]:
@@ -132,9 +132,9 @@ class BoundMinLeafWeight:
         return float(min(found[leaf - 1] for leaf in tree.leaves.tolist()) * self.weights.unit)
 
     def violation(self, tree: DecisionTree) -> float:
+        """What the lightest leaf misses, as a share of everything."""
         masses = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.masses, tree.feature.size)
-        missing = Fraction(self._enough - float(masses[tree.leaves - 1].min())) * self._unit
-        return max(float(missing), sys.float_info.min) if missing > 0 else float(missing)
+        return (self._enough - float(masses[tree.leaves - 1].min())) / self._total
 
     def add_to(self, master: Master) -> None:
         """As many leaves as the weight allows, and no branch with a side that is too light for all samples together."""

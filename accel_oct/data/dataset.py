@@ -76,9 +76,9 @@ class BinaryDataset:
     rounded. Such a tree is worse than a single leaf by far more than the rounding, so no comparison that
     decides an optimum is affected.
 
-    *Extreme weights.* `as_weights` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two first:
-    at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the grid
-    counts as zero in scores, which is within the tolerance below.
+    *Extreme weights.* `in_usual_range` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two
+    first: at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the
+    grid counts as zero in scores, which is within the tolerance below.
 
     *Rates* of light groups cannot be told from rounded weights. Constraints take them from `exact`, the weights as they
     were given.
@@ -205,6 +205,8 @@ class BinaryDataset:
         InvalidInputError
             Naming the constraint and sample_weight.
         """
+        if not self.rounded_to:
+            return
         error = self.rounded_to * float(self.sample_counts[rows].sum())
         if error > MOST_ERROR * float(self.weights[rows].sum()):
             raise InvalidInputError(
