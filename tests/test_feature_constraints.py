@@ -156,7 +156,7 @@ def test_rows_and_definition(make: Make) -> None:
             assert (bound.violation(tree) <= 0) == keeps, (rule, instance)
             if keeps or (isinstance(rule, MinLeafWeight) and place % 20):
                 continue
-            if isinstance(rule, MinLeafWeight) and instance.dataset.total_weight >= bound.minimum:
+            if isinstance(rule, MinLeafWeight) and instance.dataset.total_weight >= float(bound.minimum):
                 rows = bound.forbid(tree, master)
                 assert all(rows.violation(x).max() == 0 for x in lifted)
             assert rows.violation(master.lift(tree)).max() > 1e-3

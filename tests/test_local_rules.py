@@ -340,9 +340,8 @@ def _constraints(rng: np.random.Generator, instance: Instance, kind: str) -> lis
 def _expected(instance: Instance, constraints: list[Any]) -> list[float]:
     """Scores by number of leaves, from what the constraints say of themselves."""
     data = instance.dataset
-    minima = [
-        (data.weights, constraint.bind(data)._enough) for constraint in constraints if type(constraint) is MinLeafWeight
-    ]
+    bound = [constraint.bind(data) for constraint in constraints if type(constraint) is MinLeafWeight]
+    minima = [(each.masses, each._enough) for each in bound]
     pairs = [pair for constraint in constraints if type(constraint) is ForbiddenPairs for pair in constraint.pairs]
     limit = min([constraint.n for constraint in constraints if type(constraint) is MaxLeaves], default=None)
     return ruled_scores(data, instance.max_depth, minima, pairs, limit)
@@ -439,7 +438,8 @@ def test_a_rule_of_ones_own(way: str) -> None:
         data, rules = instance.dataset, [ClassSupport(2), MinLeafWeight(share=0.1)]
         mine = ((data.y == 1).astype(float), 2.0)
         for constraints in (rules[:1], rules):
-            minima = [mine, (data.weights, rules[1].bind(data)._enough)][: len(constraints)]
+            share = rules[1].bind(data)
+            minima = [mine, (share.masses, share._enough)][: len(constraints)]
             scores = np.array(ruled_scores(data, instance.max_depth, minima))
             common: dict[str, Any] = {"sample_weight": instance.sample_weight, "max_depth": instance.max_depth}
             table = accel_oct.frontier(instance.X, instance.y, constraints=constraints, **common)

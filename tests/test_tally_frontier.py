@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -155,7 +156,7 @@ OBJECTIVES = {
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_objectives(engine, name, n_classes):
-    """Sums over cells: to the last bit for samples without weights; with weights up to the rounding of rewards."""
+    """Sums over cells: to the last bit where rewards are whole, else up to the rounding of rewards."""
     rng = np.random.default_rng(n_classes)
     X, y = rng.random((150, 7)) < 0.5, np.arange(150) % n_classes
     y[X[:, 0] & X[:, 1]] = 0
@@ -163,13 +164,42 @@ def test_objectives(engine, name, n_classes):
     objective = OBJECTIVES[name](n_classes)
     for max_depth in (2, 4):
         mine = frontier(Tally.of(X, y, depth=4), max_depth=max_depth, objective=objective)
-        assert_same(mine, frontier(X, y, max_depth=max_depth, objective=objective))
+        rows = frontier(X, y, max_depth=max_depth, objective=objective)
+        np.testing.assert_allclose(mine.scores, rows.scores, rtol=0, atol=1e-11)
+        if name in ("balanced", "whole costs"):
+            assert_same(mine, rows)
         mine = frontier(Tally.of(X, y, depth=4, sample_weight=weights), max_depth=max_depth, objective=objective)
         rows = frontier(X, y, sample_weight=weights, max_depth=max_depth, objective=objective)
         assert mine.status == rows.status == "optimal"
         np.testing.assert_allclose(mine.scores, rows.scores, rtol=0, atol=1e-10)
         if name in ("balanced", "whole costs"):
             assert_same(mine, rows)
+
+
+@pytest.mark.parametrize("n_rows", [10**4, 10**5, 10**6])
+def test_class_weights_and_costs_of_many_rows(n_rows):
+    """Objective, bound and scores are those of exact fractions to 1e-13, however many rows there are, and at most 1."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n_rows, 4)) < 0.5
+    exact_rule = X[:, 0] & X[:, 1]
+    for y in (exact_rule.astype(int), (exact_rule ^ (rng.random(n_rows) < 0.1)).astype(int)):
+        tally = Tally.of(X, y, depth=2)
+        for objective in (ClassWeights({0: 3.7, 1: 0.1}), CostMatrix([[0, 1.7], [0.3, 0]])):
+            result = solve(tally, max_depth=2, leaf_penalty=0.0, objective=objective)
+            told = np.zeros((2, 2), dtype=int)
+            np.add.at(told, (y, result.tree.predictions(X)), 1)
+            counts = [[int(number) for number in row] for row in told]
+            if isinstance(objective, ClassWeights):
+                factors = [Fraction(3.7), Fraction(0.1)]
+                own = sum(factors[k] * counts[k][k] for k in (0, 1))
+                expected = own / sum(factors[k] * sum(counts[k]) for k in (0, 1))
+            else:
+                expected = -(Fraction(1.7) * counts[0][1] + Fraction(0.3) * counts[1][0]) / n_rows
+            table = frontier(tally, max_depth=2, objective=objective)
+            found = (result.objective, result.bound, table.scores[-1], table.bounds[-1])
+            assert result.status == "optimal"
+            assert all(abs(Fraction(float(number)) - expected) < Fraction(1, 10**13) for number in found), found
+            assert max(found) <= (1.0 if isinstance(objective, ClassWeights) else 0.0)
 
 
 @settings(suppress_health_check=PATCHED, deadline=None)

@@ -6,14 +6,15 @@ Rates are weighted shares, and their differences are linear in the predictions.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import permutations
+from fractions import Fraction
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
-from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
+from accel_oct.constraints.linear import FORGIVEN, LinearLimit, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
@@ -136,35 +137,45 @@ class BoundParity:
     limits: tuple[LinearLimit, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        weights = self.dataset.weights
-        kept = [[(name, rows) for name, rows in family if weights[rows].sum() > 0] for family in self.families]
+        exact = self.dataset.exact
+        kept = [[(name, rows) for name, rows in family if exact.total(rows)] for family in self.families]
         object.__setattr__(self, "families", kept)
+        for _, rows in chain.from_iterable(kept):
+            self.dataset.check_rates(rows, self.name)
         limits = []
         for family in kept:
-            for (name, rows), (other, other_rows) in permutations(family, 2):
-                shares = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
-                shares[rows, self.positive] += weights[rows] / weights[rows].sum()
-                shares[other_rows, self.positive] -= weights[other_rows] / weights[other_rows].sum()
+            shares = [exact.shares(rows) for _, rows in family]
+            for (g, (name, _)), (h, (other, _)) in permutations(enumerate(family), 2):
+                difference = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
+                difference[:, self.positive] = shares[g] - shares[h]
                 named = f"{self.name}: {name} above {other}"
-                limits.append(LinearLimit(named, shares, self.at_most, tolerance=FORGIVEN))
+                limits.append(LinearLimit(named, difference, self.at_most, tolerance=FORGIVEN))
         object.__setattr__(self, "limits", tuple(limits))
 
     @property
     def allowed(self) -> tuple[None, float]:
         return None, self.at_most
 
-    def value(self, tree: DecisionTree) -> float:
-        """The largest difference between two groups."""
+    def _difference(self, tree: DecisionTree) -> Fraction:
+        """The largest difference between two groups: of quotients of whole numbers."""
         predicted = tree.predictions(self.dataset.X) == self.positive
-        weights = self.dataset.weights
-        largest = 0.0
+        largest = Fraction(0)
         for family in self.families:
-            rates = [float(weights[rows & predicted].sum() / weights[rows].sum()) for _, rows in family]
-            largest = max(largest, max(rates, default=0.0) - min(rates, default=0.0))
+            cells = predicted.astype(np.int64)
+            for place, (_, rows) in enumerate(family, 1):
+                cells[rows] += 2 * place
+            sums = self.dataset.exact.sums(cells, 2 * len(family) + 2)
+            rates = [Fraction(one, zero + one) for zero, one in zip(sums[2::2], sums[3::2], strict=True)]
+            if rates:
+                largest = max(largest, max(rates) - min(rates))
         return largest
 
+    def value(self, tree: DecisionTree) -> float:
+        """The largest difference between two groups."""
+        return float(self._difference(tree))
+
     def violation(self, tree: DecisionTree) -> float:
-        return self.value(tree) - self.at_most - TOLERANCE
+        return excess(self._difference(tree), None, self.at_most)
 
     def add_to(self, master: Master) -> None:
         for limit in self.limits:

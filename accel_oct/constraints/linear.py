@@ -9,7 +9,9 @@ What a tree uses of it is a sum over its leaves and branches, so the uses of dis
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,29 @@ from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 
-#: Rates and sums are quotients and sums of floating-point numbers: a limit is kept when it is missed by no more than
-#: this, relative to the largest number that the measured quantity could have.
+#: A limit is kept when it is missed by no more than this, relative to the largest number that the measured quantity
+#: could have: 0.1 as a floating-point number is above one tenth, and sums of real coefficients are rounded.
 TOLERANCE = 1e-9
 
 #: The same for limits: they hold for every tree that keeps the constraint, although both sides are rounded.
 FORGIVEN = 1.01 * TOLERANCE
+
+#: Beyond this, how far a limit is missed is no matter; a float can hold it.
+_FAR = Fraction(10**300)
+
+#: Coefficients below this, beside a largest one of 1, are no coefficients to a solver.
+_NO_COEFFICIENT = 1e-9
+
+
+def excess(value: Fraction, lower: float | None, upper: float | None, size: Fraction = Fraction(1)) -> float:
+    """By how much of `size` a value misses its limits, less the tolerance; its sign is that of exact arithmetic."""
+    misses = [value - Fraction(upper)] if upper is not None else []
+    if lower is not None:
+        misses.append(Fraction(lower) - value)
+    over = max(misses) / size - Fraction(TOLERANCE)
+    if over > 0:
+        return max(float(min(over, _FAR)), sys.float_info.min)
+    return float(max(over, -_FAR))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,26 +91,39 @@ class LinearLimit:
         return float(values.sum()), float(np.abs(values).sum())
 
     def add_to(self, master: Master) -> None:
-        """One row over z, p and b, scaled to coefficients of at most one."""
-        columns: list[NDArray[np.int64]] = []
-        values: list[FloatArray] = []
+        """One row over z, p and b, scaled to coefficients of at most one.
+
+        Solvers drop coefficients below about 1e-9, and many of them together may be worth more than a solver's
+        tolerance. So they are left out here, and the right side grows by the least that they can come to: every point
+        has one prediction, and every node one branch at most.
+        """
+        predictions = None
         if self.predictions is not None and self.predictions.any():
-            predictions = master.predictions
-            columns.append(predictions.z.index.ravel())
-            values.append(predictions.coefficients(self.predictions).ravel())
-        if self.leaves:
-            columns.append(master.p.index)
-            values.append(np.full(master.p.size, self.leaves))
-        if self.branches is not None:
-            columns.append(master.b.index.ravel())
-            values.append(np.tile(self.branches, len(master.b.index)))
-        all_values = np.concatenate([np.empty(0), *values])
-        used = np.flatnonzero(all_values)
+            predictions = master.predictions.coefficients(self.predictions)
         # With what is forgiven: the rows let through what `violation` does, which decides exactly.
         upper = self.upper + self.tolerance
-        scale = 1.0 / max(np.abs(all_values).max(initial=0.0), abs(upper), 1e-300)
-        all_columns = np.concatenate([np.empty(0, dtype=np.int64), *columns])
-        row = Rows.single(all_columns[used], all_values[used] * scale, upper=upper * scale)
+        parts = [part for part in (predictions, self.branches, self.leaves, upper) if part is not None]
+        scale = 1.0 / max(*(float(np.max(np.abs(part), initial=0.0)) for part in parts), 1e-300)
+        upper *= scale
+        columns, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+        if predictions is not None:
+            kept, least = _without_small(predictions * scale)
+            upper -= float(least.min(axis=1).sum())
+            columns.append(master.predictions.z.index.ravel())
+            values.append(kept.ravel())
+        if self.leaves:
+            kept, least = _without_small(np.full(master.p.size, self.leaves * scale))
+            upper -= float(np.minimum(least, 0.0).sum())
+            columns.append(master.p.index)
+            values.append(kept)
+        if self.branches is not None:
+            kept, least = _without_small(np.tile(self.branches * scale, (len(master.b.index), 1)))
+            upper -= float(np.minimum(least.min(axis=1), 0.0).sum())
+            columns.append(master.b.index.ravel())
+            values.append(kept.ravel())
+        all_values = np.concatenate(values)
+        used = np.flatnonzero(all_values)
+        row = Rows.single(np.concatenate(columns)[used], all_values[used], upper=upper)
         master.model.add_rows(row, self.name)
 
 
@@ -202,6 +234,12 @@ class BoundLinear:
     def add_to(self, master: Master) -> None:
         for limit in self.limits:
             limit.add_to(master)
+
+
+def _without_small(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Coefficients without those that solvers drop, and those, zero elsewhere."""
+    small = np.abs(values) < _NO_COEFFICIENT
+    return np.where(small, 0.0, values), np.where(small, values, 0.0)
 
 
 def _coefficients(values: Any, shape: tuple[int, ...], argument: str) -> FloatArray:

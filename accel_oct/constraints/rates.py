@@ -6,82 +6,95 @@ them are linear in the predictions once they are multiplied out.
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, number, share
-from accel_oct.constraints.linear import FORGIVEN, TOLERANCE, LinearLimit
+from accel_oct.constraints.linear import FORGIVEN, LinearLimit, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
 
-FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class BoundRate:
     """``part / whole`` within limits, where part and whole are weights of samples that are predicted to be of a class.
 
+    The rate of a tree is a quotient of whole numbers, from the weights as they were given, and compared as such. Only
+    `limits`, by which trees are sought, are in floating point.
+
     Attributes
     ----------
-    part, whole : float arrays (n_samples, n_classes)
-        Multiplied out: ``sum of (part - limit * whole) z <= 0`` or ``>= 0``. Where the whole of a tree is zero, both
-        sums are, and the limit is kept.
-    constant : float
-        Weight that belongs to the whole whatever the tree predicts.
-    amount : float or None
-        The upper limit as an amount of weight, where people gave it so: then the value is told as one too.
+    part, whole : bool arrays (n_samples, n_classes)
+        Whether a sample counts where it is predicted to be of a class. Multiplied out:
+        ``sum of w_i (part - limit * whole) z <= 0`` or ``>= 0``. Where the whole of a tree is zero, both sums are, and
+        the limit is kept.
+    always : bool array (n_samples,)
+        Samples that belong to the whole whatever the tree predicts.
+    count : bool
+        Whether `at_most` is an amount of weight, not a rate: then the value is one too.
     """
 
     name: str
     dataset: BinaryDataset
-    part: FloatArray
-    whole: FloatArray
-    constant: float
+    part: BoolArray
+    whole: BoolArray
+    always: BoolArray
     at_least: float | None = None
     at_most: float | None = None
-    amount: float | None = None
+    count: bool = False
     limits: tuple[LinearLimit, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        limits = []
-        # Rates may be off by the tolerance, so sums by that part of the largest whole.
-        tolerance = FORGIVEN * (self.constant + float(np.abs(self.whole).max(axis=1).sum()))
+        exact = self.dataset.exact
+        some = self.whole.any(axis=1) | self.always
+        self.dataset.check_rates(some, self.name)
+        shares = exact.shares(some)
+        constant, total, limits = float(shares[self.always].any()), exact.total() * exact.unit, []
         for sign, limit in ((1.0, self.at_most), (-1.0, self.at_least)):
-            if limit is not None:
-                coefficients = sign * (self.part - limit * self.whole)
-                upper = sign * limit * self.constant
-                unit = self.constant if self.amount is None else 1.0
-                limits.append(LinearLimit(self.name, coefficients, upper, tolerance=tolerance, unit=unit))
+            if limit is None:
+                continue
+            unit = constant
+            if self.count:
+                limit = float(min(Fraction(limit) / total, Fraction(2)))  # no tree uses more than everything
+                unit = float(min(1 / total, Fraction(sys.float_info.max)))
+            coefficients = sign * shares[:, None] * (self.part - limit * self.whole)
+            limits.append(LinearLimit(self.name, coefficients, sign * limit * constant, tolerance=FORGIVEN, unit=unit))
         object.__setattr__(self, "limits", tuple(limits))
 
-    def _sums(self, tree: DecisionTree) -> tuple[float, float]:
+    def _rate(self, tree: DecisionTree) -> Fraction | None:
+        """The rate, or the amount; None where there is nothing to take a share of."""
         rows, predicted = np.arange(self.dataset.n_samples), tree.predictions(self.dataset.X)
-        return float(self.part[rows, predicted].sum()), float(self.whole[rows, predicted].sum()) + self.constant
+        cells = self.part[rows, predicted] + 2 * (self.whole[rows, predicted] | self.always)
+        _, part, whole, both = self.dataset.exact.sums(cells, 4)
+        if self.count:
+            return (part + both) * self.dataset.exact.unit
+        return Fraction(part + both, whole + both) if whole + both else None
 
     @property
     def allowed(self) -> tuple[float | None, float | None]:
-        return (self.at_least, self.at_most) if self.amount is None else (None, self.amount)
+        return self.at_least, self.at_most
 
     def value(self, tree: DecisionTree) -> float:
         """The rate, or the amount; not a number where there is nothing to take a share of."""
-        return self._rate(tree) if self.amount is None else self._sums(tree)[0]
-
-    def _rate(self, tree: DecisionTree) -> float:
-        part, whole = self._sums(tree)
-        return part / whole if whole > 0 else float("nan")
+        rate = self._rate(tree)
+        return math.nan if rate is None else float(rate)
 
     def violation(self, tree: DecisionTree) -> float:
         rate = self._rate(tree)
-        if np.isnan(rate):
+        if rate is None:
             return 0.0
-        over = -np.inf if self.at_most is None else rate - self.at_most
-        under = -np.inf if self.at_least is None else self.at_least - rate
-        return float(max(over, under)) - TOLERANCE
+        size = self.dataset.exact.total() * self.dataset.exact.unit if self.count else Fraction(1)
+        return excess(rate, self.at_least, self.at_most, size)
 
     def add_to(self, master: Master) -> None:
         for limit in self.limits:
@@ -116,51 +129,47 @@ class _Rate(NamesAClass):
 
     def bind(self, dataset: BinaryDataset) -> BoundRate:
         positive = self.class_index(dataset)
-        part, whole = np.zeros((2, dataset.n_samples, dataset.n_classes))
-        constant = self._fill(part, whole, dataset, positive)
-        return BoundRate(self._name(dataset), dataset, part, whole, constant, self.at_least, self.at_most)
+        part, whole = np.zeros((2, dataset.n_samples, dataset.n_classes), dtype=bool)
+        always = self._fill(part, whole, dataset.y == positive, positive)
+        return BoundRate(self._name(dataset), dataset, part, whole, always, self.at_least, self.at_most)
 
-    def _fill(self, part: FloatArray, whole: FloatArray, dataset: BinaryDataset, positive: int) -> float:
-        """Write what predictions count; returns the constant part of the whole."""
+    def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
+        """Write which predictions count; returns the samples that always belong to the whole."""
         raise NotImplementedError
 
 
 class Recall(_Rate):
     """Of the weight of class `positive`, the share that is predicted to be of it (sensitivity, true-positive rate)."""
 
-    def _fill(self, part: FloatArray, whole: FloatArray, dataset: BinaryDataset, positive: int) -> float:
-        own = dataset.y == positive
-        part[own, positive] = dataset.weights[own]
-        return float(dataset.weights[own].sum())
+    def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
+        part[own, positive] = True
+        return own
 
 
 class FalsePositiveRate(_Rate):
     """Of the weight of the other classes, the share that is predicted to be `positive`."""
 
-    def _fill(self, part: FloatArray, whole: FloatArray, dataset: BinaryDataset, positive: int) -> float:
-        other = dataset.y != positive
-        part[other, positive] = dataset.weights[other]
-        return float(dataset.weights[other].sum())
+    def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
+        part[~own, positive] = True
+        return ~own
 
 
 class Specificity(_Rate):
     """Of the weight of the other classes, the share that is not predicted to be `positive`."""
 
-    def _fill(self, part: FloatArray, whole: FloatArray, dataset: BinaryDataset, positive: int) -> float:
-        other = dataset.y != positive
-        part[other] = dataset.weights[other, None]
-        part[:, positive] = 0.0
-        return float(dataset.weights[other].sum())
+    def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
+        part[~own] = True
+        part[:, positive] = False
+        return ~own
 
 
 class Precision(_Rate):
     """Of the weight that is predicted to be `positive`, the share that is; kept where nothing is predicted so."""
 
-    def _fill(self, part: FloatArray, whole: FloatArray, dataset: BinaryDataset, positive: int) -> float:
-        own = dataset.y == positive
-        part[own, positive] = dataset.weights[own]
-        whole[:, positive] = dataset.weights
-        return 0.0
+    def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
+        part[own, positive] = True
+        whole[:, positive] = True
+        return np.zeros_like(own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +198,7 @@ class PositiveBudget(NamesAClass):
             )
 
     def bind(self, dataset: BinaryDataset) -> BoundRate:
-        positive, total = self.class_index(dataset), dataset.total_weight
-        part = np.zeros((dataset.n_samples, dataset.n_classes))
-        part[:, positive] = dataset.weights
-        amount = float(self.at_most) if self.count else None
-        share = float(self.at_most) if amount is None else amount / total
-        name = f"{self.title(dataset)} at most {self.at_most:g}"
-        return BoundRate(name, dataset, part, np.zeros_like(part), total, at_most=share, amount=amount)
+        part, whole = np.zeros((2, dataset.n_samples, dataset.n_classes), dtype=bool)
+        part[:, self.class_index(dataset)] = True
+        name, always = f"{self.title(dataset)} at most {self.at_most:g}", np.ones(dataset.n_samples, dtype=bool)
+        return BoundRate(name, dataset, part, whole, always, at_most=float(self.at_most), count=self.count)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +14,7 @@ from accel_oct.constraints.arguments import number, share
 from accel_oct.constraints.linear import TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.data.dataset import weighted_bincount
+from accel_oct.data.exact_weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
@@ -60,21 +63,49 @@ class MinLeafWeight:
             raise InvalidInputError(f"MinLeafWeight: amount must be finite and not negative, got {shown(self.amount)}")
 
     def bind(self, dataset: BinaryDataset) -> BoundMinLeafWeight:
+        exact = dataset.exact
         if self.samples is not None:
-            name = f"leaves of {self.samples} samples or more"
-            return BoundMinLeafWeight(dataset, dataset.sample_counts, float(self.samples), name)
-        minimum = self.amount if self.amount is not None else float(self.share or 0.0) * dataset.total_weight
-        return BoundMinLeafWeight(dataset, dataset.weights, float(minimum), f"leaves of at least {minimum:g}")
+            counts = ExactWeights(dataset.sample_counts)
+            return BoundMinLeafWeight(
+                dataset, counts, Fraction(int(self.samples)), f"leaves of {self.samples} samples or more"
+            )
+        minimum = Fraction(self.amount or 0.0)
+        if self.share is not None:
+            minimum = Fraction(self.share) * exact.total() * exact.unit
+        return BoundMinLeafWeight(dataset, exact, minimum, f"leaves of at least {float(minimum):g}")
 
 
 @dataclass(frozen=True, eq=False)
 class BoundMinLeafWeight:
-    """A `MinLeafWeight` that knows the data."""
+    """A `MinLeafWeight` that knows the data.
+
+    The tables add up masses of leaves in floating point. So a leaf is decided on whole numbers, of which all samples
+    together have less than 2**53. What rounding to them may change is taken off the tolerance: every leaf that has the
+    minimum is allowed, and none that misses it by more than the tolerance (with more than a million rows of real
+    weights: by more than n * 2**-51 of the total).
+    """
 
     dataset: BinaryDataset
-    masses: FloatArray
-    minimum: float
+    weights: ExactWeights
+    minimum: Fraction
     name: str
+
+    @cached_property
+    def _unit(self) -> Fraction:
+        """Of masses."""
+        total = self.weights.total() * self.weights.unit
+        bits = total.numerator.bit_length() - total.denominator.bit_length()
+        return Fraction(2) ** (bits - 51)
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """The weights in units, each rounded to the nearest."""
+        return np.rint(self._in_units)
+
+    @cached_property
+    def _in_units(self) -> FloatArray:
+        bits = self._unit.denominator.bit_length() - self._unit.numerator.bit_length()
+        return np.ldexp(self.weights.weights, bits)
 
     @cached_property
     def _total(self) -> float:
@@ -82,12 +113,14 @@ class BoundMinLeafWeight:
 
     @cached_property
     def _enough(self) -> float:
-        """The minimum less the rounding of a share or of weights."""
-        return self.minimum - TOLERANCE * self._total
+        """The least mass of a leaf."""
+        tolerance, rounding = TOLERANCE * self._total, float(np.abs(self.masses - self._in_units).sum())
+        least = math.ceil(self.minimum / self._unit - Fraction(max(tolerance - rounding, rounding)))
+        return float(min(least, 2**53))  # more than all samples have
 
     @property
     def allowed(self) -> tuple[float, None]:
-        return self.minimum, None
+        return float(self.minimum), None
 
     @cached_property
     def local(self) -> LocalRules:
@@ -95,11 +128,13 @@ class BoundMinLeafWeight:
 
     def value(self, tree: DecisionTree) -> float:
         """What the lightest leaf has."""
-        masses = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.masses, tree.feature.size)
-        return float(masses[tree.leaves - 1].min())
+        found = self.weights.sums(tree.leaf_of(self.dataset.X) - 1, tree.feature.size)
+        return float(min(found[leaf - 1] for leaf in tree.leaves.tolist()) * self.weights.unit)
 
     def violation(self, tree: DecisionTree) -> float:
-        return self._enough - self.value(tree)
+        """What the lightest leaf misses, as a share of everything."""
+        masses = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.masses, tree.feature.size)
+        return (self._enough - float(masses[tree.leaves - 1].min())) / self._total
 
     def add_to(self, master: Master) -> None:
         """As many leaves as the weight allows, and no branch with a side that is too light for all samples together."""

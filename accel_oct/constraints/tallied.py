@@ -150,7 +150,9 @@ def _says_the_same(
     """Whether a constraint says of cells in two parts what it says of whole ones."""
     if local is not None:
         again = _local(other, n_features)
-        return again is not None and again.least == local.least and _close(local.totals, again.totals)
+        if again is None or len(again.least) != len(local.least) or not _close(local.totals, again.totals):
+            return False
+        return bool(np.all(np.abs(np.subtract(again.least, local.least)) <= 1e-12 * local.totals))
     mine, others = limits or (), getattr(other, "limits", None) or ()
     if len(mine) != len(others):
         return False

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
+from accel_oct.data.exact_weights import ExactWeights
 from accel_oct.data.grid import on_grid, round_to_grid
-from accel_oct.data.labels import as_names, as_weights, encode_labels
+from accel_oct.data.labels import as_names, encode_labels, given_weights, in_usual_range
 from accel_oct.data.merging import equal_rows
 from accel_oct.errors import InvalidInputError
 
@@ -21,6 +22,10 @@ __all__ = ["BinaryDataset", "MergedDataset", "on_grid", "round_to_grid", "weight
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+
+#: How far a rate of data in pieces may be off because their weights were rounded.
+MOST_ERROR = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,6 +56,8 @@ class BinaryDataset:
         How many of the user's samples each row stands for, where rows were merged before; else every row is one.
     given : float64 array (n_samples,) or None
         The weights as they were given, in their own unit; None where `weights` are the same.
+    rounded_to : float
+        By how much the weight of a sample may have moved before rows were merged into these; 0 where none did.
 
     Notes
     -----
@@ -69,9 +76,12 @@ class BinaryDataset:
     rounded. Such a tree is worse than a single leaf by far more than the rounding, so no comparison that
     decides an optimum is affected.
 
-    *Extreme weights.* `as_weights` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two first:
-    at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the grid
-    counts as zero, which is within the tolerance below.
+    *Extreme weights.* `in_usual_range` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two
+    first: at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the
+    grid counts as zero in scores, which is within the tolerance below.
+
+    *Rates* of light groups cannot be told from rounded weights. Constraints take them from `exact`, the weights as they
+    were given.
 
     *What it costs.* Integer weights stay as they are while their total is below 2**51: the step is then
     at most 1. Real weights move by at most s/2 each, so the normalised score of any tree moves by at most
@@ -92,6 +102,7 @@ class BinaryDataset:
     samples: IntArray | None = None
     columns: tuple[str, ...] = ()
     given: FloatArray | None = None
+    rounded_to: float = 0.0
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):
@@ -136,8 +147,8 @@ class BinaryDataset:
                 f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
         classes, codes = encode_labels(y, n_samples)
-        given = as_weights(sample_weight, n_samples)
-        weights, grid_bits = on_grid(given)
+        given = given_weights(sample_weight, n_samples)
+        weights, grid_bits = on_grid(in_usual_range(given))
         if feature_names is None:
             feature_names = column_names(X)
         return BinaryDataset(
@@ -182,9 +193,31 @@ class BinaryDataset:
         return float(self.weights.sum())
 
     @cached_property
+    def exact(self) -> ExactWeights:
+        """The weights as they were given, for rates."""
+        return ExactWeights(self.weights if self.given is None else self.given)
+
+    def check_rates(self, rows: NDArray[np.bool_], name: str) -> None:
+        """Refuse rates among rows that are too light for the rounding that their weights went through.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the constraint and sample_weight.
+        """
+        if not self.rounded_to:
+            return
+        error = self.rounded_to * float(self.sample_counts[rows].sum())
+        if error > MOST_ERROR * float(self.weights[rows].sum()):
+            raise InvalidInputError(
+                f"{name}: sample_weight of some class or group is too small beside the others to take rates of data in "
+                "pieces, whose weights are rounded: give the rows in memory, or weights of one magnitude"
+            )
+
+    @cached_property
     def sample_counts(self) -> FloatArray:
         """How many of the user's samples with a weight each row stands for."""
-        present = (self.weights > 0).astype(np.float64)
+        present = (self.exact.weights > 0).astype(np.float64)
         return present if self.samples is None else present * self.samples
 
     @cached_property

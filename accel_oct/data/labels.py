@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["as_labels", "as_names", "as_weights", "encode_labels", "is_missing"]
+__all__ = ["as_labels", "as_names", "as_weights", "encode_labels", "given_weights", "in_usual_range", "is_missing"]
 
 _USUAL_EXPONENT = 500
 
@@ -49,12 +49,22 @@ def as_labels(y: Any) -> Any:
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
-    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None.
+    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None. See `in_usual_range`."""
+    return in_usual_range(given_weights(sample_weight, n_samples))
 
-    Only their proportions matter. Where the largest is beyond ``2**500`` or below ``2**-500`` all are multiplied by one
-    power of two, so that no product of a weight underflows or overflows later; below the normal numbers a leaf price
-    or a mean would otherwise be lost.
+
+def in_usual_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply by one power of two where the largest weight is beyond ``2**500`` or below ``2**-500``.
+
+    Only proportions of weights matter in objectives. So no product of a weight underflows or overflows later; below the
+    normal numbers a leaf price or a mean would otherwise be lost.
     """
+    exponent = math.frexp(float(weights.max()))[1]
+    return weights if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weights, -exponent)
+
+
+def given_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
+    """Finite non-negative float64 weights, not all zero, as they were given; ones when `sample_weight` is None."""
     if sample_weight is None:
         return np.ones(n_samples)
     raw = _one_dimensional(sample_weight, "sample_weight", n_samples)
@@ -76,8 +86,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
         math.fsum(weights)  # the plain sum may overflow on the way
     except OverflowError:
         raise InvalidInputError("sample_weight adds up to more than a float can hold") from None
-    exponent = math.frexp(float(weights.max()))[1]
-    return weights if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weights, -exponent)
+    return weights
 
 
 def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str) -> tuple[str, ...]:

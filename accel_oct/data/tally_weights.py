@@ -39,7 +39,14 @@ def whole_weights(sample_weight: Any, n_rows: int) -> tuple[IntArray, int]:
     units = np.ldexp(weights, -unit)
     if float(units.sum()) >= 2.0**_TOTAL_BITS:
         raise InvalidInputError("sample_weight adds up to more than can be counted exactly")
-    return np.rint(units).astype(np.int64), unit
+    counts = np.rint(units).astype(np.int64)
+    lost = np.flatnonzero((counts == 0) & (weights > 0))
+    if lost.size:
+        raise InvalidInputError(
+            f"sample_weight: row {lost[0]} weighs {weights[lost[0]]:g}, which a tally cannot tell from zero beside the "
+            f"heaviest, {weights.max():g}: give rows, which keep every weight, or leave it out"
+        )
+    return counts, unit
 
 
 def fits(*totals: int) -> bool:

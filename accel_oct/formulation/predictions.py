@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.data.exact_weights import accurate_sums
 from accel_oct.mip import Rows
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
@@ -121,6 +122,4 @@ class Predictions:
 
     def coefficients(self, coefficients: FloatArray) -> FloatArray:
         """Coefficients (rows of X, classes) of predictions as coefficients of z, (n_points, n_classes)."""
-        total = np.zeros(self.z.shape)
-        np.add.at(total, self.point_of, coefficients)
-        return total
+        return accurate_sums(coefficients, self.point_of, self.z.shape[0])

@@ -70,8 +70,16 @@ class LinearScore:
         return self.reported(tree.score(self.rows))
 
     def reported(self, earned: Amount) -> Amount:
-        """The score of trees that earn so much on `rows`."""
-        return earned / self.norm + self.offset
+        """The score of trees that earn so much on `rows`; rounded rewards may add up to more than there is."""
+        if self.amounts is None:
+            return earned / self.norm + self.offset
+        capped: Amount = np.minimum(earned, self._most)
+        return capped / self.norm + self.offset
+
+    @cached_property
+    def _most(self) -> float:
+        """What is earned where every prediction is the best one."""
+        return math.fsum(self.amounts.max(axis=1)) if self.amounts is not None else self.norm
 
 
 @dataclass(frozen=True, eq=False)

@@ -239,6 +239,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
         row_values=values,
         samples=rows.samples,
         columns=encoder.names,
+        rounded_to=0.0 if seen.totals.whole and not work.unit.exponent else math.ldexp(1.0, work.unit.exponent),
     )
 
 

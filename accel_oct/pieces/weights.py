@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.data.exact_weights import ExactWeights
 from accel_oct.data.grid import grid_bits_of
 from accel_oct.errors import InvalidInputError
 
@@ -57,7 +58,8 @@ class WeightTotals:
             self.largest = max(self.largest, 1.0 if n_rows else 0.0)
         elif n_rows:
             self.n_positive += int(np.count_nonzero(weights))
-            self.total += _exact_sum(weights)
+            exact = ExactWeights(weights)
+            self.total += exact.total() * exact.unit
             self.largest = max(self.largest, float(weights.max()))
             self.whole = self.whole and bool(np.all(weights == np.floor(weights)))
 
@@ -99,21 +101,9 @@ class WeightUnit:
     exponent: int
 
     def whole(self, weights: FloatArray) -> NDArray[np.int64]:
-        """Weights as multiples of the unit, each rounded to the nearest."""
-        return np.rint(np.ldexp(weights, self.shift - self.exponent)).astype(np.int64)
+        """Weights as multiples of the unit, each rounded to the nearest that is not zero."""
+        return np.maximum(np.rint(np.ldexp(weights, self.shift - self.exponent)), weights > 0).astype(np.int64)
 
     def real(self, units: NDArray[np.int64]) -> FloatArray:
         """The weights that these multiples stand for, exactly."""
         return np.ldexp(units.astype(np.float64), self.exponent)
-
-
-def _exact_sum(weights: FloatArray) -> Fraction:
-    mantissas, exponents = np.frexp(weights)
-    whole = np.ldexp(mantissas, 53).astype(np.int64)
-    total = Fraction(0)
-    for exponent in np.unique(exponents).tolist():
-        some = whole[exponents == exponent]
-        # In two halves: a thousand numbers of 53 bits would overflow.
-        amount = (int((some >> 26).sum()) << 26) + int((some & (2**26 - 1)).sum())
-        total += amount * Fraction(2) ** (exponent - 53)
-    return total

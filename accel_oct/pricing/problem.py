@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.data.exact_weights import accurate_sums
 from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.tree import DecisionTree
@@ -80,7 +81,7 @@ class LimitedProblem(Limited):
         upper = np.array([limit.upper + limit.tolerance for limit in limits], dtype=np.float64)
         for j, limit in enumerate(limits):
             if limit.predictions is not None:
-                np.add.at(uses[j], point, limit.predictions)
+                uses[j] = accurate_sums(limit.predictions, point, first.size)
             scale = max(float(np.abs(uses[j]).max(initial=0.0)), abs(float(leaf_uses[j])))
             if scale > 0:
                 scales[j] = scale
@@ -142,7 +143,7 @@ class LimitedProblem(Limited):
     def rounding(self) -> FloatArray:
         """For each limit, what floating-point sums of uses may be off by, and more."""
         largest = np.abs(self.uses).max(axis=2).sum(axis=1) + 2**self.max_depth * np.abs(self.leaf_uses)
-        return np.asarray(1e-12 * np.maximum(1.0, largest + np.abs(self.upper)))
+        return np.asarray((1e-12 + len(self.X) * 2.0**-52) * np.maximum(1.0, largest + np.abs(self.upper)))
 
     def restricted(self, columns: IntArray) -> LimitedProblem:
         """The same with some of the features; points that they do not tell apart become one."""
@@ -152,8 +153,8 @@ class LimitedProblem(Limited):
         gains = np.zeros((first.size, self.gains.shape[1]))
         np.add.at(gains, point, self.gains)
         uses = np.zeros((self.n_limits, *gains.shape))
-        for mine, all_ in zip(uses, self.uses, strict=True):
-            np.add.at(mine, point, all_)
+        for j, all_ in enumerate(self.uses):
+            uses[j] = accurate_sums(all_, point, first.size)
         rules = None if self.rules is None else _merged(self.rules, point, first.size).of_columns(columns)
         return replace(self, X=X[first], gains=gains, uses=uses, rules=rules)
 

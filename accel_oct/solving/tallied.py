@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import Tally
-from accel_oct.data.dataset import round_to_grid
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
@@ -32,10 +32,6 @@ FloatArray = NDArray[np.float64]
 
 _PARTS = (0.25, 0.75)
 """A cell in two rows: who knows nothing but cells and weights says the same of both together."""
-
-_FEW_UNITS = 2**20
-"""Up to so many, what a unit earns is rounded as it would be on rows: results are equal to the last bit. With more
-the errors would add up, so what sets of columns earn is rounded instead."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,16 @@ class TallyProblem(Problem):
         return self.reported(self.earned_by(tree))
 
     def earned_by(self, tree: DecisionTree) -> float:
-        """The same in units of weight."""
-        rewards = self.earned[:, tree.label[tree.leaves - 1]].T
-        return float((rewards * self.trees.counts(tree)).sum())
+        """The same in units of weight, from whole counts: rounded once."""
+        counts, labels = self.trees.counts(tree), tree.label[tree.leaves - 1]
+        if self.score.amounts is None:
+            return self.trees.score(tree)
+        total = Fraction(0)
+        for cell, every in enumerate(self.trees.tally.counts[0][:, 0].tolist()):
+            for label in set(labels.tolist()) if every else ():
+                share = Fraction(int(counts[labels == label, cell].sum()), every)
+                total += Fraction(float(self.score.amounts[cell, label])) * share
+        return float(total)
 
     def frontier_table(self, compute: Callable[..., FrontierTable] | None = None, **options: Any) -> FrontierTable:
         if compute is not None:
@@ -197,5 +200,4 @@ def _earned(score: LinearScore, tally: Tally) -> FloatArray:
     if score.amounts is None:
         return np.eye(tally.n_classes)[score.dataset.y] * unit
     weights = score.dataset.weights[:, None]
-    earned = np.divide(score.amounts, weights, out=np.zeros_like(score.amounts), where=weights > 0) * unit
-    return round_to_grid(earned, score.rows.grid_bits) if tally.total <= _FEW_UNITS else earned
+    return np.divide(score.amounts, weights, out=np.zeros_like(score.amounts), where=weights > 0) * unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data import Tally
 from accel_oct.data.column_sets import given
-from accel_oct.data.dataset import on_grid, round_to_grid
+from accel_oct.data.dataset import round_to_grid
 from accel_oct.subtree.local_rules import LocalRules
 from accel_oct.subtree.reduction import Reduced
 
@@ -104,7 +105,7 @@ def tallied_data(
         masses = rules.masses if rules.masses.shape[1] == tally.n_cells else np.zeros((len(rules.least), tally.n_cells))
         factors = np.divide(masses, units, out=np.zeros_like(masses), where=units > 0)
         heaviest = float(masses.sum(axis=1).max())
-        bits = on_grid(np.array([heaviest]))[1] if heaviest > 0 else 0
+        bits = 53 - math.frexp(heaviest)[1]  # masses of whole numbers of units are not rounded
         mass = [_combined(factors, counts, bits) for counts in tally.counts]
         values = tuple(np.concatenate(parts) for parts in zip(values, mass, strict=True))
     nothing = Reduced(
