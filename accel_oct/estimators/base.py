@@ -125,7 +125,7 @@ class TreeClassifier(FittedClassifier):
         self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Any, tallies: bool
     ) -> TrainingData:
         """The same for data in pieces."""
-        source = opened(X, y)
+        source = opened(X, y, given[0])
         table = column_table(source, y, given[0])
         encoder = self._new_encoder(excluded_columns(self.exclude, table))
         depth = checked_depth(self.max_depth)

@@ -19,7 +19,7 @@ from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.gathering import BATCH, gather
 from accel_oct.pieces.recognising import named_groups
-from accel_oct.pieces.sources import TARGET, Source
+from accel_oct.pieces.sources import BESIDE, Source
 from accel_oct.solving.activity import Activity, activity_listener
 from accel_oct.tree.tallied import TalliedTrees
 
@@ -31,19 +31,17 @@ def in_memory_only(what: str) -> InvalidInputError:
     return InvalidInputError(f"X: {what} needs the rows in memory, and cannot take data in pieces")
 
 
-def opened(X: Any, y: Any) -> Source:
-    """The data that were handed to `fit`; y is the name of a column, or a collection of dask beside X."""
+def opened(X: Any, y: Any, sample_weight: Any) -> Source:
+    """The data that were handed to `fit`; y and weights are names of columns, or collections of dask beside X."""
     if y is None:
         raise InvalidInputError("y must be the name of the column with the classes where X is data in pieces, got None")
-    return source_of(X, None if isinstance(y, str) else y, batch_rows=BATCH)
+    return source_of(X, y, sample_weight, batch_rows=BATCH)
 
 
 def column_table(source: Source, y: Any, sample_weight: Any) -> Table:
     """The columns that `fit` encodes, with a row of zeros: their names matter, where they are the user's own."""
-    if sample_weight is not None and not isinstance(sample_weight, str):
-        raise InvalidInputError("sample_weight must be the name of a column where X is data in pieces")
-    names = tuple(name for name in source.columns if not isinstance(y, str) or name != y)
-    names = tuple(name for name in names if name not in (sample_weight, TARGET))
+    others = [*BESIDE, *(name for name in (y, sample_weight) if isinstance(name, str))]
+    names = tuple(name for name in source.columns if name not in others)
     return Table(tuple(np.zeros(1) for _ in names), names if source.named else None, 1)
 
 

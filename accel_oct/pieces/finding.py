@@ -14,14 +14,17 @@ from accel_oct.pieces.sources import Source, frames_source
 __all__ = ["source_of"]
 
 
-def source_of(source: Any, y: Any = None, *, batch_rows: int) -> Source:
-    """Find out how to read what was passed."""
-    if y is not None and not is_dask(source):
-        raise InvalidInputError("target must be the name of a column, unless source is a collection of dask")
+def source_of(source: Any, y: Any = None, sample_weight: Any = None, *, batch_rows: int) -> Source:
+    """Find out how to read what was passed; `y` and `sample_weight` are names of columns, or beside a table of dask."""
     if isinstance(source, Source):
         return source
+    given = {"target": y, "sample_weight": sample_weight}
+    beside = {name: None if isinstance(values, str) else values for name, values in given.items()}
     if is_dask(source):
-        return dask_source(source, y)
+        return dask_source(source, *beside.values())
+    for name, values in beside.items():
+        if values is not None:
+            raise InvalidInputError(f"{name} must be the name of a column, unless source is a collection of dask")
     if is_dataset(source):
         return dataset_source(source)
     if is_relation(source):
