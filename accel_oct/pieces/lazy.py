@@ -124,8 +124,8 @@ def _parts(collection: Any) -> list[Any]:
 
 def _sizes(collection: Any) -> tuple[int, ...] | None:
     """Rows of each part; None where dask does not know them."""
-    sizes = collection.chunks[0] if _is_array(collection) else (np.nan,)
-    return None if any(np.isnan(size) for size in sizes) else tuple(sizes)
+    sizes: tuple[float, ...] = collection.chunks[0] if _is_array(collection) else (np.nan,)
+    return None if np.isnan(sizes).any() else tuple(map(int, sizes))
 
 
 def _cut_alike(
