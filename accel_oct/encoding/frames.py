@@ -29,8 +29,8 @@ def is_pandas(X: Any) -> bool:
 
 
 def is_indexable(X: Any) -> bool:
-    """Whether scikit-learn can take rows out of it: not out of lazy frames, nor, in its older versions, of Arrow's."""
-    return hasattr(X, "shape") and not hasattr(X, "compute") and not hasattr(X, "to_pylist")
+    """Whether scikit-learn can take rows out of it: not of lazy frames, some sparse matrices and Arrow's."""
+    return hasattr(X, "shape") and not any(hasattr(X, name) for name in ("compute", "to_pylist", "toarray"))
 
 
 def as_frame(X: Any) -> Any:

@@ -67,9 +67,10 @@ def gather(
 
     Parameters
     ----------
-    source : dask DataFrame or array, path, pyarrow Dataset, DuckDB relation, list of data frames, or callable
-        A path is that of a Parquet file or of a folder of them; a list may be one of paths. A callable takes nothing
-        and gives data frames, the same ones whenever it is called.
+    source : dask DataFrame or array, path, pyarrow Dataset, DuckDB relation, data frame or list of them, or callable
+        A path is that of a Parquet file, of a folder of them, or a pattern such as ``folder/*.parquet``; a list may be
+        one of paths. Another file, such as CSV, is one piece. A callable takes nothing and gives data frames, the same
+        ones whenever it is called.
     target : str, or dask Series or array
         The column with the classes; for dask, also a collection with as many rows as `source`.
     features : sequence of str, optional

@@ -174,9 +174,10 @@ class ReducePass:
         return state
 
     def _count_rows(self, state: Reduced) -> None:
-        rows = state.rows
-        self._count(state, rows.X, rows.cells, rows.units)
-        state.rows = DistinctRows.none(rows.n_features)
+        rows, state.rows = state.rows, DistinctRows.none(state.rows.n_features)
+        for first in range(0, max(1, len(rows)), self.batch_rows):  # unpacked, rows are eight times as large
+            some = rows.between(first, first + self.batch_rows)
+            self._count(state, some.X, some.cells, some.units)
 
     def _count(self, state: Reduced, X: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> None:
         # Codes instead of labels: a tally compares the labels of every row it counts.
