@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from distributed import Client, LocalCluster
 
 from accel_oct import frontier
+from accel_oct.cluster.local import local_client
 from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.result import HistoryRow
 
@@ -56,10 +56,7 @@ def one_run(
 ) -> tuple[Frontier, int]:
     """The frontier by so many workers, and how many answers they gave."""
     watch = Watch(f"{name}, {workers} workers", every)
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
+    with local_client(workers) as client:
         client.wait_for_workers(workers)
         pids = list(client.run(warm_up, 0).values())
         warm_up(0)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from accel_oct import frontier, gather
+from accel_oct.cluster.local import local_client
 from accel_oct.pieces.engines import PiecesProgress
 from accel_oct.pieces.gathering import Gathered
 from accel_oct.solving.frontier_result import Frontier
@@ -105,17 +106,12 @@ def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[Gathe
 
 def run(folder: Path, workers: int, depth: int, kill: bool, figure: Path | None) -> None:
     """Powers of ten, and all: time, memory, and whether the planted tree is found."""
-    from distributed import Client, LocalCluster
-
     paths = [str(path) for path in sorted(folder.glob("piece-*.parquet"))]
     sizes = [size for size in (1, 3, 10, 30, 100, 300, 1000) if size < len(paths)] + [len(paths)]
     print("| rows | gathering s | all s | s per million rows | worker peak MB | own MB | accuracy | planted tree |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     times = []
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with local_client(workers) as client:
         solved(paths[:1], client, depth, False)  # code is compiled, and loaded by every worker
         for size in sizes:
             gathered, found, gathering, seconds = solved(paths[:size], client, depth, kill and size == sizes[-1])

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimator_support import mixed_frame
-from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import OneHotEncoder
@@ -197,7 +196,6 @@ def test_unseen_categories_and_new_missing_values_at_predict() -> None:
         ([[0.0], [1.0]], [0, 1, 1], {}, "inconsistent"),
         ([[0.0], [1.0]], [0.5, 1.5], {}, "Unknown label type"),
         ([[0.0], [1.0]], None, {}, "requires y"),
-        (csr_matrix(np.eye(2)), [0, 1], {}, "sparse"),
         (pd.DataFrame(), [], {}, "0 feature"),
         ([[np.nan], [1.0]], [0, 1], {"missing": "error"}, "missing value"),
         ([[0.0], [1.0]], [0, 1], {"missing": "drop"}, "missing must be"),

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "data": _BASE | {"compiled"},
     "tree": _BASE | {"data"},
     "encoding": _BASE | {"data"},
-    "pieces": _BASE | {"data", "encoding"},
+    "pieces": _BASE | {"data", "encoding", "io"},
     "subtree": _PROBLEM | {"compiled"},
     "cluster": _PROBLEM | {"_version", "subtree"},
     "formulation": _PROBLEM | {"mip", "subtree"},
@@ -48,7 +48,8 @@ MAY_IMPORT = {
     "plotting": _BASE | {"export", "solving"},
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
-    | {"mip", "encoding", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export", "report"},
+    | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export"}
+    | {"report"},
     "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},

@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pieces_support import FEATURES, cut, mixed_table, parquet_folder, points
+from sklearn.base import clone
 
 from accel_oct import frontier, gather
 from accel_oct.data import BinaryDataset, Tally
-from accel_oct.encoding import TableEncoder
+from accel_oct.encoding import AutoEncoder, TableEncoder
+from accel_oct.encoding.auto import estimated_seconds
 from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.engines import Engine, PiecesProgress
 from accel_oct.pieces.sources import Source
@@ -185,6 +187,39 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     peak(50_000)  # what is loaded once
     small, large = peak(50_000), peak(500_000)
     assert large < 1.2 * small + 200_000, (small, large)
+
+
+def test_rows_become_a_tally_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unpacked, rows take eight times as much: never more of them at once than are decoded at a time."""
+    monkeypatch.setattr("accel_oct.pieces.gathering.rows_limit", lambda *given: 700)
+    counted, count = [], Tally.of.__func__
+
+    def watched(cls: Any, X: Any, *given: Any, **options: Any) -> Tally:
+        counted.append(len(X))
+        found: Tally = count(cls, X, *given, **options)
+        return found
+
+    monkeypatch.setattr(Tally, "of", classmethod(watched))
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((2000, 20)) < 0.5, columns=[f"b{j}" for j in range(20)])
+    y = table["b0"] ^ table["b7"]
+    found = gather(cut(table.assign(y=y), 9), "y", encoder=None, depth=2, batch_rows=100)
+    assert isinstance(found.data, Tally) and counted and max(counted) <= 100
+    monkeypatch.undo()
+    for one, two in zip(found.data.counts, Tally.of(table, y, depth=2).counts, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_an_encoder_fitted_on_a_sample_knows_how_many_rows_there_are() -> None:
+    """It asks what a search over all rows can afford, as it would in memory: counts of its features stay small."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(20_000, 4)), columns=list("abcd"))
+    table["y"] = (table["a"] > 0) ^ (table["b"] > 0.5)
+    encoder = AutoEncoder(2, budget=0.002)
+    found = gather(cut(table, 4), "y", encoder=encoder, depth=2, sample_rows=500).data
+    whole = clone(encoder).fit(table[list("abcd")], table["y"])
+    assert estimated_seconds(found.n_features, 20_000, 2, 2) <= 0.002
+    assert abs(found.n_features - len(whole.conditions_)) <= 20
 
 
 def test_pieces_are_asked_for_when_they_are_needed() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from accel_oct.bench.isolation import Cancelled, Isolation
 from accel_oct.bench.rows import Row
 from accel_oct.bench.tasks import Task
+from accel_oct.cluster.local import local_client
 from accel_oct.errors import AccelOctError, InvalidInputError
 
 __all__ = ["dask_rows", "local_rows"]
@@ -96,13 +97,10 @@ def dask_rows(tasks: Sequence[Task], address: str | None = None, jobs: int = 1) 
 
 @contextmanager
 def _client(address: str | None, jobs: int) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if address is None:
-        with (
-            LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None) as cluster,
-            Client(cluster) as own,
-        ):
+        with local_client(jobs) as own:
             yield own
         return
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import operator
 import signal
 import time
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 
 from accel_oct._version import __version__
 from accel_oct.cluster.jobs import Found, Job, Task, run_job
+from accel_oct.cluster.local import local_client
 from accel_oct.errors import ClusterError, InvalidInputError, shown
 
 CONNECT_SECONDS = 10.0
@@ -184,7 +184,7 @@ def check_client(client: Any) -> None:
 
 @contextmanager
 def _connected(client: Any) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if isinstance(client, Client):
         yield client
@@ -197,9 +197,7 @@ def _connected(client: Any) -> Iterator[Any]:
         with own:
             yield own
         return
-    # Workers that are closed in the middle of a job would warn of it.
-    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.ERROR}
-    with LocalCluster(n_workers=operator.index(client), **options) as cluster, Client(cluster) as own:
+    with local_client(operator.index(client)) as own:
         # Ctrl-C on a terminal goes to all processes; this one hears it and ends the others in good order.
         own.run(_ignore_interrupts)
         yield own

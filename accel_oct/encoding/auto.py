@@ -119,7 +119,7 @@ class AutoEncoder(TableEncoder):
         distinct = [Distinct.of(column.values, weights, column.scale) for column in numeric]
         labels = None if y is None else np.unique(np.asarray(y).reshape(-1), return_inverse=True)[1].ravel()
         n_classes = 2 if labels is None else int(labels.max(initial=0)) + 1
-        n_rows, n_others = len(weights), len(others)
+        n_rows, n_others = self._n_samples or len(weights), len(others)
 
         # Where values are missing, every question comes twice: a missing value may answer no or yes.
         times = [2 if column.has_missing and self.missing == "category" else 1 for column in numeric]

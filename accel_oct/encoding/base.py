@@ -176,6 +176,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "category"
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -187,7 +188,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def standing_for(self, n_samples: int) -> BinaryEncoder:
-        """This encoder, to be fitted on values that were counted before: their weights are those of so many samples."""
+        """This encoder, to be fitted on counted values, or on some of the rows: they stand for so many samples."""
         self._n_samples = n_samples
         return self
 

@@ -72,12 +72,12 @@ class Table:
 
     @classmethod
     def read(cls, X: Any) -> Table:
-        """Take a data frame (pandas, polars, Arrow and others), an array or nested sequences apart.
+        """Take a data frame (pandas, polars, Arrow and others), an array, a sparse matrix or nested sequences apart.
 
         Raises
         ------
         InvalidInputError
-            For sparse matrices, complex or one-dimensional data, and tables without a row or a column.
+            For complex or one-dimensional data, and tables without a row or a column.
         """
         frame = None if isinstance(X, Table) else as_frame(X)
         if isinstance(X, Table):
@@ -87,10 +87,8 @@ class Table:
             for column in columns:
                 _refuse_complex(column)
             table = cls(columns, names, len(frame), scales)
-        elif hasattr(X, "toarray"):
-            raise InvalidInputError("X is a sparse matrix, but a dense one is needed: pass X.toarray()")
         else:
-            table = cls._from_array(X)
+            table = cls._from_array(X.toarray() if hasattr(X, "toarray") else X)
         n_rows, n_columns = table.shape
         if n_columns == 0:
             raise InvalidInputError(f"X has 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required.")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.scales import Scale, zone_of
+from accel_oct.encoding.times import intervals
 from accel_oct.encoding.values import as_categories
 from accel_oct.errors import InvalidInputError
 
@@ -28,8 +29,8 @@ def is_pandas(X: Any) -> bool:
 
 
 def is_indexable(X: Any) -> bool:
-    """Whether scikit-learn can take rows out of it: not out of lazy frames, nor, in its older versions, of Arrow's."""
-    return hasattr(X, "shape") and not hasattr(X, "compute") and not hasattr(X, "to_pylist")
+    """Whether scikit-learn can take rows out of it: not of lazy frames, some sparse matrices and Arrow's."""
+    return hasattr(X, "shape") and not any(hasattr(X, name) for name in ("compute", "to_pylist", "toarray"))
 
 
 def as_frame(X: Any) -> Any:
@@ -88,8 +89,10 @@ def _from_series(series: Any, name: str) -> tuple[NDArray[Any], Scale | None]:
     dtype = series.dtype
     if isinstance(dtype, nw.List | nw.Array | nw.Struct):
         raise InvalidInputError(f"X has values of the type {dtype} in column {name!r}")
+    native = series.to_native()
+    if str(getattr(native, "type", "")) == "month_day_nano_interval":  # a type that narwhals does not know
+        return intervals(native, name), None
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        native = series.to_native()
         known = list(dtype.categories) if isinstance(dtype, nw.Enum) else _arrow_order(native)
         return _objects(series.cast(nw.String).to_list()), Scale("ordered", categories=tuple(known)) if known else None
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:

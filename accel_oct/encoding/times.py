@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ from accel_oct.encoding.missing import is_missing
 from accel_oct.encoding.scales import NANOSECONDS, Scale, zone_of
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["Counts", "is_duration", "is_instant", "read_durations", "read_instants"]
+__all__ = ["Counts", "intervals", "is_duration", "is_instant", "read_durations", "read_instants"]
 
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _MICROSECOND = dt.timedelta(microseconds=1)
+_NO_MONTHS = "X has intervals in column {!r} with months or years, which have no fixed length; give durations in days"
+#: Fields of an interval that have a fixed length, in nanoseconds.
+_FIXED = {f"{word}s": NANOSECONDS["s"] * 60**k for k, word in enumerate(("second", "minute", "hour"))}
+_FIXED |= {"days": NANOSECONDS["D"], "weeks": 7 * NANOSECONDS["D"]}
+_FIXED |= {f"{word}seconds": NANOSECONDS[unit] for word, unit in (("milli", "ms"), ("micro", "us"), ("nano", "ns"))}
 #: Units of NumPy that are multiples of ours.
 _COARSER = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}
 
@@ -68,7 +74,12 @@ def is_instant(kind: type) -> bool:
 
 def is_duration(kind: type) -> bool:
     """Whether objects of a type are lengths of time; a time of the day is one since midnight."""
-    return issubclass(kind, dt.timedelta | np.timedelta64 | dt.time)
+    return issubclass(kind, dt.timedelta | np.timedelta64 | dt.time) or _is_interval(kind)
+
+
+def _is_interval(kind: type) -> bool:
+    """Whether it is what Arrow and pandas make of an interval in SQL: months, days and a part of a day."""
+    return any(base.__name__ in ("MonthDayNano", "DateOffset") for base in kind.__mro__)
 
 
 def read_instants(values: NDArray[Any], name: str, given: Scale | None = None) -> Counts:
@@ -173,6 +184,55 @@ def _duration(value: Any, name: str) -> int:
             raise InvalidInputError(f"X has times of the day with a time zone in column {name!r}")
         seconds = value.hour * 3600 + value.minute * 60 + value.second
         return (seconds * 10**6 + value.microsecond) * 1000
+    if _is_interval(type(value)):
+        return _interval(value, name)
     # Not value // _MICROSECOND: a Timedelta of pandas has nanoseconds, and its own idea of division.
     seconds = int(value.days) * 86_400 + int(value.seconds)
     return (seconds * 10**6 + int(value.microseconds)) * 1000 + int(getattr(value, "nanoseconds", 0))
+
+
+def intervals(arrow: Any, name: str) -> NDArray[Any]:
+    """A column of Arrow's type ``month_day_nano_interval``, which DuckDB has for INTERVAL, as durations.
+
+    A day has 24 hours, as where intervals are compared.
+
+    Raises
+    ------
+    InvalidInputError
+        For months, which have no fixed length, and for durations that 64 bits cannot hold.
+    """
+    layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+    parts = [np.empty(0, dtype="m8[us]")]
+    for chunk in arrow.chunks if hasattr(arrow, "chunks") else [arrow]:
+        if not len(chunk):
+            continue
+        fields = np.frombuffer(chunk.buffers()[1], dtype=layout)[chunk.offset : chunk.offset + len(chunk)]
+        known = np.asarray(chunk.is_valid())
+        fields = np.where(known, fields, np.zeros(1, dtype=layout))
+        if fields["months"].any():
+            raise InvalidInputError(_NO_MONTHS.format(name))
+        unit = "us" if not (fields["nanoseconds"] % 1000).any() else "ns"
+        per, days = NANOSECONDS["D"] // NANOSECONDS[unit], fields["days"].astype(np.int64)
+        rest = fields["nanoseconds"] // NANOSECONDS[unit]
+        # The part of a day may be longer than one: together they stay within 64 bits, with room for a day.
+        most = 2**63 // per - 1 - int(np.abs(rest // per).max())
+        if int(np.abs(days).max()) > most:
+            raise InvalidInputError(f"X has durations in column {name!r} that are too long to be counted in {unit}")
+        counts = days * per + rest
+        parts.append(np.where(known, counts, np.iinfo(np.int64).min).view(f"m8[{unit}]"))
+    return np.concatenate(parts)
+
+
+def _interval(value: Any, name: str) -> int:
+    """Nanoseconds of an interval of Arrow or pandas."""
+    times = int(getattr(value, "n", 1))
+    fields = value.kwds if hasattr(value, "kwds") else dict(zip(("months", "days", "nanoseconds"), value, strict=True))
+    if any(amount and field not in _FIXED for field, amount in fields.items()):
+        raise InvalidInputError(_NO_MONTHS.format(name))
+    exact = {field: Fraction(amount) for field, amount in fields.items() if amount}
+    found = times * sum((_FIXED[field] * amount for field, amount in exact.items()), Fraction(0))
+    if not fields:  # a plain DateOffset() is a day
+        found = Fraction(times * NANOSECONDS["D"])
+    if found.denominator != 1:
+        raise InvalidInputError(f"X has times finer than nanoseconds in column {name!r}")
+    return int(found)

@@ -25,6 +25,7 @@ from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
+from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.fitted import FittedClassifier
 from accel_oct.estimators.in_pieces import by_weight, column_table, gathered_for_fit, gathered_rows, opened
@@ -86,6 +87,8 @@ class TreeClassifier(FittedClassifier):
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it holds the classes"
             )
+        named = given_data(X, y, sample_weight, sensitive_features)
+        X, y, sample_weight, sensitive_features = named.X, named.y, named.sample_weight, named.sensitive_features
         if is_in_pieces(X, y):
             return self._prepare_pieces(X, y, (sample_weight, sensitive_features, costs), progress, tallies)
         table = check_table(self, X, reset=True)
@@ -125,7 +128,7 @@ class TreeClassifier(FittedClassifier):
         self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Any, tallies: bool
     ) -> TrainingData:
         """The same for data in pieces."""
-        source = opened(X, y)
+        source = opened(X, y, given[0])
         table = column_table(source, y, given[0])
         encoder = self._new_encoder(excluded_columns(self.exclude, table))
         depth = checked_depth(self.max_depth)

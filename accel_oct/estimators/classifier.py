@@ -178,11 +178,13 @@ class OptimalTreeClassifier(TreeClassifier):
 
         Parameters
         ----------
-        X : data frame or array-like (n_samples, n_features)
-            Numbers, strings, categories, booleans; see `encoder`.
-        y : array-like (n_samples,)
-            Classes of any sortable type.
-        sample_weight : array-like (n_samples,), optional
+        X : data frame, array-like or sparse matrix (n_samples, n_features), path, or data in pieces
+            Numbers, strings, categories, booleans; see `encoder`. A path is that of a CSV or other file, of Parquet
+            files or of a folder of them; see docs/estimator.md for all that may be here.
+        y : array-like (n_samples,), or str
+            Classes of any sortable type, or the name of their column in X.
+        sample_weight : array-like (n_samples,), or str, optional
+            Or the name of a column, where y is one: then it is no feature.
         sensitive_features : array-like (n_samples,), data frame or mapping, optional
             Groups for constraints that name none; with names, constraints may name them. Several features without a
             constraint that names one are taken together: every combination is a group.

@@ -16,6 +16,7 @@ from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, shown
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldTeller, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
@@ -155,7 +156,8 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         """
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")
-        given = (sample_weight, sensitive_features, costs)
+        named = given_data(X, y, sample_weight, sensitive_features)
+        X, y, given = named.X, named.y, (named.sample_weight, named.sensitive_features, costs)
         with watched(self.progress, verbose=self.verbose) as progress:
             best, chosen = self._chosen(X, y, given, progress)
         best._warn_of_result()

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
+from accel_oct.data.labels import as_labels
 from accel_oct.encoding.base import BinaryEncoder, check_table
+from accel_oct.errors import as_invalid_input
+from accel_oct.estimators.by_name import given_data
+from accel_oct.estimators.in_pieces import answered, in_memory_only
 from accel_oct.export import to_html, to_json, to_sklearn, to_text
+from accel_oct.pieces.recognising import is_in_pieces, is_source
 from accel_oct.solving.result import Scope
 from accel_oct.tree.fitted_tree import FittedTree
 
@@ -35,14 +43,18 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- prediction
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
+        """The class of each row.
+
+        X may be whatever `fit` takes, data in pieces among it: a path, a dask DataFrame and so on. From these, and from
+        files, columns are taken by the names that there were in `fit`. The answers are in memory, in the order of the
+        rows.
+        """
         leaves = self.apply(X)
         return np.asarray(self.classes_[self.tree_.label[leaves]])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The shares of the classes among the (weighted) training samples of the leaf that each row falls into."""
-        binary = self._encoded(X)
-        return self.tree_.predict(binary)
+        return np.asarray(self._answers(X, self._tree().predict))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""
@@ -51,13 +63,30 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """The leaf that each row falls into, as numbered in `tree_`."""
-        binary = self._encoded(X)
-        return self.tree_.apply(binary)
+        return np.asarray(self._answers(X, self._tree().apply))
 
     def decision_path(self, X: Any) -> Any:
         """Sparse indicator matrix of the nodes that each row passes."""
-        binary = self._encoded(X)
-        return self.tree_.decision_path(binary)
+        return self._answers(X, self._tree().decision_path)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`: y and weights may be names of columns where X has names.
+        """
+        given = given_data(X, y, sample_weight, like=self)
+        labels, weights = given.y, given.sample_weight
+        if is_in_pieces(given.X, labels):
+            answers, columns = answered(self, given.X, self._tree().apply, labels, weights)
+            predicted = self.classes_[self.tree_.label[np.concatenate(answers)]]
+            labels, weights = columns if len(columns) == 2 else (columns[0], weights)
+        else:
+            predicted = self.predict(given.X)
+        with as_invalid_input():
+            return float(accuracy_score(as_labels(labels), predicted, sample_weight=weights))
 
     # ---------------------------------------------------------------- the tree
 
@@ -140,10 +169,34 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Few ask for it, and nobody should wait for it.
         from accel_oct.report.page import write_report
 
-        more = {"sample_weight": sample_weight, "test": test, "near_optimal": near_optimal, "title": title}
-        return write_report(self, path, X, y, **more)
+        given = given_data(X, y, sample_weight, like=self)
+        if is_in_pieces(given.X, given.y):
+            raise in_memory_only("a report")
+        tested = None if test is None else given_data(*test, like=self)
+        return write_report(
+            self,
+            path,
+            given.X,
+            given.y,
+            sample_weight=given.sample_weight,
+            test=None if tested is None else (tested.X, tested.y),
+            near_optimal=near_optimal,
+            title=title,
+        )
 
     # ---------------------------------------------------------------- helpers
+
+    def _tree(self) -> FittedTree:
+        check_is_fitted(self, "tree_")
+        return self.tree_
+
+    def _answers(self, X: Any, answer: Callable[[BoolMatrix], Any]) -> Any:
+        """What the tree says of the rows, piece by piece where they come in pieces."""
+        X = given_data(X, like=self).X
+        if not is_source(X):
+            return answer(self._encoded(X))
+        parts, _ = answered(self, X, answer)
+        return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def _encoded(self, X: Any) -> BoolMatrix:
         check_is_fitted(self, "tree_")
@@ -160,12 +213,12 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         if isinstance(self.encoder, str):
             tags.input_tags.allow_nan = self.missing == "category"
             tags.input_tags.categorical = tags.input_tags.string = True
         elif hasattr(self.encoder, "__sklearn_tags__"):
             tags.input_tags = self.encoder.__sklearn_tags__().input_tags
-            tags.input_tags.sparse = False
         return tags
 
     def _repr_html_inner(self) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.constraints import Constraint, MinLeafWeight
 from accel_oct.constraints.fairness import SENSITIVE
@@ -14,16 +15,18 @@ from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.pieces.engines import PiecesProgress
+from accel_oct.pieces.counting import joined
+from accel_oct.pieces.encoders import BatchEncoder
+from accel_oct.pieces.engines import Engine, PiecesProgress
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.gathering import BATCH, gather
 from accel_oct.pieces.recognising import named_groups
-from accel_oct.pieces.sources import TARGET, Source
+from accel_oct.pieces.sources import BESIDE, Piece, Source
 from accel_oct.solving.activity import Activity, activity_listener
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["by_weight", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
+__all__ = ["answered", "by_weight", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
 
 
 def in_memory_only(what: str) -> InvalidInputError:
@@ -31,19 +34,17 @@ def in_memory_only(what: str) -> InvalidInputError:
     return InvalidInputError(f"X: {what} needs the rows in memory, and cannot take data in pieces")
 
 
-def opened(X: Any, y: Any) -> Source:
-    """The data that were handed to `fit`; y is the name of a column, or a collection of dask beside X."""
+def opened(X: Any, y: Any, sample_weight: Any) -> Source:
+    """The data that were handed to `fit`; y and weights are names of columns, or collections of dask beside X."""
     if y is None:
         raise InvalidInputError("y must be the name of the column with the classes where X is data in pieces, got None")
-    return source_of(X, None if isinstance(y, str) else y, batch_rows=BATCH)
+    return source_of(X, y, sample_weight, batch_rows=BATCH)
 
 
 def column_table(source: Source, y: Any, sample_weight: Any) -> Table:
     """The columns that `fit` encodes, with a row of zeros: their names matter, where they are the user's own."""
-    if sample_weight is not None and not isinstance(sample_weight, str):
-        raise InvalidInputError("sample_weight must be the name of a column where X is data in pieces")
-    names = tuple(name for name in source.columns if not isinstance(y, str) or name != y)
-    names = tuple(name for name in names if name not in (sample_weight, TARGET))
+    others = [*BESIDE, *(name for name in (y, sample_weight) if isinstance(name, str))]
+    names = tuple(name for name in source.columns if name not in others)
     return Table(tuple(np.zeros(1) for _ in names), names if source.named else None, 1)
 
 
@@ -131,3 +132,85 @@ def _teller(progress: Any) -> Any:
         listener(Activity(0.0, "encoding", done.step, {"pieces": pieces, "rows": done.rows}))
 
     return tell
+
+
+# ---------------------------------------------------------------- prediction
+
+
+@dataclass(frozen=True, eq=False)
+class _AnswerPass:
+    """What is done with each piece: the answers of a tree, and the values of some columns, batch by batch."""
+
+    encoder: BatchEncoder
+    answer: Callable[[NDArray[np.bool_]], Any]
+    columns: tuple[str, ...]
+
+    def __call__(self, place: int, piece: Piece) -> tuple[int, list[tuple[Any, ...]]]:
+        wanted = list(dict.fromkeys([*self.encoder.names, *self.columns]))
+        _check_there(wanted, piece.columns, piece.name)
+        found: list[tuple[Any, ...]] = []
+        for batch in piece.batches(wanted, BATCH):
+            if batch.n_rows:
+                answers = self.answer(np.ascontiguousarray(self.encoder(batch).T))
+                found.append((answers, *(batch.array(name) for name in self.columns)))
+        return place, found
+
+
+def answered(
+    model: Any, X: Any, answer: Callable[[NDArray[np.bool_]], Any], y: Any = None, sample_weight: Any = None
+) -> tuple[list[Any], list[NDArray[Any]]]:
+    """The answers of a fitted tree on data in pieces, batch by batch in the order of the rows.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Columns are taken by the names that it has seen; others are not looked at.
+    answer : callable
+        From binary features (n_rows, n_features).
+    y, sample_weight : optional
+        Names of columns, or collections of dask.
+
+    Returns
+    -------
+    answers : list
+    columns : list of arrays
+        The values of y, and the weights, where they are asked for.
+    """
+    source = source_of(X, y, sample_weight, batch_rows=BATCH)
+    asked = {"y": source.target or y, "sample_weight": source.weight or sample_weight}
+    more = tuple(name for name in asked.values() if name is not None)
+    _check_there(more, source.columns, source.kind)
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None and source.named:
+        names = tuple(str(name) for name in known)
+        _check_there(names, source.columns, source.kind)
+    else:
+        names = tuple(name for name in source.columns if name not in (*BESIDE, *more))
+        if len(names) != model.n_features_in_:
+            raise InvalidInputError(f"X has {len(names)} columns, but there were {model.n_features_in_} in fit")
+    found: dict[int, list[tuple[Any, ...]]] = {}
+
+    def take(result: tuple[int, list[tuple[Any, ...]]]) -> int:
+        found[result[0]] = result[1]
+        return 0
+
+    work = _AnswerPass(BatchEncoder(model.encoder_, names), answer, more)
+    Engine(None, 1, None).run("prediction", source, lambda: work, take)
+    batches = [batch for place in sorted(found) for batch in found[place]]
+    if not batches:
+        raise InvalidInputError(f"X: {source.kind} has no rows")
+    answers, *columns = (list(parts) for parts in zip(*batches, strict=True))
+    whole = []
+    for parts in columns:
+        values = parts[0]
+        for part in parts[1:]:
+            values = joined(values, part)
+        whole.append(values)
+    return answers, whole
+
+
+def _check_there(names: Sequence[str], columns: Sequence[str], where: str) -> None:
+    lacking = next((name for name in names if name not in columns), None)
+    if lacking is not None:
+        known = [name for name in columns if name not in BESIDE]
+        raise InvalidInputError(f"X: {where} has no column {shown(lacking)}; it has {shown(known)}")

@@ -16,6 +16,7 @@ from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
+from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.held_out import held_out_data, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
@@ -155,6 +156,8 @@ def trade_off(
             f"model must be an OptimalTreeClassifier, or an OptimalTreeClassifierCV that is fitted, got {shown(model)}"
         )
     field, asked = _limit_field(model, constraint), _checked(limits)
+    named = given_data(X, y, sample_weight, sensitive_features)
+    X, y, sample_weight, sensitive_features = named.X, named.y, named.sample_weight, named.sensitive_features
     if cv is not None:
         check_splittable(model.constraints, model.objective)
         if is_in_pieces(X, y):

@@ -154,7 +154,7 @@ def arrow_family(kind: Any) -> str | None:
         ("text", _is_text(kind) or kind == pa.string_view() or types.is_dictionary(kind)),
         ("times", types.is_timestamp(kind)),
         ("dates", types.is_date(kind)),
-        ("durations", types.is_duration(kind)),
+        ("durations", types.is_duration(kind) or types.is_interval(kind)),
     ):
         if matches:
             return f"{word} of the zone {kind.tz}" if word == "times" and kind.tz is not None else word

@@ -17,7 +17,7 @@ from accel_oct.pieces.counts import ColumnCounts
 from accel_oct.pieces.sources import Piece
 from accel_oct.pieces.weights import WeightTotals, read_weights
 
-__all__ = ["CountPass", "Counted", "Sample"]
+__all__ = ["CountPass", "Counted", "Sample", "joined"]
 
 FloatArray = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class Sample:
         together = np.concatenate([self.keys, keys])
         rows = _smallest(together, self.size)
         self.keys, self.places = together[rows], np.concatenate([self.places, places])[rows]
-        self.columns = {name: _joined(self.columns[name], columns[name])[rows] for name in self.columns}
+        self.columns = {name: joined(self.columns[name], columns[name])[rows] for name in self.columns}
 
     def rows(self, names: Sequence[str]) -> tuple[Table, FloatArray]:
         """Some columns, and the weights; rows in the order of the pieces, in which sums of weights are rounded."""
@@ -84,7 +84,8 @@ def _smallest(keys: FloatArray, size: int) -> NDArray[np.int64]:
     return np.argsort(keys, kind="stable").astype(np.int64)
 
 
-def _joined(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
+def joined(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
+    """The values of a column in two batches, one after the other."""
     if (one.dtype == object) != (two.dtype == object):
         # Python's own numbers, as in a table that holds both parts.
         result = np.empty(len(one) + len(two), dtype=object)

@@ -154,7 +154,8 @@ def fitted_on_sample(encoder: Any, counted: Counted, names: Sequence[str], targe
     found = clone(encoder)
     X: Any = table
     if isinstance(encoder, BinaryEncoder):
-        found.ignoring(encoder._ignored)
+        # What may be asked depends on how long the search takes, on all rows and not on the sample.
+        found.ignoring(encoder._ignored).standing_for(counted.totals.n_positive)
     else:
         X = _frame(table)
     if weighted and has_fit_parameter(found, "sample_weight"):
@@ -218,6 +219,7 @@ class BatchEncoder:
         """Features of the rows of a batch, (n_features, n_rows): each feature is one stretch of memory."""
         if not isinstance(self.encoder, BinaryEncoder):
             output = self.encoder.transform(_frame(batch.table(self.names)))
+            output = output.toarray() if hasattr(output, "toarray") else output
             return np.ascontiguousarray(as_binary_matrix(output, name="encoder output").T)
         result = np.zeros((len(self.encoder.conditions_), batch.n_rows), dtype=bool)
         start = 0

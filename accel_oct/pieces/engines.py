@@ -206,5 +206,5 @@ def _submitted(client: Any, work: Work, place: int, piece: Any) -> Any:
         return client.submit(_attempt, work, place, piece, retries=_RETRIES, pure=False)
     import dask
 
-    bare = DelayedPiece(piece.name, ())
+    bare = DelayedPiece(piece.name, (), piece.beside)
     return client.compute(dask.delayed(_attempt, pure=False)(work, place, bare, *piece.parts), retries=_RETRIES)

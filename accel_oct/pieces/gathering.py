@@ -31,7 +31,7 @@ from accel_oct.pieces.reducing import (
     rows_limit,
 )
 from accel_oct.pieces.roles import Roles
-from accel_oct.pieces.sources import Source
+from accel_oct.pieces.sources import Source, described
 
 __all__ = ["Gathered", "gather"]
 
@@ -47,7 +47,7 @@ def gather(
     *,
     features: Sequence[str] | None = None,
     groups: str | Sequence[str] | None = None,
-    sample_weight: str | None = None,
+    sample_weight: Any = None,
     encoder: Any = "auto",
     depth: int = 4,
     keep: str = "auto",
@@ -67,17 +67,18 @@ def gather(
 
     Parameters
     ----------
-    source : dask DataFrame or array, path, pyarrow Dataset, DuckDB relation, list of data frames, or callable
-        A path is that of a Parquet file or of a folder of them; a list may be one of paths. A callable takes nothing
-        and gives data frames, the same ones whenever it is called.
+    source : dask DataFrame or array, path, pyarrow Dataset, DuckDB relation, data frame or list of them, or callable
+        A path is that of a Parquet file, of a folder of them, or a pattern such as ``folder/*.parquet``; a list may be
+        one of paths. Another file, such as CSV, is one piece. A callable takes nothing and gives data frames, the same
+        ones whenever it is called.
     target : str, or dask Series or array
-        The column with the classes; for dask, also a collection that is cut as `source` is.
+        The column with the classes; for dask, also a collection with as many rows as `source`.
     features : sequence of str, optional
         Columns that trees may split on; by default all but target and weights.
     groups : str or sequence of str, optional
         Columns that constraints name, such as "sex". They are features too, unless `features` leaves them out.
-    sample_weight : str, optional
-        The column with the weights.
+    sample_weight : str, or dask Series or array, optional
+        The column with the weights; for dask, also a collection.
     encoder : "auto", None or transformer
         None takes columns of 0 and 1 as they are. Encoders of accel_oct that look at each column by itself give exactly
         what they give on all rows. "auto" (`AutoEncoder`), and transformers that look at whole rows, are fitted on a
@@ -117,8 +118,7 @@ def gather(
     if keep not in ("auto", "rows", "counts"):
         raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
     engine = Engine(client, threads, progress)
-    beside = None if isinstance(target, str) or isinstance(source, Source) else target
-    found = source_of(source, beside, batch_rows=batch_rows)
+    found = source_of(source, target, sample_weight, batch_rows=batch_rows)
     roles = Roles.of(found, target, features, groups, sample_weight)
     choice = EncoderChoice.of(encoder, depth)
     first = CountPass(
@@ -178,9 +178,9 @@ def _check_labels(seen: Counted, roles: Roles) -> None:
     """Refuse a target or groups that cannot be told apart, before anything is learnt from them."""
     goal = seen.columns[roles.target]
     if goal.missing is not None:
-        raise InvalidInputError(f"target: column {shown(roles.target)} has missing values")
+        raise InvalidInputError(f"target: {described(roles.target)} has missing values")
     if goal.level:
-        raise InvalidInputError(f"target: column {shown(roles.target)} has more than {goal.limit:,} distinct values")
+        raise InvalidInputError(f"target: {described(roles.target)} has more than {goal.limit:,} distinct values")
     for name in roles.groups:
         most = min(MOST_GROUPS, seen.columns[name].limit)
         if seen.columns[name].level or len(seen.columns[name].values) > most:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,11 @@ import numpy as np
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.batches import Batch, arrow_batch, arrow_family, check_named
 from accel_oct.pieces.columns import Coded
+from accel_oct.pieces.recognising import PARQUET
 from accel_oct.pieces.sources import Source
 
 __all__ = ["dataset_source", "parquet_source"]
 
-_SUFFIXES = (".parquet", ".parq", ".pq")
 _BUFFER = 1 << 22
 """Bytes of a column that are read at a time, also where one row group is the whole file."""
 
@@ -111,7 +112,10 @@ def _columns(schema: Any) -> list[str]:
 
 
 def parquet_source(path: Any) -> Source:
-    """A Parquet file, a folder of them (with those below it), or a list of files; local, or anything with a URI."""
+    """A Parquet file, a folder of them (with those below it), a pattern as ``folder/*.parquet``, or a list of such.
+
+    Files are local, or anything with a URI; patterns are for local ones.
+    """
     try:
         import pyarrow as pa
         from pyarrow import fs
@@ -120,8 +124,7 @@ def parquet_source(path: Any) -> Source:
             "source: Parquet needs pyarrow, which is not installed: pip install 'accel-oct[files]'"
         ) from None
     pieces: list[ParquetPiece] = []
-    for each in path if isinstance(path, list | tuple) else [path]:
-        text = os.fspath(each)
+    for text in _expanded(path if isinstance(path, list | tuple) else [path]):
         try:
             if "://" in text:
                 files, place = fs.FileSystem.from_uri(text)
@@ -137,6 +140,19 @@ def parquet_source(path: Any) -> Source:
     return Source(kind, listed[0].columns, lambda: listed, len(listed), portable=True)
 
 
+def _expanded(paths: Sequence[Any]) -> Iterator[str]:
+    """The paths, patterns replaced by the files that they stand for, in order of their names."""
+    for each in paths:
+        text = os.fspath(each)
+        if "://" in text or not glob.has_magic(text) or Path(text).expanduser().exists():
+            yield text
+            continue
+        found = sorted(glob.glob(str(Path(text).expanduser()), recursive=True))
+        if not found:
+            raise InvalidInputError(f"source: there is no file that matches {shown(text)}")
+        yield from found
+
+
 def _found(files: Any, place: str, text: str) -> list[ParquetPiece]:
     from pyarrow import fs
 
@@ -146,13 +162,11 @@ def _found(files: Any, place: str, text: str) -> list[ParquetPiece]:
     if info.type == fs.FileType.NotFound:
         raise InvalidInputError(f"source: there is no file or folder {shown(text)}")
     inside = [each for each in files.get_file_info(fs.FileSelector(place, recursive=True)) if each.is_file]
-    named = sorted(each.path for each in inside if each.path.endswith(_SUFFIXES))
+    named = sorted(each.path for each in inside if each.path.endswith(PARQUET))
     # Files of other programs are left alone: what begins with a dot or an underline is not data.
     named = [path for path in named if not Path(path).name.startswith((".", "_"))]
     if not named:
-        raise InvalidInputError(
-            f"source: there is no Parquet file ({', '.join(_SUFFIXES)}) in the folder {shown(text)}"
-        )
+        raise InvalidInputError(f"source: there is no Parquet file ({', '.join(PARQUET)}) in the folder {shown(text)}")
     base = files.normalize_path(place).rstrip("/")
     return [ParquetPiece(path, path, files, None, _folder_keys(path.removeprefix(base))) for path in named]
 

@@ -18,7 +18,7 @@ from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.counting import check_columns
 from accel_oct.pieces.encoders import BatchEncoder
 from accel_oct.pieces.rows import DistinctRows
-from accel_oct.pieces.sources import Piece
+from accel_oct.pieces.sources import Piece, described
 from accel_oct.pieces.weights import WeightUnit, read_weights
 
 __all__ = ["Labels", "ReducePass", "Reduced", "rows_limit"]
@@ -56,7 +56,7 @@ class Labels:
         except KeyError:
             strange = next(value for value in column.values.tolist() if _key(value) not in place)
             raise InvalidInputError(
-                f"{self.called}: column {self.name!r} holds {shown(strange)} in {piece}, which was not there in the "
+                f"{self.called}: {described(self.name)} holds {shown(strange)} in {piece}, which was not there in the "
                 "first pass: the data have changed"
             ) from None
         found: IntArray = table[column.codes]
@@ -174,9 +174,10 @@ class ReducePass:
         return state
 
     def _count_rows(self, state: Reduced) -> None:
-        rows = state.rows
-        self._count(state, rows.X, rows.cells, rows.units)
-        state.rows = DistinctRows.none(rows.n_features)
+        rows, state.rows = state.rows, DistinctRows.none(state.rows.n_features)
+        for first in range(0, max(1, len(rows)), self.batch_rows):  # unpacked, rows are eight times as large
+            some = rows.between(first, first + self.batch_rows)
+            self._count(state, some.X, some.cells, some.units)
 
     def _count(self, state: Reduced, X: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> None:
         # Codes instead of labels: a tally compares the labels of every row it counts.
@@ -202,7 +203,7 @@ def check_passes(first: int, second: int) -> None:
 
 def check_classes(values: NDArray[Any], column: str) -> None:
     """Refuse what scikit-learn would not take for classes, such as amounts: who learns from them would take forever."""
-    with as_invalid_input(f"target: column {shown(column)}"):
+    with as_invalid_input(f"target: {described(column)}"):
         check_classification_targets(np.repeat(values, 3))  # it warns of classes with one sample each
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
-from accel_oct.pieces.sources import TARGET, Source
+from accel_oct.pieces.sources import BESIDE, Source
 
 __all__ = ["Roles"]
 
@@ -27,11 +27,13 @@ class Roles:
         if target is None and source.target is None:
             raise InvalidInputError(f"target must be the name of a column of {source.kind}, got None")
         goal = source.target or _column(source, target, "target")
-        weight = None if sample_weight is None else _column(source, sample_weight, "sample_weight")
+        weight = source.weight
+        if weight is None and sample_weight is not None:
+            weight = _column(source, sample_weight, "sample_weight")
         if weight == goal:
             raise InvalidInputError(f"sample_weight and target are the same column, {shown(weight)}")
         chosen = (
-            tuple(name for name in source.columns if name not in (goal, weight, TARGET))
+            tuple(name for name in source.columns if name not in (goal, weight))
             if features is None
             else _columns(source, features, "features")
         )
@@ -59,8 +61,8 @@ def _columns(source: Source, names: Any, argument: str) -> tuple[str, ...]:
 def _column(source: Source, name: Any, argument: str) -> str:
     if not isinstance(name, str):
         raise InvalidInputError(f"{argument} must be the name of a column, got {shown(name)}")
-    if name not in source.columns or name == TARGET:
-        known = [column for column in source.columns if column != TARGET]
+    if name not in source.columns or name in BESIDE:
+        known = [column for column in source.columns if column not in BESIDE]
         near = did_you_mean(name, known) or f"; it has {shown(known)}"
         raise InvalidInputError(f"{argument}: {source.kind} has no column {shown(name)}{near}")
     return name

@@ -79,6 +79,11 @@ class DistinctRows:
             np.concatenate([self.samples, other.samples]),
         )
 
+    def between(self, start: int, stop: int) -> DistinctRows:
+        """Some of them, by their places."""
+        part = slice(start, stop)
+        return DistinctRows(self.n_features, self.words[part], self.cells[part], self.units[part], self.samples[part])
+
     @property
     def n_bytes(self) -> int:
         return sum(array.nbytes for array in (self.words, self.cells, self.units, self.samples))

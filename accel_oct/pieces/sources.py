@@ -6,8 +6,8 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,10 +18,18 @@ from accel_oct.encoding.frames import as_frame
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.batches import Batch, arrow_batch, check_named, table_batch
 
-__all__ = ["TARGET", "FramePiece", "Piece", "Source", "frames_source"]
+__all__ = ["ARGUMENTS", "BESIDE", "TARGET", "WEIGHT", "FramePiece", "Piece", "Source", "described", "frames_source"]
 
-#: The name of a target that came beside the table; no column has it.
-TARGET = "\0target"
+#: Names of a target and of weights that came beside the table; no column has them.
+TARGET, WEIGHT = "\0target", "\0weight"
+BESIDE = (TARGET, WEIGHT)
+#: The arguments that they came as, for errors.
+ARGUMENTS = {TARGET: "y", WEIGHT: "sample_weight"}
+
+
+def described(name: str) -> str:
+    """A column in an error: by its name, or by the argument that it came as."""
+    return ARGUMENTS[name] if name in BESIDE else f"column {shown(name)}"
 
 
 class Piece(Protocol):
@@ -61,8 +69,8 @@ class Source:
         Whether another process can read the pieces.
     named : bool
         Whether names of columns are the user's; those of arrays are made up.
-    target : str or None
-        The column that came as the target, where it is no column of the table.
+    target, weight : str or None
+        The columns that came as target and weights, where they are no columns of the table: `TARGET` and `WEIGHT`.
     """
 
     kind: str
@@ -72,40 +80,42 @@ class Source:
     portable: bool = False
     named: bool = True
     target: str | None = None
+    weight: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class FramePiece:
-    """A data frame or an array in memory, perhaps with its target beside it."""
+    """A data frame, a table or an array in memory, perhaps with columns beside it: those named in `BESIDE`."""
 
     name: str
     frame: Any
-    target: Any = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        names = check_named(frame_names(self.frame), self.name)
-        return names if self.target is None else (*names, TARGET)
+        return (*check_named(frame_names(self.frame), self.name), *self.beside)
 
     def families(self) -> dict[str, str | None] | None:
         return None
 
     def batches(self, names: Sequence[str], most: int) -> Iterator[Batch]:
         n_rows = len(self.frame) if not hasattr(self.frame, "num_rows") else self.frame.num_rows
-        target = None if self.target is None else _flat(self.target, n_rows, self.name)
-        inside = [name for name in names if name != TARGET]
+        wanted = {name: values for name, values in self.beside.items() if name in names}
+        more = {name: _flat(values, n_rows, self.name, ARGUMENTS[name]) for name, values in wanted.items()}
+        inside = [name for name in names if name not in self.beside]
         for start in range(0, n_rows, most):
             stop = min(start + most, n_rows)
             batch = self._part(inside, start, stop)
-            if target is not None and TARGET in names:
-                batch = replace(batch, columns={**batch.columns, TARGET: target[start:stop]})
-            yield batch
+            parts = {name: values[start:stop] for name, values in more.items()}
+            yield replace(batch, columns={**batch.columns, **parts})
 
     def _part(self, names: Sequence[str], start: int, stop: int) -> Batch:
         if not names:
             return Batch({}, stop - start)
         if hasattr(self.frame, "num_rows"):
             return arrow_batch(self.frame.select(list(names)).slice(start, stop - start))
+        if isinstance(self.frame, Table):
+            return table_batch(self.frame.select(names).rows(np.arange(start, stop)))
         if isinstance(self.frame, np.ndarray):
             place = {name: j for j, name in enumerate(frame_names(self.frame))}
             return Batch({name: self.frame[start:stop, place[name]] for name in names}, stop - start)
@@ -119,15 +129,19 @@ def frame_names(frame: Any) -> list[Any]:
         if frame.ndim != 2:
             raise InvalidInputError(f"a piece must be two-dimensional, got {frame.ndim} dimension(s)")
         return [f"x{j}" for j in range(frame.shape[1])]
+    if isinstance(frame, Table):
+        return [frame.name(place) for place in range(len(frame.columns))]
     if hasattr(frame, "column_names"):
         return list(frame.column_names)
     return list(frame.columns)
 
 
-def _flat(values: Any, n_rows: int, where: str) -> NDArray[Any]:
-    array = Table.read({"y": values}).columns[0] if isinstance(values, list) else np.asarray(values)
+def _flat(values: Any, n_rows: int, where: str, argument: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
     if array.shape != (n_rows,):
-        raise InvalidInputError(f"{where} has {n_rows} rows, but y has the shape {array.shape} there")
+        raise InvalidInputError(f"{where} has {n_rows} rows, but {argument} has the shape {array.shape} there")
     return array
 
 

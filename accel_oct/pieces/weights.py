@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from accel_oct.data.exact_weights import ExactWeights
 from accel_oct.data.grid import grid_bits_of
 from accel_oct.errors import InvalidInputError
+from accel_oct.pieces.sources import BESIDE
 
 __all__ = ["WeightTotals", "WeightUnit", "read_weights"]
 
@@ -24,7 +25,7 @@ _USUAL_EXPONENT = 500
 
 def read_weights(values: NDArray[Any], column: str, piece: str) -> FloatArray:
     """Finite weights that are not negative; an error names the column and the piece."""
-    where = f"sample_weight: column {column!r} of {piece}"
+    where = f"sample_weight in {piece}" if column in BESIDE else f"sample_weight: column {column!r} of {piece}"
     if values.dtype.kind not in "biufO":
         raise InvalidInputError(f"{where} must hold numbers, got the type {values.dtype}")
     try:
