@@ -409,15 +409,21 @@ def test_generated_python_agrees_on_times(moments: list[dt.datetime], kind: str)
 
 
 def test_sql_literals_of_times() -> None:
-    """DATE, TIMESTAMP, TIMESTAMP with an offset, INTERVAL."""
+    """DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE, a sum of INTERVALs, and text in the order of time for SQLite."""
     y = np.arange(10) >= 5
-    for column, expected in (
-        (pd.date_range("2021-01-01", periods=10), "\"x\" >= DATE '2021-01-06'"),
-        (pd.date_range("2021-01-01", periods=10, freq="h"), "\"x\" >= TIMESTAMP '2021-01-01 04:30:00'"),
-        (pd.date_range("2021-01-01", periods=10, freq="h", tz="Asia/Tokyo"), "TIMESTAMP '2020-12-31 19:30:00+00:00'"),
-        (pd.to_timedelta(np.arange(10), unit="h") - pd.Timedelta("1 days"), "INTERVAL -'0 19:30:00' DAY TO SECOND"),
+    hours = pd.date_range("2021-01-01", periods=10, freq="h")
+    for column, expected, sqlite in (
+        (pd.date_range("2021-01-01", periods=10), "DATE '2021-01-06'", "replace(\"x\", 'T', ' ') >= '2021-01-06'"),
+        (hours, "TIMESTAMP '2021-01-01 04:30:00'", ">= '2021-01-01 04:30'"),
+        (
+            hours.tz_localize("Asia/Tokyo"),
+            "CAST('2020-12-31 19:30:00+00:00' AS TIMESTAMP WITH TIME ZONE)",
+            ">= '2020-12-31 19:30:00'",
+        ),
+        (hours - hours[9], "INTERVAL '-4' HOUR + INTERVAL '-30' MINUTE", f'"x" >= {-4.5 * 3600e9:.0f}'),
     ):
-        assert expected in to_sql(stump(column, y))
+        assert f'"x" >= {expected} THEN' in to_sql(stump(column, y))
+        assert f"{sqlite} THEN" in to_sql(stump(column, y), dialect="sqlite")
 
 
 def test_python_rules_refuse_what_they_cannot_say() -> None:

@@ -207,6 +207,7 @@ def changed(text: str, *path: Any, to: Any) -> str:
         (("encoder", "conditions", 0, "missing"), 1, "missing must be"),
         (("encoder", "conditions"), {}, "list"),
         (("encoder", "inexact"), [10_000], "inexact"),
+        (("encoder", "oversized"), [10_000], "oversized"),
         (("parameters",), [], "object"),
         (("parameters", "class_weight"), "heavy", "class_weight"),
         (("parameters", "config"), {"warm": 1}, "no key 'warm'"),

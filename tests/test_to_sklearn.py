@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from estimator_support import mixed_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
+from pieces_support import cut, parquet_folder
 from rules_support import tables
 from sklearn.datasets import load_iris
 from sklearn.pipeline import Pipeline
@@ -105,6 +107,19 @@ def test_numbers_beyond_single_precision() -> None:
     assert_same(model, model.to_sklearn(), X)
 
 
+@pytest.mark.parametrize("large", [[1e300, 2e300, 1e300, 2e300], [1e39] * 4, [-1e39, 0.0, 0.0, -1e39]])
+def test_columns_beyond_single_precision_that_the_tree_does_not_ask_about(large: list[float], tmp_path: Path) -> None:
+    """scikit-learn refuses rows with such a value anywhere: they go through the encoder, however the model was made."""
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "large": large})
+    model = OptimalTreeClassifier(1, 0.0).fit(X, [0, 0, 1, 1])
+    for one in (model, OptimalTreeClassifier.from_json(model.to_json())):
+        assert_same(model, one.to_sklearn(), X)
+        with pytest.raises(InvalidInputError, match=r"encoded=False.*'large'"):
+            one.to_sklearn(encoded=False)
+    folder = parquet_folder(tmp_path, cut(X.assign(y=[0, 0, 1, 1]), 2))
+    assert_same(model, OptimalTreeClassifier(1, 0.0).fit(folder, "y").to_sklearn(), X)
+
+
 def test_a_value_at_the_threshold_itself() -> None:
     """In whole numbers the threshold is a value of the data, and it answers yes."""
     X = np.arange(10.0)[:, None]
@@ -182,10 +197,11 @@ def test_models_from_files() -> None:
     model = OptimalTreeClassifier(2, 0.0).fit(X, y)
     again = OptimalTreeClassifier.from_json(model.to_json())
     assert type(again.to_sklearn()) is DecisionTreeClassifier
-    older = OptimalTreeClassifier.from_json(model.to_json().replace('"inexact"', '"unheard_of"'))
-    assert isinstance(older.to_sklearn(), Pipeline)
-    for other in (again, older):
-        assert_same(model, other.to_sklearn(), X)
+    for name in ("inexact", "oversized"):
+        older = OptimalTreeClassifier.from_json(model.to_json().replace(f'"{name}"', '"unheard_of"'))
+        assert isinstance(older.to_sklearn(), Pipeline)
+        for other in (again, older):
+            assert_same(model, other.to_sklearn(), X)
 
 
 @pytest.mark.parametrize(("name", "value"), [("encoded", "yes"), ("encoded", 1), ("values", "counts")])

@@ -18,7 +18,7 @@ from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.frames import as_frame, is_pandas
 from accel_oct.encoding.measured import as_measured, learn_scale
 from accel_oct.encoding.positions import whole_where_close
-from accel_oct.encoding.precision import changed_in_single_precision
+from accel_oct.encoding.precision import beyond_single_precision, changed_in_single_precision
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
@@ -59,6 +59,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     inexact_ : tuple of int
         Positions of conditions on numbers that some training value answers otherwise once it is rounded to single
         precision.
+    oversized_ : tuple of int
+        Positions of numeric columns of the input whose training values single precision may not hold.
     kinds_ : tuple of str
         "numeric", "datetime", "duration", "ordered", "categorical", "boolean" or "ignored" per column of the input.
     scales_ : dict of int to Scale
@@ -71,6 +73,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     exact_: bool = False
     conditions_: tuple[Condition, ...]
     inexact_: tuple[int, ...]
+    oversized_: tuple[int, ...]
     kinds_: tuple[Kind, ...]
     scales_: dict[int, Scale]
     _orders = False
@@ -138,6 +141,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in found]
         self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
         self.inexact_ = changed_in_single_precision(self.conditions_, {c.index: c.values for c in columns})
+        self.oversized_ = tuple(c.index for c in columns if c.kind == "numeric" and beyond_single_precision(c.values))
         return self
 
     def transform(self, X: Any) -> NDArray[np.int8]:

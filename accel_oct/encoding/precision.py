@@ -1,4 +1,4 @@
-"""Which answers change when numbers are rounded to single precision, as scikit-learn's trees do."""
+"""What becomes of numbers in single precision, which scikit-learn's trees round to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from numpy.typing import NDArray
 
 from accel_oct.encoding.conditions import Condition
 
-__all__ = ["changed_in_single_precision"]
+__all__ = ["beyond_single_precision", "changed_in_single_precision"]
+
+#: Half of the largest power of two that overflows: values that were rounded down to fewer digits are noticed too.
+_LARGE = 2.0**127
+
+
+def beyond_single_precision(values: NDArray[Any]) -> bool:
+    """Whether a number may overflow in single precision; NaN does not."""
+    return bool((abs(values) >= _LARGE).any())
 
 
 def changed_in_single_precision(
     conditions: Sequence[Condition], columns: Mapping[int, NDArray[Any]]
 ) -> tuple[int, ...]:
-    """Positions of the conditions with limits that some value answers otherwise when rounded, or cannot answer at all.
+    """Positions of the conditions with limits that some value answers otherwise when rounded.
 
     Parameters
     ----------
@@ -40,9 +48,6 @@ def changed_in_single_precision(
         values = np.unique(columns[column][~np.isnan(columns[column])])
         with np.errstate(over="ignore"):
             rounded = values.astype(np.float32).astype(np.float64)
-        if np.isinf(rounded).any():
-            found.update(places)
-            continue
         # Between its number and its rounded number of limits below lie those that a value changes sides of.
         every = np.unique([limit for place in places for limit in limits[place]])
         before, after = (np.searchsorted(every, side, side="right") for side in (values, rounded))

@@ -53,7 +53,7 @@ def encoder_to_dict(encoder: Any, *, fitted: bool = False) -> dict[str, Any]:
     if fitted:
         document["exact"] = bool(encoder.exact_)
         document["conditions"] = [condition.to_dict() for condition in encoder.conditions_]
-        document["inexact"] = list(encoder.inexact_)
+        document["inexact"], document["oversized"] = list(encoder.inexact_), list(encoder.oversized_)
         if getattr(encoder, "scales_", None):
             document["scales"] = [[index, scale.to_dict()] for index, scale in encoder.scales_.items()]
         if hasattr(encoder, "categories_"):
@@ -69,8 +69,8 @@ def needs_schema(encoder: Any) -> int:
     return 2 if later or large else 1
 
 
-def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
-    """Inverse of `encoder_to_dict`."""
+def encoder_from_dict(entries: Reader, *, n_columns: int | None = None) -> Any:
+    """Inverse of `encoder_to_dict`: fitted where the number of columns of its input is given."""
     name = entries.string("name")
     if name not in _KNOWN:
         raise InvalidInputError(f"unknown encoder {shown(name)}; known are {', '.join(_KNOWN)}")
@@ -85,14 +85,15 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
     }
     encoder = cls(**nested)
     encoder._check_parameters()
-    if fitted:
+    if n_columns is not None:
         conditions = entries.sequence("conditions")
         if "exact" in entries.values:
             encoder.exact_ = bool(entries.get("exact") is True)
         plain = [Condition.from_dict(Reader(c, "a condition").values) for c in conditions]
         encoder.scales_ = _scales(entries)
         encoder.conditions_ = tuple(replace(c, scale=encoder.scales_.get(c.column)) for c in plain)
-        encoder.inexact_ = _inexact(entries, len(conditions))
+        encoder.inexact_ = _positions(entries, "inexact", len(conditions))
+        encoder.oversized_ = _positions(entries, "oversized", n_columns)
         if isinstance(encoder, OneHotCategoryEncoder | TableEncoder):
             encoder.categories_ = _categories(entries)
         if isinstance(encoder, TableEncoder):
@@ -100,13 +101,13 @@ def encoder_from_dict(entries: Reader, *, fitted: bool = False) -> Any:
     return encoder
 
 
-def _inexact(entries: Reader, n_conditions: int) -> tuple[int, ...]:
-    """Older files do not say it: then it may be any of the conditions."""
-    if "inexact" not in entries.values:
-        return tuple(range(n_conditions))
-    found = entries.sequence("inexact")
-    if any(isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < n_conditions for place in found):
-        raise InvalidInputError("encoder.inexact must hold positions of conditions")
+def _positions(entries: Reader, name: str, count: int) -> tuple[int, ...]:
+    """Of conditions or columns; where an older file does not have the entry, it may be any of them."""
+    if name not in entries.values:
+        return tuple(range(count))
+    found = entries.sequence(name)
+    if any(isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < count for place in found):
+        raise InvalidInputError(f"encoder.{name} must hold positions below {count}")
     return tuple(sorted(set(found)))
 
 

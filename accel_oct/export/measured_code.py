@@ -1,4 +1,4 @@
-"""Conditions on times, durations and ordered categories in generated code."""
+"""Conditions on times, durations and ordered categories in generated Python code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.scales import NANOSECONDS, Scale
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["TIME_HELPERS", "python_measured", "sql_measured"]
+__all__ = ["TIME_HELPERS", "categories_of", "python_measured", "scale_of"]
 
 #: By kind, what the generated function asks of a value: microseconds, as a whole number.
 TIME_HELPERS = {
@@ -42,9 +42,9 @@ def {name}(value):
 
 def python_measured(condition: Condition, value: str, names: dict[str, str]) -> str:
     """The test of a condition that has a scale."""
-    scale = _scale(condition)
+    scale = scale_of(condition)
     if scale.kind == "ordered":
-        return f"{names['text']}({value}) in {_categories(condition, scale)!r}"
+        return f"{names['text']}({value}) in {categories_of(condition, scale)!r}"
     if scale.unit == "ns":
         raise InvalidInputError("to_python cannot write times that are finer than microseconds, as Python's own are")
     given = value if scale.kind == "duration" else f"{value}, {scale.zone is not None}"
@@ -54,40 +54,13 @@ def python_measured(condition: Condition, value: str, names: dict[str, str]) -> 
     return f"{low}{names[scale.kind]}({given}){high}"
 
 
-def sql_measured(condition: Condition, name: str) -> str:
-    """The same in standard SQL, with literals of DATE, TIMESTAMP or INTERVAL."""
-    scale = _scale(condition)
-    if scale.kind == "ordered":
-        listed = ", ".join("'" + category.replace("'", "''") + "'" for category in _categories(condition, scale))
-        return f"{name} IN ({listed})"
-    tests = []
-    if condition.low is not None:
-        tests.append(f"{name} >= {_sql_time(int(condition.low), scale)}")
-    if condition.high is not None:
-        tests.append(f"{name} < {_sql_time(int(condition.high), scale)}")
-    return " AND ".join(tests)
-
-
-def _sql_time(count: int, scale: Scale) -> str:
-    if scale.kind == "duration":
-        nanoseconds = abs(count) * NANOSECONDS[scale.unit]
-        days, rest = divmod(nanoseconds, NANOSECONDS["D"])
-        seconds, fraction = divmod(rest, NANOSECONDS["s"])
-        part = f".{fraction:09d}".rstrip("0") if fraction else ""
-        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{part}"
-        return f"INTERVAL {'-' if count < 0 else ''}'{days} {clock}' DAY TO SECOND"
-    text = Scale("datetime", scale.unit, None if scale.zone is None else "UTC").text(count)
-    if scale.unit == "D" and scale.zone is None:
-        return f"DATE '{text}'"
-    return f"TIMESTAMP '{text if ':' in text else text + ' 00:00:00'}'"
-
-
-def _categories(condition: Condition, scale: Scale) -> tuple[str, ...]:
-    """Those that answer yes."""
+def categories_of(condition: Condition, scale: Scale) -> tuple[str, ...]:
+    """The ordered categories to which a condition answers yes."""
     low = 0 if condition.low is None else int(condition.low)
     return scale.categories[low : None if condition.high is None else int(condition.high)]
 
 
-def _scale(condition: Condition) -> Scale:
+def scale_of(condition: Condition) -> Scale:
+    """The scale of a condition that has one."""
     assert condition.scale is not None
     return condition.scale

@@ -43,9 +43,10 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
     Notes
     -----
     scikit-learn rounds numbers to single precision before it compares them. A tree on the columns themselves is given
-    only where that changes no answer of a split to a value of the training data; a new value that is nearer to a
-    threshold than single precision can tell may go to the other side. In a column of which the training data knew only
-    0 and 1, ``x = 1`` becomes ``x > 0.5``.
+    only where that changes no answer of a split to a value of the training data and no value of theirs, in any column,
+    is too large for single precision (about 1.7e38), because scikit-learn refuses such rows; a new value that is
+    nearer to a threshold than single precision can tell may go to the other side. In a column of which the training
+    data knew only 0 and 1, ``x = 1`` becomes ``x > 0.5``.
 
     Missing values go where they go in the model, in columns that had none in training to the side of "no". What the
     model refuses (missing values with ``missing="error"``), a tree on the columns may take.
@@ -85,6 +86,9 @@ def _why_encoded(model: Any) -> str:
     for place, kind in enumerate(encoder.kinds_):
         if kind not in ("numeric", "boolean"):
             return f"scikit-learn's trees take numbers only, and column {_name(model, place)!r} is {kind}"
+    if encoder.oversized_:
+        large = _name(model, encoder.oversized_[0])
+        return f"scikit-learn's trees refuse numbers beyond single precision, and column {large!r} may have some"
     for feature in sorted(model.tree_.tree.features_used):
         condition = encoder.conditions_[feature]
         said = condition.text(_name(model, condition.column))

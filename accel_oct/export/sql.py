@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.scales import NANOSECONDS, Scale
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.code import own_view
-from accel_oct.export.measured_code import sql_measured
+from accel_oct.export.measured_code import categories_of, scale_of
 from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
 
 __all__ = ["to_sql"]
@@ -17,13 +18,16 @@ _DIALECTS = ("portable", "sqlite")
 #: false with everything: "not at most this" is true of NaN in both.
 _LARGEST = "1.7976931348623157e308"
 _STEP = 50
+_MICROSECOND = NANOSECONDS["us"]
 
 
 def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") -> str:
     """A standard SQL CASE expression; NULL and NaN count as missing.
 
-    It answers as `predict` does where numeric columns hold numbers, boolean ones booleans, and all others text: the
-    text that `predict` compares, so that the number 3 is ``'3'`` and a boolean ``'True'`` or ``'False'``.
+    It answers as `predict` does where columns have the types of the table below. Thresholds of times without a zone
+    are literals of DATE or TIMESTAMP, those of zoned times TIMESTAMP WITH TIME ZONE, in UTC, so that the time zone of
+    the session does not matter; those of durations are sums of INTERVALs. Where the training data have nanoseconds,
+    thresholds of times are text, which takes the type of the column.
 
     Parameters
     ----------
@@ -33,7 +37,29 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") 
     dialect : {"portable", "sqlite"}
         "portable" runs wherever names are quoted by ``"`` and text by ``'`` alone, as the standard has it. "sqlite"
         leaves out what is there for NaN, which SQLite keeps as NULL, and writes fractions as quotients of whole
-        numbers: SQLite reads some decimal fractions one unit in the last place off.
+        numbers: SQLite reads some decimal fractions one unit in the last place off. Times and durations, for which
+        SQLite has no types, are compared as the table says.
+
+    Notes
+    -----
+    ================== =================================== =======================================================
+    column of X        "portable"                          "sqlite"
+    ================== =================================== =======================================================
+    numeric            numbers                             numbers
+    boolean            BOOLEAN                             0 and 1
+    date, naive time   DATE, TIMESTAMP                     text, ``YYYY-MM-DD[ HH:MM[:SS[.fff...]]]``
+    time with a zone   TIMESTAMP WITH TIME ZONE            text, ``YYYY-MM-DD HH:MM:SS[.fff...]+HH:MM``, or ``Z``
+    duration           INTERVAL                            whole nanoseconds, as pandas writes them
+    all others         the text that `predict` compares    the same
+    ================== =================================== =======================================================
+
+    The text that `predict` compares is ``'3'`` for the number 3, and ``'True'`` or ``'False'`` for a boolean. In
+    SQLite, a ``T`` may stand between date and time.
+
+    Raises
+    ------
+    InvalidInputError
+        For thresholds before the year 1, and in SQLite for those after 9999; for text with half a character or NUL.
     """
     if dialect not in _DIALECTS:
         raise InvalidInputError(f"dialect must be one of {', '.join(_DIALECTS)}, got {shown(dialect)}")
@@ -69,7 +95,7 @@ def _test(condition: Condition, name: str, kind: str, dialect: str) -> str:
             return f"{name} IS NULL OR NOT {name} < {_literal(condition.low, dialect)}"
         return f"{missing} OR {_test(condition.plain, name, kind, dialect)}"
     if condition.scale is not None:
-        return sql_measured(condition, name)
+        return _measured(condition, name, dialect)
     if condition.test == "none_of":
         return f"{name} NOT IN ({', '.join(_literal(value, dialect) for value in condition.values or ())})"
     if condition.test == "is_true" or kind == "boolean":
@@ -84,6 +110,92 @@ def _test(condition: Condition, name: str, kind: str, dialect: str) -> str:
     elif can_be_nan:
         tests.append(f"{name} <= {_LARGEST}")
     return " AND ".join(tests)
+
+
+def _measured(condition: Condition, name: str, dialect: str) -> str:
+    """The test of a condition on a time, a duration or an ordered category."""
+    scale = scale_of(condition)
+    if scale.kind == "ordered":
+        return f"{name} IN ({', '.join(_literal(category, dialect) for category in categories_of(condition, scale))})"
+    compare = _sqlite_time if dialect == "sqlite" else _standard_time
+    tests = []
+    if condition.low is not None:
+        tests.append(compare(name, ">=", int(condition.low) * NANOSECONDS[scale.unit], scale))
+    if condition.high is not None:
+        tests.append(compare(name, "<", int(condition.high) * NANOSECONDS[scale.unit], scale))
+    return " AND ".join(tests)
+
+
+def _standard_time(name: str, sign: str, nanoseconds: int, scale: Scale) -> str:
+    """Compare a column of DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE or INTERVAL with a threshold.
+
+    A threshold between two microseconds needs two comparisons. Databases that count microseconds round or cut the
+    threshold as it is, and the first comparison, with the whole microsecond below, decides there. Where the column
+    counts nanoseconds, the second decides.
+    """
+    below = nanoseconds // _MICROSECOND * _MICROSECOND
+    if below == nanoseconds:
+        return f"{name} {sign} {_time_literal(nanoseconds, scale)}"
+    before, exact = _time_literal(below, scale), _time_literal(nanoseconds, scale)
+    if sign == ">=":
+        return f"{name} > {before} AND {name} >= {exact}"
+    return f"({name} <= {before} OR {name} < {exact})"
+
+
+def _time_literal(nanoseconds: int, scale: Scale) -> str:
+    if scale.kind == "duration":
+        return _interval(nanoseconds)
+    text = _time_text(nanoseconds, scale)
+    if scale.unit == "ns":  # text takes the type of the column: DuckDB cuts TIMESTAMP '...' to microseconds
+        return f"'{text}'"
+    if scale.zone is not None:  # a TIMESTAMP '...' would lose its offset: it is one of the time zone of the session
+        return f"CAST('{text}' AS TIMESTAMP WITH TIME ZONE)"
+    if scale.unit == "D":
+        return f"DATE '{text}'"
+    return f"TIMESTAMP '{text if ':' in text else text + ' 00:00:00'}'"
+
+
+def _interval(nanoseconds: int) -> str:
+    """A sum of intervals of one field: DuckDB does not read DAY TO SECOND, and PostgreSQL reads its sign otherwise."""
+    sign = "-" if nanoseconds < 0 else ""
+    minutes, rest = divmod(abs(nanoseconds), 60 * NANOSECONDS["s"])
+    seconds, fraction = divmod(rest, NANOSECONDS["s"])
+    shown_seconds = f"{seconds}.{fraction:09d}".rstrip("0") if fraction else f"{seconds}"
+    fields = {"DAY": minutes // 1440, "HOUR": minutes // 60 % 24, "MINUTE": minutes % 60, "SECOND": shown_seconds}
+    parts = [f"INTERVAL '{sign}{count}' {field}" for field, count in fields.items() if count not in (0, "0")]
+    return " + ".join(parts) or "INTERVAL '0' SECOND"
+
+
+def _sqlite_time(name: str, sign: str, nanoseconds: int, scale: Scale) -> str:
+    """Compare a column in which SQLite, which has no such types, holds text (times) or nanoseconds (durations).
+
+    Text in ISO 8601 is in the order of time if the threshold is as short as possible: '2021-01-01' is below
+    '2021-01-01 00:00:00', which begins with it. Times of a zone are first converted to UTC, in whole seconds because
+    SQLite rounds fractions to milliseconds; the fraction decides where the seconds are equal.
+    """
+    if scale.kind == "duration":
+        return f"{name} {sign} {nanoseconds}"
+    text = _time_text(nanoseconds, scale)
+    if len(text.partition("-")[0]) != 4:
+        raise InvalidInputError(f"to_sql cannot write the time {text} in dialect 'sqlite': its year needs four digits")
+    if scale.zone is None:
+        return f"replace({name}, 'T', ' ') {sign} '{text.removesuffix(':00')}'"
+    stored = f"replace({name}, 'Z', '+00:00')"
+    offset = f"ltrim(substr({stored}, 20), '.0123456789')"
+    reverse = f"replace(replace(replace({offset}, '+', '!'), '-', '+'), '!', '-')"
+    seconds = f"datetime(substr({name}, 1, 19), {reverse})"
+    second, _, fraction = text.removesuffix("+00:00").partition(".")
+    if not fraction:
+        return f"{seconds} {sign} '{second}'"
+    return f"({seconds} {sign[0]} '{second}' OR {seconds} = '{second}' AND substr({stored}, 20) {sign} '.{fraction}')"
+
+
+def _time_text(nanoseconds: int, scale: Scale) -> str:
+    """The time in UTC if it has a zone; without one, a time at midnight is a date."""
+    text = Scale("datetime", "ns", None if scale.zone is None else "UTC").text(nanoseconds)
+    if text.startswith(("-", "0000")):
+        raise InvalidInputError(f"to_sql cannot write the time {text}: databases write years before 1 differently")
+    return text
 
 
 def _name(name: str) -> str:
@@ -101,7 +213,13 @@ def _literal(value: Any, dialect: str) -> str:
 
 
 def _double(value: float) -> str:
-    """With an exponent: without one, most databases take it for a decimal and not for a floating-point number."""
+    """With an exponent: without one, most databases take it for a decimal and not for a floating-point number.
+
+    Whole numbers from 2**53 on are written as such: compared with a floating-point number, a column of whole numbers is
+    rounded first.
+    """
+    if 2**53 <= abs(value) < 2**63:
+        return repr(int(value))
     text = repr(value)
     return text if "e" in text else f"{text}e0"
 

@@ -179,7 +179,7 @@ def _read_columns(fitted: SimpleNamespace, top: Reader) -> None:
     if not kinds or any(kind not in get_args(Kind) for kind in kinds):
         raise InvalidInputError(f"columns.kinds must hold one of {', '.join(get_args(Kind))} for each column")
     names = None if columns.get("names") is None else _read_names(columns, len(kinds))
-    encoder = encoder_from_dict(top.table("encoder"), fitted=True)
+    encoder = encoder_from_dict(top.table("encoder"), n_columns=len(kinds))
     encoder.kinds_ = tuple(kinds)
     for column in getattr(encoder, "categories_", {}):
         if column >= len(kinds) or kinds[column] != "categorical":

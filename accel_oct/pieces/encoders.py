@@ -120,7 +120,7 @@ class EncoderChoice:
 def fitted_on_counts(encoder: BinaryEncoder, counted: Counted, names: Sequence[str]) -> BinaryEncoder:
     """The encoder that fitting on all rows would give, from the distinct values of each column and their weights."""
     whole: Any = clone(encoder).ignoring(encoder._ignored)
-    whole.kinds_, whole.conditions_, whole.scales_, whole.inexact_ = (), (), {}, ()
+    whole.kinds_, whole.conditions_, whole.scales_, whole.inexact_, whole.oversized_ = (), (), {}, (), ()
     categories: dict[int, tuple[str, ...]] = {}
     for place, name in enumerate(names):
         if place in encoder._ignored:
@@ -132,6 +132,7 @@ def fitted_on_counts(encoder: BinaryEncoder, counted: Counted, names: Sequence[s
         one.fit(Table((values,), (name,), len(values), (counts.scale,)), sample_weight=weights)
         inexact = range(len(one.conditions_)) if counts.level else one.inexact_
         whole.inexact_ += tuple(len(whole.conditions_) + position for position in inexact)
+        whole.oversized_ += (place,) * len(one.oversized_)
         whole.kinds_ += one.kinds_
         whole.conditions_ += tuple(replace(condition, column=place) for condition in one.conditions_)
         if one.scales_:
