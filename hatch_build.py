@@ -79,7 +79,7 @@ def compiler(target: Target, level: str) -> list[str]:
     """The command that compiles for a CPU level: that of ``CXX``, else ziglang's."""
     own = os.environ.get("CXX")
     if own and "ACCEL_OCT_TARGET" not in os.environ:
-        march = [f"-march={level.replace('_', '-').replace('x86-64', 'x86-64')}"] if level in X86_LEVELS else []
+        march = [f"-march={level.replace('_', '-')}"] if level in X86_LEVELS else []
         return [*shlex.split(own), *march]
     cpu = [f"-mcpu={level}"] if level in X86_LEVELS else []
     return [sys.executable, "-m", "ziglang", "c++", "-nostdlib++", "-target", target.triple, *cpu]
@@ -103,9 +103,7 @@ def build(target: Target) -> list[Path]:
                 raise SystemExit(f"accel_oct: the compiler {command[0]} cannot be started: {error}") from error
             if done.returncode:
                 if "No module named ziglang" in done.stderr:
-                    raise SystemExit(
-                        "accel_oct: no compiler for the native kernels: pip install ziglang, or set CXX to a C++20 compiler"
-                    )
+                    raise SystemExit("accel_oct: no compiler: pip install ziglang, or set CXX to a C++20 compiler")
                 raise SystemExit(f"accel_oct: {shlex.join(command)} failed:\n{done.stderr}")
             # Beside the old one first: a process that has it loaded keeps its file.
             partial = library.with_suffix(".part")

@@ -12,6 +12,7 @@ __all__ = [
     "ClusterError",
     "InvalidInputError",
     "InvalidTypeError",
+    "MissingKernelsError",
     "NoTreeError",
     "as_invalid_input",
     "did_you_mean",
@@ -35,6 +36,10 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 class ClusterError(AccelOctError, RuntimeError):
     """A cluster that was to compute something cannot go on; what was found by then is in the checkpoint, if any."""
+
+
+class MissingKernelsError(AccelOctError, ImportError):
+    """The compiled kernels are missing or cannot be loaded on this machine; the message says how to get them."""
 
 
 class NoTreeError(AccelOctError, RuntimeError):

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,58 +67,64 @@ def written(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ..
 # ---------------------------------------------------------------- records
 
 
-def _array(dtype: Any, axes: int) -> Any:
-    """A field that holds an array; None as dtype: of counters, the same in all fields."""
-    return field(metadata={"dtype": dtype, "axes": axes})
+@dataclass(frozen=True)
+class Kind:
+    """Dtype and number of axes of an array of a record; None as dtype: counts, of the same type in all its arrays."""
+
+    dtype: Any
+    axes: int
 
 
-@lru_cache(maxsize=None)
+@cache
+def _fields(record: type[Record]) -> tuple[tuple[str, Any], ...]:
+    """Names of the fields of a class, each with a `Kind`, a class of records, int or float."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple(
+        (part.name, getattr(hints[part.name], "__metadata__", (hints[part.name],))[0])
+        for part in fields(record)  # type: ignore[arg-type]
+    )
+
+
+@cache
 def _layout(record: type[Record]) -> Any:
     """The structure of a class of records."""
-    kinds = {"int": ctypes.c_int64, "float": ctypes.c_double}
-    parts = []
-    for part in fields(record):  # type: ignore[arg-type]
-        if "axes" in part.metadata:
-            parts.append((part.name, View))
-        elif "record" in part.metadata:
-            parts.append((part.name, _layout(part.metadata["record"])))
-        else:
-            parts.append((part.name, kinds[str(part.type)]))
+    plain = {int: ctypes.c_int64, float: ctypes.c_double}
+    parts = [
+        (name, View if isinstance(kind, Kind) else plain[kind] if kind in plain else _layout(kind))
+        for name, kind in _fields(record)
+    ]
     return type(record.__name__, (ctypes.Structure,), {"_fields_": parts})
 
 
 class Record:
     """Base class; see the module."""
 
+    counter: ClassVar[Any] = None
+    structure: ClassVar[Any]
+    address: ClassVar[int]
+
     def __post_init__(self) -> None:
         """Check all fields and lay them out."""
         values: list[Any] = []
         counter: Any = None
-        for part in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, part.name)
-            if "axes" in part.metadata:
-                dtype = part.metadata["dtype"]
+        for name, kind in _fields(type(self)):
+            value = getattr(self, name)
+            if isinstance(kind, Kind):
+                dtype = kind.dtype
                 if dtype is None:
                     dtype = counter = value.dtype if counter is None else counter
                     if dtype not in COUNTERS:
-                        raise TypeError(f"{part.name}: counts are int16, int32 or float64, got {dtype}")
-                values.append(view(f"{type(self).__name__}.{part.name}", value, dtype, part.metadata["axes"]))
-            elif "record" in part.metadata:
-                if value.counter is not None:
-                    counter = value.counter if counter is None else counter
-                    if value.counter != counter:
-                        raise TypeError(f"{part.name}: counts of {value.counter}, where others are of {counter}")
-                values.append(value.structure)
-            else:
-                values.append(value)
-        self.counter = counter
-        self.structure = _layout(type(self))(*values)
-        self.address = ctypes.addressof(self.structure)
+                        raise TypeError(f"{name}: counts are int16, int32 or float64, got {dtype}")
+                value = view(f"{type(self).__name__}.{name}", value, dtype, kind.axes)
+            elif isinstance(value, Record):
+                counter = value.counter if counter is None else counter
+                if value.counter not in (None, counter):
+                    raise TypeError(f"{name}: counts of {value.counter}, where others are of {counter}")
+                value = value.structure
+            values.append(value)
+        structure = _layout(type(self))(*values)
+        vars(self).update(counter=counter, structure=structure, address=ctypes.addressof(structure))
         self.check()
-
-    counter: Any
-    structure: Any
-    address: int
 
     def check(self) -> None:
         """Check shapes that must fit together."""
@@ -141,11 +147,11 @@ def _indices(numbers: Array, length: int) -> bool:
 class Entries(Record):
     """The samples that can be counted, see `accel_oct.subtree.layout`."""
 
-    rows: Array = _array(np.uint8, 2)  # (E, P) 0 or 1
-    channel: Array = _array(np.int32, 1)  # (E,)
-    plane: Array = _array(np.int32, 1)  # (E,)
-    marked: Array = _array(np.uint8, 1)  # (E,)
-    numbers: Array = _array(np.float64, 2)  # (E, P), or empty
+    rows: Annotated[Array, Kind(np.uint8, 2)]  # (E, P) 0 or 1
+    channel: Annotated[Array, Kind(np.int32, 1)]  # (E,)
+    plane: Annotated[Array, Kind(np.int32, 1)]  # (E,)
+    marked: Annotated[Array, Kind(np.uint8, 1)]  # (E,)
+    numbers: Annotated[Array, Kind(np.float64, 2)]  # (E, P), or empty
 
     def check(self) -> None:
         n_entries, width = self.rows.shape
@@ -162,10 +168,10 @@ class Entries(Record):
 class Sets(Record):
     """The counts of a tally in place of samples, see `accel_oct.data.column_sets`."""
 
-    values: Array = _array(None, 2)  # (channels, all sets) by size of the sets
-    starts: Array = _array(np.int64, 1)  # where each size begins
-    choose: Array = _array(np.int64, 2)  # (all columns, sizes) binomial coefficients
-    columns: Array = _array(np.int64, 1)  # (F,) which column of the tally each feature is, increasing
+    values: Annotated[Array, Kind(None, 2)]  # (channels, all sets) by size of the sets
+    starts: Annotated[Array, Kind(np.int64, 1)]  # where each size begins
+    choose: Annotated[Array, Kind(np.int64, 2)]  # (all columns, sizes) binomial coefficients
+    columns: Annotated[Array, Kind(np.int64, 1)]  # (F,) which column of the tally each feature is, increasing
 
     def check(self) -> None:
         n_columns, sizes = self.choose.shape
@@ -196,12 +202,12 @@ def _choose(n: int, size: int) -> int:
 class Ones(Record):
     """The samples as lists of their ones: by feature and by entry."""
 
-    entries: Array = _array(np.int64, 1)  # those that have feature 0, feature 1, ...
-    entries_start: Array = _array(np.int64, 1)
-    features: Array = _array(np.int64, 1)  # those of entry 0, entry 1, ...
-    features_start: Array = _array(np.int64, 1)
-    channel: Array = _array(np.int32, 1)  # (E,)
-    amounts: Array = _array(None, 1)  # (E,) signed weights
+    entries: Annotated[Array, Kind(np.int64, 1)]  # those that have feature 0, feature 1, ...
+    entries_start: Annotated[Array, Kind(np.int64, 1)]
+    features: Annotated[Array, Kind(np.int64, 1)]  # those of entry 0, entry 1, ...
+    features_start: Annotated[Array, Kind(np.int64, 1)]
+    channel: Annotated[Array, Kind(np.int32, 1)]  # (E,)
+    amounts: Annotated[Array, Kind(None, 1)]  # (E,) signed weights
 
     def check(self) -> None:
         n_entries = self.channel.size
@@ -223,8 +229,8 @@ def _is_split(starts: Array, size: int) -> bool:
 class Words(Record):
     """Room for samples packed into words while they are counted, in bytes."""
 
-    words: Array = _array(np.uint8, 2)  # (some words, P * bytes of a counter)
-    masks: Array = _array(np.uint8, 1)  # (some words * bytes of a counter,)
+    words: Annotated[Array, Kind(np.uint8, 2)]  # (some words, P * bytes of a counter)
+    masks: Annotated[Array, Kind(np.uint8, 1)]  # (some words * bytes of a counter,)
 
     @classmethod
     def of(cls, n_entries: int, width: int, itemsize: int) -> Words:
@@ -241,9 +247,9 @@ class Words(Record):
 class Counts(Record):
     """Counts of one set of samples: of pairs of features, of features, of all."""
 
-    table: Array = _array(None, 4)  # (channels, P / L, F, L), see ``counts.hpp``; or some of its blocks
-    single: Array = _array(None, 2)  # (channels, P)
-    totals: Array = _array(None, 1)  # (channels,)
+    table: Annotated[Array, Kind(None, 4)]  # (channels, P / L, F, L), see ``counts.hpp``; or some of its blocks
+    single: Annotated[Array, Kind(None, 2)]  # (channels, P)
+    totals: Annotated[Array, Kind(None, 1)]  # (channels,)
 
     def check(self) -> None:
         channels, blocks, n_features, lanes = self.table.shape
@@ -260,11 +266,11 @@ class Limits(Record):
     Where two features must stay apart the least mass is more than there is.
     """
 
-    blocked: Array = _array(None, 3)  # (P / L, F, L) least mass of a leaf below a split on b and one on c
-    rows: Array = _array(None, 2)  # (F, P) the same
-    lanes: Array = _array(None, 1)  # (P,) least mass of a leaf below c
-    least: Array = _array(None, 1)  # (1,) least mass of any leaf
-    lowest: Array = _array(None, 1)  # (1,) stands for minus infinity
+    blocked: Annotated[Array, Kind(None, 3)]  # (P / L, F, L) least mass of a leaf below a split on b and one on c
+    rows: Annotated[Array, Kind(None, 2)]  # (F, P) the same
+    lanes: Annotated[Array, Kind(None, 1)]  # (P,) least mass of a leaf below c
+    least: Annotated[Array, Kind(None, 1)]  # (1,) least mass of any leaf
+    lowest: Annotated[Array, Kind(None, 1)]  # (1,) stands for minus infinity
 
     def check(self) -> None:
         n_features, width = self.rows.shape
@@ -277,8 +283,8 @@ class Limits(Record):
 class Scores(Record):
     """Best scores, in table units, with one leaf and with at most two, of both sides of every feature."""
 
-    one_leaf: Array = _array(None, 2)  # (sides of sets, P)
-    two_leaves: Array = _array(None, 2)  # same shape
+    one_leaf: Annotated[Array, Kind(None, 2)]  # (sides of sets, P)
+    two_leaves: Annotated[Array, Kind(None, 2)]  # same shape
 
     @classmethod
     def of(cls, n_sides: int, width: int, dtype: Any) -> Scores:
@@ -292,18 +298,18 @@ class Scores(Record):
 class Work(Record):
     """What one thread writes to on levels three and four."""
 
-    words: Words = field(metadata={"record": Words})
-    chosen: Array = _array(np.int64, 2)  # (features that share a sweep, E + 1) entries that have one feature
-    chosen2: Array = _array(np.int64, 1)  # (E + 1,) entries that have two
-    table: Array = _array(None, 4)  # of a set that is counted
-    rest: Array = _array(None, 4)  # of a set that follows by subtraction
-    singles: Array = _array(None, 3)  # (4, channels, P) counts of features, by side of the pair
-    sums: Array = _array(None, 2)  # (4, channels) counts of all, by side of the pair
-    scores: Scores = field(metadata={"record": Scores})  # of eight sides
-    below: Array = _array(None, 1)  # (P,) least masses below a path
-    usable: Array = _array(np.uint8, 1)  # (F,) features that may follow it
+    words: Words
+    chosen: Annotated[Array, Kind(np.int64, 2)]  # (features that share a sweep, E + 1) entries that have one feature
+    chosen2: Annotated[Array, Kind(np.int64, 1)]  # (E + 1,) entries that have two
+    table: Annotated[Array, Kind(None, 4)]  # of a set that is counted
+    rest: Annotated[Array, Kind(None, 4)]  # of a set that follows by subtraction
+    singles: Annotated[Array, Kind(None, 3)]  # (4, channels, P) counts of features, by side of the pair
+    sums: Annotated[Array, Kind(None, 2)]  # (4, channels) counts of all, by side of the pair
+    scores: Scores  # of eight sides
+    below: Annotated[Array, Kind(None, 1)]  # (P,) least masses below a path
+    usable: Annotated[Array, Kind(np.uint8, 1)]  # (F,) features that may follow it
 
-    SHARED_SWEEP = 4
+    SHARED_SWEEP: ClassVar[int] = 4
     """Features f that share one sweep over the tables of all g."""
 
     @classmethod
@@ -333,19 +339,23 @@ class Work(Record):
 class DepthTwo(Record):
     """What the depth-two subroutine reads and writes to, made once for many sets of samples."""
 
-    by_row: Array = _array(np.int64, 2)  # (rows, bits) entry of a row for each bit of its weight, -1 where there is none
-    amounts: Array = _array(np.float64, 1)  # (E,) signed weights
-    members: Array = _array(np.int64, 1)  # (E + 1,) entries of a set, and one place to write to
-    sums: Array = _array(np.float64, 2)  # (3, channels) room
-    entries: Entries = field(metadata={"record": Entries})
-    words: Words = field(metadata={"record": Words})
-    counts: Counts = field(metadata={"record": Counts})
-    scores: Scores = field(metadata={"record": Scores})
+    by_row: Annotated[
+        Array, Kind(np.int64, 2)
+    ]  # (rows, bits) entry of a row for each bit of its weight, -1 where there is none
+    amounts: Annotated[Array, Kind(np.float64, 1)]  # (E,) signed weights
+    members: Annotated[Array, Kind(np.int64, 1)]  # (E + 1,) entries of a set, and one place to write to
+    sums: Annotated[Array, Kind(np.float64, 2)]  # (3, channels) room
+    entries: Entries
+    words: Words
+    counts: Counts
+    scores: Scores
 
     def check(self) -> None:
         n_entries, width = self.entries.rows.shape
         channels, blocks, _, lanes = self.counts.table.shape
-        good = self.amounts.size == n_entries and self.members.size == n_entries + 1 and self.sums.shape == (3, channels)
+        good = (
+            self.amounts.size == n_entries and self.members.size == n_entries + 1 and self.sums.shape == (3, channels)
+        )
         good = good and blocks * lanes == width and self.scores.one_leaf.shape == (2, width)
         self._require(good and self.words.fits(width, self.counts.table.itemsize), "shapes differ")
         self._require(self.entries.n_channels <= channels, "more channels than the table has")
@@ -362,13 +372,13 @@ class Rewards(Record):
     Of a tally, n cells, and what a unit of their counts earns and uses; X is empty.
     """
 
-    X: Array = _array(np.uint8, 2)  # (n, F) 0 or 1
-    weights: Array = _array(np.float64, 2)  # (n, K) priced
-    amounts: Array = _array(np.float64, 2)  # (n, K * (1 + J)) class by class: value, then uses
-    fixed: Array = _array(np.float64, 1)  # (1 + J,) the same for a leaf
-    per_grain: Array = _array(np.float64, 1)  # (J,) grains in a unit of each limit
-    mass: Array = _array(np.float64, 1)  # (n,)
-    apart: Array = _array(np.uint8, 2)  # (F, F) features that may not share a path
+    X: Annotated[Array, Kind(np.uint8, 2)]  # (n, F) 0 or 1
+    weights: Annotated[Array, Kind(np.float64, 2)]  # (n, K) priced
+    amounts: Annotated[Array, Kind(np.float64, 2)]  # (n, K * (1 + J)) class by class: value, then uses
+    fixed: Annotated[Array, Kind(np.float64, 1)]  # (1 + J,) the same for a leaf
+    per_grain: Annotated[Array, Kind(np.float64, 1)]  # (J,) grains in a unit of each limit
+    mass: Annotated[Array, Kind(np.float64, 1)]  # (n,)
+    apart: Annotated[Array, Kind(np.uint8, 2)]  # (F, F) features that may not share a path
     leaf_price: float  # priced
     least: float  # mass that a leaf must have
 
@@ -385,9 +395,9 @@ class Rewards(Record):
 class CellTable(Record):
     """Counts of a set of a tally by cell: of both of two columns, of columns, of all."""
 
-    both: Array = _array(np.float64, 3)  # (C, C, n)
-    single: Array = _array(np.float64, 2)  # (C, n)
-    totals: Array = _array(np.float64, 1)  # (n,)
+    both: Annotated[Array, Kind(np.float64, 3)]  # (C, C, n)
+    single: Annotated[Array, Kind(np.float64, 2)]  # (C, n)
+    totals: Annotated[Array, Kind(np.float64, 1)]  # (n,)
 
     def check(self) -> None:
         n_columns, n_cells = self.single.shape
@@ -404,13 +414,13 @@ class Priced(CellTable):
 class CellSums(Record):
     """Sums of the samples that have all columns of a set, by size of the sets, and what leaves cost and need."""
 
-    none: Array = _array(np.float64, 2)  # (1, M)
-    one: Array = _array(np.float64, 2)  # (F, M)
-    two: Array = _array(np.float64, 2)  # (number of sets, M); empty where trees are too shallow for them
-    three: Array = _array(np.float64, 2)
-    four: Array = _array(np.float64, 2)
-    choose: Array = _array(np.int64, 2)  # (F + 1, 5) binomial coefficients
-    apart: Array = _array(np.uint8, 2)  # (F, F)
+    none: Annotated[Array, Kind(np.float64, 2)]  # (1, M)
+    one: Annotated[Array, Kind(np.float64, 2)]  # (F, M)
+    two: Annotated[Array, Kind(np.float64, 2)]  # (number of sets, M); empty where trees are too shallow for them
+    three: Annotated[Array, Kind(np.float64, 2)]
+    four: Annotated[Array, Kind(np.float64, 2)]
+    choose: Annotated[Array, Kind(np.int64, 2)]  # (F + 1, 5) binomial coefficients
+    apart: Annotated[Array, Kind(np.uint8, 2)]  # (F, F)
     n_rewards: int  # channels before the mass
     leaf_price: float
     least: float  # mass that a leaf must have, minus infinity where none is needed
@@ -437,12 +447,12 @@ class CellSums(Record):
 class GroupSamples(Record):
     """Samples with columns in groups, see `accel_oct.subtree.group_data`."""
 
-    numbers: Array = _array(None, 2)  # (rows, width) signed weight where the row has the column of that place
-    ones: Array = _array(np.uint8, 2)  # (columns, rows)
-    channel: Array = _array(np.int64, 1)  # (rows,)
-    amounts: Array = _array(None, 1)  # (rows,) signed weights
-    place: Array = _array(np.int64, 1)  # (columns,) where in the width a column lies: layer * lanes + group
-    layers: Array = _array(np.int64, 1)  # (layers,) number of groups with that many columns
+    numbers: Annotated[Array, Kind(None, 2)]  # (rows, width) signed weight where the row has the column of that place
+    ones: Annotated[Array, Kind(np.uint8, 2)]  # (columns, rows)
+    channel: Annotated[Array, Kind(np.int64, 1)]  # (rows,)
+    amounts: Annotated[Array, Kind(None, 1)]  # (rows,) signed weights
+    place: Annotated[Array, Kind(np.int64, 1)]  # (columns,) where in the width a column lies: layer * lanes + group
+    layers: Annotated[Array, Kind(np.int64, 1)]  # (layers,) number of groups with that many columns
     lanes: int  # groups, padded to whole blocks
     n_channels: int
 
@@ -461,36 +471,36 @@ class GroupSamples(Record):
 class GroupCounts(Record):
     """Weights of all samples by channel and column: of all that have one, two or three columns. Flat arrays."""
 
-    totals: Array = _array(None, 1)  # (channels,)
-    once: Array = _array(None, 1)  # (channels, width)
-    twice: Array = _array(None, 1)  # (columns, channels, width)
-    triples: Array = _array(None, 1)  # (pairs of columns, channels, width)
+    totals: Annotated[Array, Kind(None, 1)]  # (channels,)
+    once: Annotated[Array, Kind(None, 1)]  # (channels, width)
+    twice: Annotated[Array, Kind(None, 1)]  # (columns, channels, width)
+    triples: Annotated[Array, Kind(None, 1)]  # (pairs of columns, channels, width)
 
 
 @dataclass(eq=False)
 class GroupWork(Record):
     """What the kernels write to on the way, flat; first axis of `once` and `sums`: side of the root."""
 
-    chosen: Array = _array(np.int64, 1)
-    chosen2: Array = _array(np.int64, 1)
-    chosen3: Array = _array(np.int64, 1)
-    once: Array = _array(None, 1)  # (2, channels, width)
-    with_root: Array = _array(None, 1)  # (columns, channels, width)
-    without_root: Array = _array(None, 1)  # same shape
-    both: Array = _array(None, 1)  # (channels, width)
-    rest: Array = _array(None, 1)  # same shape
-    sums: Array = _array(None, 1)  # (2, 5, channels)
+    chosen: Annotated[Array, Kind(np.int64, 1)]
+    chosen2: Annotated[Array, Kind(np.int64, 1)]
+    chosen3: Annotated[Array, Kind(np.int64, 1)]
+    once: Annotated[Array, Kind(None, 1)]  # (2, channels, width)
+    with_root: Annotated[Array, Kind(None, 1)]  # (columns, channels, width)
+    without_root: Annotated[Array, Kind(None, 1)]  # same shape
+    both: Annotated[Array, Kind(None, 1)]  # (channels, width)
+    rest: Annotated[Array, Kind(None, 1)]  # same shape
+    sums: Annotated[Array, Kind(None, 1)]  # (2, 5, channels)
 
 
 @dataclass(eq=False)
 class GroupTables(Record):
     """Scores on one set of samples, or on each side of a root: first axis, or first part of what is flat."""
 
-    leaves: Array = _array(None, 3)  # (halves, pairs, 4)
-    stumps: Array = _array(None, 1)  # flat (halves, pairs, lanes, 4)
-    singles: Array = _array(None, 3)  # (halves, columns, 2)
-    whole: Array = _array(None, 2)  # (halves, 1)
-    reach: Array = _array(np.float64, 1)  # flat (halves, columns, 2, lanes)
+    leaves: Annotated[Array, Kind(None, 3)]  # (halves, pairs, 4)
+    stumps: Annotated[Array, Kind(None, 1)]  # flat (halves, pairs, lanes, 4)
+    singles: Annotated[Array, Kind(None, 3)]  # (halves, columns, 2)
+    whole: Annotated[Array, Kind(None, 2)]  # (halves, 1)
+    reach: Annotated[Array, Kind(np.float64, 1)]  # flat (halves, columns, 2, lanes)
 
     def check(self) -> None:
         halves, n_pairs, four = self.leaves.shape
