@@ -1,7 +1,8 @@
 """The compiled kernels as Python functions: the one place that passes pointers.
 
-Every function checks what relates its arguments before it calls C++ (``source/``): a kernel never reads or writes outside
-of an array. The calls release the GIL. `records` has the groups of arrays that functions take, `library` loads the code.
+Every function checks what relates its arguments before it calls C++ (``source/``): a kernel never reads or writes
+outside of an array. The calls release the GIL. `records` has the groups of arrays that functions take, `library` loads
+the code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds, chooses and loads the compiled kernels.
 
-A wheel holds one library per CPU level: x86-64-v2, v3 (AVX2) and v4 (AVX-512), or aarch64. The lowest one knows what the
-machine has; the best that it can run is loaded. ``ACCEL_OCT_CPU`` names another level, for tests.
+A wheel holds one library per CPU level: x86-64-v2, v3 (AVX2) and v4 (AVX-512), or aarch64. The lowest one finds out
+which level the machine has; the best that it can run is loaded. ``ACCEL_OCT_CPU`` names another level, for tests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arrays as the compiled kernels take them: checked once, then passed as a pointer.
 
-A `Record` is a group of arrays and numbers that belong together. It has the layout of the C++ struct of the same name, and
-its constructor refuses arrays of another dtype, byte order, memory order or number of axes. Functions of the package
-check what relates several records. So no pointer that a kernel gets leads anywhere but into an array that is large enough.
+A `Record` is a group of arrays and numbers that belong together. It has the layout of the C++ struct of the same name,
+and its constructor refuses arrays of another dtype, byte order, memory order or number of axes. Functions of the
+package check what relates several records. So every pointer that a kernel gets leads into an array that is large enough.
 
 Letters in shapes: E entries, P features padded to whole blocks, F features, L lanes of a block.
 """
@@ -13,7 +13,7 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, cast, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,17 +76,16 @@ class Kind:
 
 
 @cache
-def _fields(record: type[Record]) -> tuple[tuple[str, Any], ...]:
+def _fields(record: Any) -> tuple[tuple[str, Any], ...]:
     """Names of the fields of a class, each with a `Kind`, a class of records, int or float."""
     hints = get_type_hints(record, include_extras=True)
     return tuple(
-        (part.name, getattr(hints[part.name], "__metadata__", (hints[part.name],))[0])
-        for part in fields(record)  # type: ignore[arg-type]
+        (part.name, getattr(hints[part.name], "__metadata__", (hints[part.name],))[0]) for part in fields(record)
     )
 
 
 @cache
-def _layout(record: type[Record]) -> Any:
+def _layout(record: Any) -> Any:
     """The structure of a class of records."""
     plain = {int: ctypes.c_int64, float: ctypes.c_double}
     parts = [
@@ -107,7 +106,7 @@ class Record:
         """Check all fields and lay them out."""
         values: list[Any] = []
         counter: Any = None
-        for name, kind in _fields(type(self)):
+        for name, kind in _fields(cast(Any, type(self))):
             value = getattr(self, name)
             if isinstance(kind, Kind):
                 dtype = kind.dtype
@@ -122,7 +121,7 @@ class Record:
                     raise TypeError(f"{name}: counts of {value.counter}, where others are of {counter}")
                 value = value.structure
             values.append(value)
-        structure = _layout(type(self))(*values)
+        structure = _layout(cast(Any, type(self)))(*values)
         vars(self).update(counter=counter, structure=structure, address=ctypes.addressof(structure))
         self.check()
 
@@ -339,9 +338,7 @@ class Work(Record):
 class DepthTwo(Record):
     """What the depth-two subroutine reads and writes to, made once for many sets of samples."""
 
-    by_row: Annotated[
-        Array, Kind(np.int64, 2)
-    ]  # (rows, bits) entry of a row for each bit of its weight, -1 where there is none
+    by_row: Annotated[Array, Kind(np.int64, 2)]  # (rows, bits) entry of a row for each bit of its weight, or -1
     amounts: Annotated[Array, Kind(np.float64, 1)]  # (E,) signed weights
     members: Annotated[Array, Kind(np.int64, 1)]  # (E + 1,) entries of a set, and one place to write to
     sums: Annotated[Array, Kind(np.float64, 2)]  # (3, channels) room
