@@ -2,7 +2,7 @@
 
 A `Record` is a group of arrays and numbers that belong together. It has the layout of the C++ struct of the same name,
 and its constructor refuses arrays of another dtype, byte order, memory order or number of axes. Functions of the
-package check what relates several records. So every pointer that a kernel gets leads into an array that is large enough.
+package check what relates several records. So every pointer that a kernel gets leads into a large enough array.
 
 Letters in shapes: E entries, P features padded to whole blocks, F features, L lanes of a block.
 """

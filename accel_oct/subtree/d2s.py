@@ -9,7 +9,7 @@ Trees are compared in one total order: written out in pre-order, a leaf comes be
 class index, branches by feature index, then the left subtrees are compared, then the right ones. Among all trees of
 depth at most two with the largest value (score minus leaf price per leaf) on a set of samples, the solver returns
 the first one in this order. The choice depends on the samples and on nothing else: not on the path that led to
-them, not on the engine, not on the order of the rows.
+them, not on the order of the rows.
 
 The order is monotone: replacing a subtree by a smaller one makes the whole tree smaller, because the two pre-order
 words agree up to that subtree and differ first inside it (a tree's word is never a proper prefix of another's, so
@@ -29,11 +29,6 @@ hence equal choices.
 
 In a tree of depth one no node has two levels of room. There the root alone is asked for, with `max_depth` one, and the
 same argument holds with one level in the place of two.
-
-Notes
------
-A minimum leaf weight, feature prices and general rewards keep the argument intact as long as they are the same at every
-node: they only change what "value" means. Prices must not depend on the path.
 """
 
 from __future__ import annotations
@@ -63,13 +58,11 @@ class Subtree:
     Attributes
     ----------
     value : float
-        Score minus leaf price per leaf (minus feature prices): the maximum over all subtrees. Minus infinity when
-        a minimum leaf weight leaves no feasible subtree.
+        Score minus leaf price per leaf: the maximum over all subtrees.
     score : float
-        Total weight (or reward) of the samples classified correctly.
+        Total weight of the samples classified correctly.
     scores : tuple of four floats
-        CS_1 .. CS_4 of the paper, made monotone: the best score with at most one to four leaves, net of feature
-        prices.
+        CS_1 .. CS_4 of the paper, made monotone: the best score with at most one to four leaves.
     feature, label : int64 arrays of length 7
         Heap order, -1 where a node is not a branch or not a leaf.
     samples : int64 array
