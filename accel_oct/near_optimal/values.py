@@ -177,17 +177,13 @@ class SideValues:
         price, any_label = problem.price, problem.any_label
         columns = problem.columns(samples)
         totals = problem.totals(samples)
-        if height == 1:
-            one = problem.ones(samples, columns.feature)
-            sums, branched = (totals[:, None] - one, one), np.full((2, columns.feature.size), NONE)
-        else:
+        if height > 1:
             both = problem.pair_sums(samples, columns.feature)
-            found = native.two_sides(both, totals, price, any_label, NONE)
-            return Sides(columns, found[0], found[1], found[2])
-        leaves = np.stack([side.max(axis=0, initial=0) - price for side in sums])
-        best = np.maximum(leaves, branched)
-        split = np.maximum(branched[0] + best[1], best[0] + branched[1])
-        split = np.maximum(split, _different_leaves(sums[0], sums[1], any_label) - 2 * price)
+            return Sides(columns, *native.two_sides(both, totals, price, any_label, NONE))
+        one = problem.ones(samples, columns.feature)
+        zero = totals[:, None] - one
+        best = [side.max(axis=0, initial=0) - price for side in (zero, one)]
+        split = _different_leaves(zero, one, any_label) - 2 * price
         return Sides(columns, best[0], best[1], np.maximum(split, NONE))
 
 

@@ -130,7 +130,7 @@ def _ones(spread: Layout) -> native.Ones:
     return native.Ones(
         entries=rows[by_feature],
         entries_start=np.searchsorted(features[by_feature], np.arange(entries.shape[1] + 1)),
-        features=features,
+        features=np.ascontiguousarray(features),  # nonzero gives columns of one array
         features_start=np.searchsorted(rows, np.arange(entries.shape[0] + 1)),
         channel=spread.channel,
         amounts=spread.signs.astype(spread.dtype),
