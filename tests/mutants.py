@@ -30,6 +30,8 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "mutants.toml"
+#: Compiled, and not tracked.
+KERNELS = Path("accel_oct/native/lib")
 #: Seconds for one run of tests; a fault that makes them hang is noticed too.
 TIMEOUT = 600
 
@@ -134,7 +136,7 @@ def check_import(tree: Path) -> None:
 
 
 class Slots:
-    """Working copies, for one run of tests at a time each; put back to what they were when the tests had passed there."""
+    """Working copies, for one run of tests each at a time; faults are planted where the tests had passed before."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder

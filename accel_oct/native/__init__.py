@@ -36,6 +36,7 @@ from accel_oct.native.records import (
     View,
     Words,
     Work,
+    read,
     view,
     written,
 )
@@ -129,7 +130,7 @@ def level_two(members: Ints, entries: Entries, words: Words, table: Array, base:
 def _members(members: Ints, entries: Entries) -> View:
     n_entries = entries.rows.shape[0]
     _require(not members.size or (int(members.min()) >= 0 and int(members.max()) < n_entries), "members out of range")
-    return view("members", members, np.int64, 1)
+    return read("members", members, np.int64, 1)
 
 
 def _check_table(entries: Entries, words: Words, table: Array, base: int) -> None:
@@ -162,7 +163,7 @@ def pass_block(counts: Counts, scores: Scores, base: int, signed: bool, limits: 
     _require(scores.counter == counts.counter, "scores of another type")
     _check_rules(limits, signed, channels, n_features, width, counts.counter)
     usable = np.ones(n_features, np.uint8)
-    arguments = scores.address, base, signed, _address(limits), byref(view("usable", usable, np.uint8, 1))
+    arguments = scores.address, base, signed, _address(limits), byref(read("usable", usable, np.uint8, 1))
     kernels().pass_block(COUNTERS[counts.counter], counts.address, *arguments)
 
 
@@ -278,7 +279,7 @@ class level_four:
     ) -> None:
         self._set = own = _LevelArguments(signed, members, source, whole, limits, 4)
         self._tables = view("tables", tables, own.counter, 5, (own.n_features, *own.shape))
-        self._wanted = view("wanted", wanted, np.uint8, 2, (own.n_features, own.n_features))
+        self._wanted = read("wanted", wanted, np.uint8, 2, (own.n_features, own.n_features))
         self._symmetric = symmetric
         self._kept = tables, wanted
 
@@ -320,7 +321,7 @@ def first_tree(samples: Ints, setup: DepthTwo, signed: bool, leaf_price: float, 
     """The first of the best trees of depth at most `max_depth` (up to two) on some samples, each of them once."""
     tree = _FirstTree()
     number = COUNTERS[setup.counter]
-    given = byref(view("samples", samples, np.int64, 1))
+    given = byref(read("samples", samples, np.int64, 1))
     _require(not signed or setup.counts.table.shape[0] == 1, "signed counts have one channel")
     _done(kernels().first_tree(number, given, setup.address, signed, leaf_price, max_depth, byref(tree)))
     nodes = np.frombuffer(memoryview(tree), np.int64, 14, _FirstTree.feature.offset)
@@ -371,7 +372,7 @@ def group_tables(
 def fill_reach(tables: GroupTables, samples: GroupSamples, root: int | None, price: float) -> None:
     """Bounds on a side of a column if the next column is of some group, and the last of any: ``tables.reach``."""
     _require(tables.fits(samples.lanes) and tables.singles.shape[1] == samples.place.size, "tables of other samples")
-    place = byref(view("place", samples.place, np.int64, 1))
+    place = byref(read("place", samples.place, np.int64, 1))
     number = COUNTERS[tables.counter]
     kernels().fill_reach(number, tables.address, place, samples.lanes, -1 if root is None else root, price)
 
@@ -396,9 +397,9 @@ def best_set(
     size = max(1, sets.shape[1]) * max(1, column.shape[1])
     two, places = np.empty(2 * size), np.empty(size, np.int64)
     chosen = kernels().best_set(
-        *(COUNTERS[tables.counter], byref(view("sets", sets, np.int64, 2)), first, last),
-        *(byref(view("column", column, np.int64, 2)), -1 if root is None else root, tables.address, lanes, price),
-        *(byref(value), byref(view("two", two, np.float64, 1)), byref(view("places", places, np.int64, 1))),
+        *(COUNTERS[tables.counter], byref(read("sets", sets, np.int64, 2)), first, last),
+        *(byref(read("column", column, np.int64, 2)), -1 if root is None else root, tables.address, lanes, price),
+        *(byref(value), byref(written("two", two, np.float64, 1)), byref(written("places", places, np.int64, 1))),
     )
     return value.value, int(chosen)
 
@@ -468,7 +469,7 @@ def outcomes_two(
     of all. None when there would be more than `most_pairs` pairs, or more than `memory` bytes.
     """
     found = _Found()
-    given = byref(view("points", points, np.int64, 1)), None, None, byref(view("columns", columns, np.int64, 1))
+    given = byref(read("points", points, np.int64, 1)), None, None, byref(read("columns", columns, np.int64, 1))
     _require(len(rewards.X) == len(rewards.weights), "points need their features")
     with _Arena(memory) as arena:
         _done(kernels().outcomes_two(*given, height, slack, most_pairs, rewards.address, arena.address, byref(found)))
@@ -484,7 +485,7 @@ def cell_outcomes_two(
     _require(table.single.shape == (columns.size, n_cells), "a table of other columns")
     _require(priced.single.shape == (columns.size, n_classes + 1), "priced sums of other columns")
     found = _Found()
-    given = None, table.address, priced.address, byref(view("columns", columns, np.int64, 1))
+    given = None, table.address, priced.address, byref(read("columns", columns, np.int64, 1))
     with _Arena(memory) as arena:
         _done(kernels().outcomes_two(*given, height, slack, most_pairs, rewards.address, arena.address, byref(found)))
         return _outcomes(found, rewards.fixed.size, 7)
@@ -495,8 +496,8 @@ def best_sides(points: Ints, columns: Ints, height: int, rewards: Rewards) -> Fl
     result = np.empty((columns.size, 2))
     _require(len(rewards.X) == len(rewards.weights), "points need their features")
     with _Arena() as arena:
-        given = view("points", points, np.int64, 1), view("columns", columns, np.int64, 1)
-        target = view("result", result, np.float64, 2)
+        given = read("points", points, np.int64, 1), read("columns", columns, np.int64, 1)
+        target = written("result", result, np.float64, 2)
         _done(
             kernels().best_sides(
                 byref(given[0]), byref(given[1]), height, rewards.address, arena.address, byref(target)
@@ -519,8 +520,8 @@ def joined(
     _require(sides.shape == (lost.size, 3) and results.shape[0] == losses.size, "sides of other splits")
     _require(leaves.shape[1] == 1 + n_results and per_grain.size + 1 == n_results, "results of another number")
     reals = [("lost", lost, 1), ("losses", losses, 1), ("results", results, 2), ("leaves", leaves, 2)]
-    views = {name: view(name, array, np.float64, axes) for name, array, axes in [*reals, ("per_grain", per_grain, 1)]}
-    places = view("sides", sides, np.int64, 2)
+    views = {name: read(name, array, np.float64, axes) for name, array, axes in [*reals, ("per_grain", per_grain, 1)]}
+    places = read("sides", sides, np.int64, 2)
     found = _Found()
     with _Arena(memory) as arena:
         _done(
@@ -550,10 +551,10 @@ def best_pair(
     _require(zero_results.shape == (zero.size, n_results), "results of another number")
     _require(one_results.shape == (one.size, n_results) and first >= 0, "results of another number")
     arrays = ("zero", zero, 1), ("zero_results", zero_results, 2), ("one", one, 1), ("one_results", one_results, 2)
-    given = [view(name, array, np.float64, axes) for name, array, axes in arrays]
+    given = [read(name, array, np.float64, axes) for name, array, axes in arrays]
     state = _BestPair(above, -1, -1, first, 0)
     kernels().best_pair(
-        *(byref(part) for part in given), slack, byref(view("limits", limits, np.float64, 1)), *last, most_pairs,
+        *(byref(part) for part in given), slack, byref(read("limits", limits, np.float64, 1)), *last, most_pairs,
         byref(state),
     )  # fmt: skip
     return state.value, state.zero, state.one, state.next, state.made
@@ -570,9 +571,9 @@ def cell_values(a: int, columns: Ints, height: int, begin: int, sums: CellSums) 
     _require(height > 2 or a < 0, "trees below a column have a height of three or four")
     _require(begin >= 0 and (columns.size > 0 or a < 0 or height > 3), "no columns")
     result = np.empty((columns.size, 2, 2))
-    target = view("result", result, np.float64, 3)
+    target = written("result", result, np.float64, 3)
     with _Arena() as arena:
-        given = byref(view("columns", columns, np.int64, 1))
+        given = byref(read("columns", columns, np.int64, 1))
         _done(kernels().cell_values(a, given, height, begin, sums.address, arena.address, byref(target)))
     return result
 
@@ -605,10 +606,10 @@ class TreeCounts:
         n_classes, n_columns, _ = both.shape
         _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
         _require(multiplicity.size == n_columns and first >= 0, "shapes differ")
-        given = view("both", both, np.int64, 3), view("totals", totals, np.int64, 1)
-        factor = view("multiplicity", multiplicity, np.int64, 1)
+        given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
+        factor = read("multiplicity", multiplicity, np.int64, 1)
         buffer = np.empty((4, n_classes), np.int64)
-        room = view("room", buffer, np.int64, 2)
+        room = written("room", buffer, np.int64, 2)
         return self._next(
             kernels().count_two(
                 *(self._address, byref(given[0]), byref(given[1]), byref(factor), price, threshold, any_label),
@@ -623,14 +624,14 @@ class TreeCounts:
         """Add all pairs of two sides, values largest first, `factor` times; returns where to go on."""
         _require(zero.size == zero_counts.size and one.size == one_counts.size and first >= 0, "shapes differ")
         arrays = zero, zero_counts, one, one_counts
-        given = [view("values and counts", array, np.int64, 1) for array in arrays]
+        given = [read("values and counts", array, np.int64, 1) for array in arrays]
         parts = (byref(part) for part in given)
         return self._next(kernels().count_joined(self._address, *parts, threshold, factor, first, most_pairs))
 
     def sorted(self) -> tuple[Ints, Ints]:
         """Values, largest first, and their numbers of trees."""
         values, counts = np.empty((2, kernels().count_store_size(self._address)), np.int64)
-        targets = view("values", values, np.int64, 1), view("counts", counts, np.int64, 1)
+        targets = written("values", values, np.int64, 1), written("counts", counts, np.int64, 1)
         kernels().count_store_sorted(self._address, byref(targets[0]), byref(targets[1]))
         return values, counts
 
@@ -653,9 +654,9 @@ def pair_gains(words: NDArray[np.uint64], masks: NDArray[np.uint64], label: Ints
         _require(not numbers.size or (int(numbers.min()) >= 0 and int(numbers.max()) < limit), "out of range")
     result = np.zeros((n_classes, n_columns, n_columns), np.int64)
     room = np.empty((n_columns, n_words), np.uint64)
-    given = [view("words", words, np.uint64, 2), view("masks", masks, np.uint64, 2)]
-    given += [view("label", label, np.int64, 1), view("plane", plane, np.int64, 1)]
-    given += [view("room", room, np.uint64, 2), view("result", result, np.int64, 3)]
+    given = [read("words", words, np.uint64, 2), read("masks", masks, np.uint64, 2)]
+    given += [read("label", label, np.int64, 1), read("plane", plane, np.int64, 1)]
+    given += [written("room", room, np.uint64, 2), written("result", result, np.int64, 3)]
     kernels().pair_gains(*(byref(part) for part in given))
     return result
 
@@ -668,8 +669,8 @@ def two_sides(both: Ints, totals: Ints, price: int, any_label: bool, none: int) 
     n_classes, n_columns, _ = both.shape
     _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
     result, room = np.empty((3, n_columns), np.int64), np.empty((2, n_classes), np.int64)
-    given = view("both", both, np.int64, 3), view("totals", totals, np.int64, 1)
-    targets = view("room", room, np.int64, 2), view("result", result, np.int64, 2)
+    given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
+    targets = written("room", room, np.int64, 2), written("result", result, np.int64, 2)
     kernels().two_sides(byref(given[0]), byref(given[1]), price, any_label, none, byref(targets[0]), byref(targets[1]))
     return result
 
@@ -690,7 +691,7 @@ def add_sets(
     words = -(-len(rows) // 512) * 8
     _require(columns.shape[0] >= n_columns and columns.shape[1] >= words, "columns too small")
     _require(found.shape[0] >= depth and found.shape[1] == columns.shape[1], "found too small")
-    given = [view("rows", rows, np.uint64, 2), view("starts", starts, np.int64, 1), view("choose", choose, np.int64, 2)]
+    given = [read("rows", rows, np.uint64, 2), read("starts", starts, np.int64, 1), read("choose", choose, np.int64, 2)]
     room = [written("columns", columns, np.uint64, 2), written("found", found, np.uint64, 2)]
     kernels().add_sets(
         *(byref(given[0]), n_columns, byref(given[1]), byref(given[2]), weight),

@@ -33,6 +33,7 @@ class View(ctypes.Structure):
     """``Array`` of ``base.hpp``: where an array begins, and its shape."""
 
     _fields_ = (("data", ctypes.c_void_p), ("shape", ctypes.c_int64 * _AXES))
+    kept: Array
 
 
 def view(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] | None = None) -> View:
@@ -53,6 +54,15 @@ def view(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] 
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     result = View(array.__array_interface__["data"][0])
     result.shape[:axes] = array.shape
+    return result
+
+
+def read(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] | None = None) -> View:
+    """The same for an array that a kernel only reads: one that is not contiguous is copied, and the copy kept."""
+    if isinstance(array, np.ndarray) and not (array.flags.c_contiguous and array.flags.aligned):
+        array = array.copy(order="C")
+    result = view(name, array, dtype, axes, shape)
+    result.kept = array
     return result
 
 
@@ -366,7 +376,7 @@ class DepthTwo(Record):
 class Rewards(Record):
     """Points, and what predicting a class there earns and uses: n points, K classes, J limits.
 
-    Of a tally, n cells, and what a unit of their counts earns and uses; X is empty.
+    Of a tally, n cells, and what a unit of their counts earns and uses; X and mass are empty.
     """
 
     X: Annotated[Array, Kind(np.uint8, 2)]  # (n, F) 0 or 1
@@ -374,14 +384,14 @@ class Rewards(Record):
     amounts: Annotated[Array, Kind(np.float64, 2)]  # (n, K * (1 + J)) class by class: value, then uses
     fixed: Annotated[Array, Kind(np.float64, 1)]  # (1 + J,) the same for a leaf
     per_grain: Annotated[Array, Kind(np.float64, 1)]  # (J,) grains in a unit of each limit
-    mass: Annotated[Array, Kind(np.float64, 1)]  # (n,)
+    mass: Annotated[Array, Kind(np.float64, 1)]  # (n,) of points; as empty as X
     apart: Annotated[Array, Kind(np.uint8, 2)]  # (F, F) features that may not share a path
     leaf_price: float  # priced
     least: float  # mass that a leaf must have
 
     def check(self) -> None:
         (n_points, n_classes), n_features = self.weights.shape, self.apart.shape[0]
-        good = self.amounts.shape == (n_points, n_classes * self.fixed.size) and self.mass.size == n_points
+        good = self.amounts.shape == (n_points, n_classes * self.fixed.size) and self.mass.size == len(self.X)
         good = good and self.per_grain.size + 1 == self.fixed.size and self.apart.shape == (n_features, n_features)
         self._require(good and n_classes > 0, "shapes differ")
         self._require(self.X.shape in ((n_points, n_features), (0, n_features)), "X of another shape")

@@ -186,7 +186,7 @@ def _apart(problem: CellProblem, n_features: int) -> NDArray[np.uint8]:
     rules = problem.rules
     if rules is None or rules.apart is None:
         return np.zeros((n_features, n_features), np.uint8)
-    return rules.apart.astype(np.uint8, order="C")
+    return np.ascontiguousarray(rules.apart, np.uint8)
 
 
 def _least(problem: CellProblem) -> float:

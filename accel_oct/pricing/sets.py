@@ -134,7 +134,7 @@ def rewards_of(problem: LimitedProblem, priced: PricedProblem) -> native.Rewards
         fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
         per_grain=1.0 / problem.rounding,
         mass=np.zeros(n_points) if rules is None else np.ascontiguousarray(rules.masses[0]),
-        apart=np.zeros((n_features, n_features), np.uint8) if apart is None else apart.astype(np.uint8),
+        apart=np.zeros((n_features, n_features), np.uint8) if apart is None else np.ascontiguousarray(apart, np.uint8),
         leaf_price=float(priced.leaf_price),
         least=0.0 if rules is None else float(rules.least[0]),
     )
