@@ -38,8 +38,7 @@ test: lint
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
 
-# All tests on the oldest versions that pyproject.toml claims. Compiled code is kept apart, for numba keeps that of one
-# version only.
+# All tests on the oldest versions that pyproject.toml claims.
 $(FLOORS)/.made: pyproject.toml tests/floors.py
 	$(PYTHON) -m venv --clear $(FLOORS)
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip packaging tomli
@@ -50,7 +49,7 @@ $(FLOORS)/.made: pyproject.toml tests/floors.py
 
 test-floors: $(FLOORS)/.made
 	$(FLOORS)/bin/python tests/floors.py --check
-	NUMBA_CACHE_DIR=$(abspath $(FLOORS))/numba $(FLOORS)/bin/python -m pytest -q -n $(JOBS)
+	$(FLOORS)/bin/python -m pytest -q -n $(JOBS)
 
 $(VENV)/.coverage: $(VENV)/.test
 	$(PIP) install --editable ".[coverage]"

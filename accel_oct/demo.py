@@ -22,8 +22,6 @@ def main() -> None:
     print(f"bound      {result.bound:.6f}   no tree of this depth on this table is better")
     print(f"gap        {result.gap:.6f}")
     print(f"seconds    {result.seconds:.2f}   on {result.backend}")
-    if result.seconds > 5:
-        print("           (the first run on a machine compiles the subtree kernels once; they are kept on disk)")
 
 
 if __name__ == "__main__":

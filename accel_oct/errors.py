@@ -12,6 +12,7 @@ __all__ = [
     "ClusterError",
     "InvalidInputError",
     "InvalidTypeError",
+    "MissingKernelsError",
     "NoTreeError",
     "SingleLeafWarning",
     "as_invalid_input",
@@ -40,6 +41,10 @@ class ClusterError(AccelOctError, RuntimeError):
 
 class SingleLeafWarning(UserWarning):
     """The best tree is a single leaf, which predicts one class whatever the row."""
+
+
+class MissingKernelsError(AccelOctError, ImportError):
+    """The compiled kernels are missing or cannot be loaded on this machine; the message says how to get them."""
 
 
 class NoTreeError(AccelOctError, RuntimeError):

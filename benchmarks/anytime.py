@@ -2,7 +2,7 @@
 
     python benchmarks/anytime.py --data-dir FOLDER [--limits 1 3 10 30] [--only NAME ...] [--penalty 0.0001] [--rivals]
 
-FOLDER holds the encoded data sets. Every limit is a run of its own, one thread, after all code was compiled and loaded.
+FOLDER holds the encoded data sets. Every limit is a run of its own, one thread, after all code was loaded.
 The column "gap over time" is the mean over the run of (best objective known - objective now) / best known: the
 primal integral over the limit. CART is scikit-learn's, on the same binary columns and of the same depth, with gini,
 entropy and log_loss, pruned to the best value of our objective; the best of the three counts. `--rivals` adds the tree
@@ -136,13 +136,13 @@ def streed(instance: Instance, depth: int, penalty: float, limit: float) -> Row:
 
 
 def load_code() -> None:
-    """Everything is compiled and loaded before anything is measured."""
+    """Everything is loaded before anything is measured."""
     rng = np.random.default_rng(0)
     for n_samples, n_classes in ((300, 2), (300, 3), (40_000, 2)):
         X, y = rng.integers(0, 2, (n_samples, 30)), rng.integers(0, n_classes, n_samples)
         accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.0001)
         dataset = BinaryDataset.from_arrays(X, y)
-        solver = accel_oct.subtree.DepthTwoSolver(dataset.X, dataset.y, dataset.weights, n_classes, "numba")
+        solver = accel_oct.subtree.DepthTwoSolver(dataset.X, dataset.y, dataset.weights, n_classes)
         solver.solve(np.arange(n_samples), 1.0)
 
 

@@ -1,7 +1,7 @@
 """Frontiers of depth five on a cluster of local workers: time to proof or gap, speed-up, a worker killed in the middle.
 
 Run ``python benchmarks/deep_cluster.py --data-dir FOLDER --workers 1 2 --limit 1800``. The clock starts when all
-workers are up and have compiled their code. With ``--kill SECONDS`` the last number of workers is run once more, and
+workers are up and have loaded their code. With ``--kill SECONDS`` the last number of workers is run once more, and
 one of its workers ended by ``kill -9`` after so many seconds; the frontier must be the same, trees included.
 """
 
@@ -29,7 +29,7 @@ HEADER = (
 
 
 def warm_up(_: int) -> int:
-    """Compile for whole weights and two classes, as the instances have them."""
+    """Load all code that the instances need."""
     rng = np.random.default_rng(0)
     frontier(rng.random((60, 12)) < 0.5, rng.integers(0, 2, 60), max_depth=5)
     return os.getpid()

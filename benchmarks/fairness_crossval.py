@@ -87,7 +87,7 @@ def run(options: argparse.Namespace, methods: list[str], results: Results) -> No
                             limit,
                             options.depth,
                         )
-                        if (name, method) not in warm:  # code may be compiled for the shape of a set: asked twice
+                        if (name, method) not in warm:  # code is loaded: asked twice
                             workers[method].ask(*problem, time_limit=options.time_limit)
                             warm.add((name, method))
                         answer = workers[method].ask(*problem, time_limit=options.time_limit)

@@ -112,7 +112,7 @@ def run(folder: Path, workers: int, depth: int, kill: bool, figure: Path | None)
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     times = []
     with local_client(workers) as client:
-        solved(paths[:1], client, depth, False)  # code is compiled, and loaded by every worker
+        solved(paths[:1], client, depth, False)  # code is loaded by every worker
         for size in sizes:
             gathered, found, gathering, seconds = solved(paths[:size], client, depth, kill and size == sizes[-1])
             best = found.best(0.0)

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=60.0)
     options = parser.parse_args()
     settings = {"max_depth": options.depth, "within": options.within, "limit": options.limit}
-    # Compiled code is loaded, or made, before anything is timed.
+    # Compiled code is loaded before anything is timed.
     warm = [[0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
     accel_oct.near_optimal(warm, [0, 1, 0, 1, 1, 0], max_depth=4, leaf_penalty=0.0, within=1.0, limit=1)
     accel_oct.near_optimal(warm, [0, 1, 0, 1, 1, 2], max_depth=3, leaf_penalty=0.0, within=1.0, limit=1)

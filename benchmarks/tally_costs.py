@@ -31,7 +31,7 @@ def table(n_features: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seconds(work: Callable[[], Any], times: int = 3) -> float:
-    """The least of some runs, the first excepted: code is compiled and loaded by then."""
+    """The least of some runs, the first excepted: code is loaded by then."""
     work()
     taken = []
     for _ in range(times):

@@ -30,6 +30,8 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "mutants.toml"
+#: Compiled, and not tracked.
+KERNELS = Path("accel_oct/native/lib")
 #: Seconds for one run of tests; a fault that makes them hang is noticed too.
 TIMEOUT = 600
 
@@ -97,21 +99,19 @@ def misplaced(mutants: Iterable[Mutant], root: Path = ROOT) -> Iterator[str]:
 
 
 def copy_tracked(target: Path) -> Path:
-    """The tracked files as they are in the working tree, and machine code that was compiled from them."""
+    """The tracked files as they are in the working tree, and the compiled kernels."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
-    for cache in ROOT.glob("accel_oct/**/__pycache__"):
-        shutil.copytree(cache, target / cache.relative_to(ROOT), ignore=shutil.ignore_patterns("*.pyc"))
+    shutil.copytree(ROOT / KERNELS, target / KERNELS)
     return target
 
 
 def run_tests(tree: Path, selection: Selection) -> Outcome:
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     # hypothesis draws the same examples in every run where it finds CI set, so that a verdict can be repeated.
-    environment |= {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'backends'}", "CI": "true"}
+    environment = os.environ | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'backends'}", "CI": "true"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *selection]
     began = time.perf_counter()
     try:
@@ -136,11 +136,7 @@ def check_import(tree: Path) -> None:
 
 
 class Slots:
-    """Working copies at paths that stay the same, for one run of tests at a time each.
-
-    Compiled kernels are kept by path, and are only worth keeping while nothing beside them changes; so a slot is put
-    back, kernels included, to what it was when the tests had passed there.
-    """
+    """Working copies, for one run of tests each at a time; faults are planted where the tests had passed before."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder = folder

@@ -16,9 +16,6 @@ from accel_oct.mip.reporting import ReportGate
 from accel_oct.solving import activity, improving
 from accel_oct.solving.activity import Activity, Relay, Teller
 from accel_oct.solving.result import HistoryRow
-from accel_oct.subtree import engine
-from accel_oct.support import announcements
-from accel_oct.support.announcements import announce, listening
 
 
 def data(n_samples: int = 80, n_features: int = 7) -> tuple[np.ndarray, np.ndarray]:
@@ -177,13 +174,6 @@ def test_an_error_of_the_callable_comes_out_as_it_is(name: str) -> None:
         accel_oct.solve(*data(), **{"leaf_penalty": 0.01, **arguments}, progress=fail)
 
 
-def test_nothing_is_heard_after_an_error() -> None:
-    """The listener to announcements goes with its solve, however that ends."""
-    with pytest.raises(RuntimeError):
-        accel_oct.solve(*data(), max_depth=2, leaf_penalty=0.01, progress=Failing("warm start"))
-    assert announcements._listeners == []
-
-
 # ---------------------------------------------------------------- how it is told
 
 
@@ -216,52 +206,6 @@ def test_heartbeats_come_some_times_in_a_second(monkeypatch: pytest.MonkeyPatch)
         assert not asked()
     times = [each.seconds for each in recorder.activities]
     assert times[0] == 0.0 and 40 <= len(times) <= 52 and max(np.diff(times)) < 0.3
-
-
-def test_announcements_reach_the_solve_that_runs() -> None:
-    """As the step of its phase; other steps follow."""
-    recorder = Recorder()
-    teller = Teller(recorder, lambda: 1.0)
-    teller.begin("subtree bounds")
-    with teller.listening():
-        announce("compiling something")
-    announce("nobody is told")
-    assert [each.doing for each in recorder.activities] == ["", "compiling something"]
-
-
-@pytest.mark.skipif(not engine.numba_available(), reason="no numba")
-def test_compiling_is_announced_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not when it is over: it takes seconds, and the first line must not wait for it."""
-    import numba
-
-    from accel_oct.compiled import jit
-
-    order: list[str] = []
-
-    class Compiled:
-        """Stands for numba's."""
-
-        def __init__(self, function: Any) -> None:
-            self._real = numba.njit(function)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._real, name)
-
-        def __call__(self, *arguments: Any) -> Any:
-            return self._real(*arguments)
-
-        def compile(self, signature: Any) -> None:
-            order.append("compiled")
-            self._real.compile(signature)
-
-    monkeypatch.setattr(jit._stored, "dispatcher", Compiled)
-    with listening(order.append):
-        assert jit.entry_point(_twice)(2) == 4
-    assert order == ["compiling _twice", "compiled"]
-
-
-def _twice(number: int) -> int:
-    return number + number
 
 
 # ---------------------------------------------------------------- solvers

@@ -130,9 +130,7 @@ class LargestFeatureCache(SubtreeCache):
 
     def __init__(self, dataset: BinaryDataset) -> None:
         super().__init__(cache_for(dataset).solver)
-        self._mirrored = DepthTwoSolver(
-            dataset.X[:, ::-1], dataset.y, dataset.weights, dataset.n_classes, engine="numpy"
-        )
+        self._mirrored = DepthTwoSolver(dataset.X[:, ::-1], dataset.y, dataset.weights, dataset.n_classes)
 
     def lookup(self, literals, leaf_price, samples=None, *, max_depth=2) -> Subtree:
         literals = frozenset(literals)

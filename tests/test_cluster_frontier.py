@@ -18,16 +18,16 @@ from accel_oct.cluster import spread_table
 from accel_oct.cluster.regions import SHORT
 from accel_oct.constraints import ForbiddenPairs, MinLeafWeight
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import engine, frontier_table
-from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree import frontier_table
+from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a frontier is divided; without compiled code even shallow trees go root by root."""
+    """How a frontier is divided; without memory for tables even shallow trees go root by root."""
 
     depth: int
-    compiled: bool = True
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
     short: float = SHORT
     """Seconds below which a job is not divided: by less than nothing, all are."""
 
@@ -36,18 +36,14 @@ class Way:
         """In the paths of jobs, at most."""
         return 1 if self.short > 0 else 2
 
-    def arrange(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        if not self.compiled:
-            monkeypatch.setattr(engine, "numba_available", lambda: False)
-
 
 ROOTS = [
-    pytest.param(Way(3, False), id="depth 3"),
-    pytest.param(Way(4, False), id="depth 4"),
+    pytest.param(Way(3, 0), id="depth 3"),
+    pytest.param(Way(4, 0), id="depth 4"),
     pytest.param(Way(5), id="depth 5"),
 ]
-PAIRS = pytest.param(Way(4, False, -1.0), id="pairs at depth 4")
-DEEP_PAIRS = pytest.param(Way(6, True, 0.0), id="pairs at depth 6")
+PAIRS = pytest.param(Way(4, 0, -1.0), id="pairs at depth 4")
+DEEP_PAIRS = pytest.param(Way(6, short=0.0), id="pairs at depth 6")
 
 
 def noise(seed: int, n_samples: int = 60, n_features: int = 7, n_classes: int = 2) -> BinaryDataset:
@@ -71,10 +67,9 @@ def instances() -> list[Any]:
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS])
 def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Scores equal those of a dynamic programme that shares no code, and the trees have them."""
-    way.arrange(monkeypatch)
     used = with_workers(monkeypatch, 3)
     for place, data in enumerate(instances()[:: 1 if way.depth < 5 else 3]):
-        table = spread_table(*arrays(data), way.depth, short=way.short)
+        table = spread_table(*arrays(data), way.depth, short=way.short, memory_limit=way.memory_limit)
         assert table.exact, place
         np.testing.assert_array_equal(table.scores[1:], optimal_scores(data, way.depth, 2**way.depth), str(place))
         for leaves in (1, 2, 5, 2**way.depth):
@@ -88,13 +83,12 @@ def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way:
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS, DEEP_PAIRS])
 def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Whatever their number and whoever is done first: scores, bounds and all trees are those of one process."""
-    way.arrange(monkeypatch)
     for seed in range(2, 4):
         data = noise(seed, n_classes=2 + (seed == 3))
-        expected = frontier_table(*arrays(data), way.depth)
+        expected = frontier_table(*arrays(data), way.depth, memory_limit=way.memory_limit)
         for slots in (1, 2, 7, 100):
             used = with_workers(monkeypatch, slots, seed)
-            table = spread_table(*arrays(data), way.depth, short=way.short)
+            table = spread_table(*arrays(data), way.depth, short=way.short, memory_limit=way.memory_limit)
             np.testing.assert_array_equal(table.scores, expected.scores)
             np.testing.assert_array_equal(table.upper_bounds, expected.upper_bounds)
             for leaves in range(1, 2**way.depth + 1):
@@ -107,24 +101,21 @@ def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
     In all of these data trees differ when a side decides before it is solved which root is chosen.
     """
-    PAIRS.values[0].arrange(monkeypatch)
     for seed in (0, 26, 31, 32, 33, 42, 48, 53, 61):
         rng = np.random.default_rng(seed)
         n_features, n_samples = int(rng.integers(4, 7)), int(rng.integers(12, 40))
         data = BinaryDataset.from_arrays(rng.random((n_samples, n_features)) < 0.5, rng.integers(0, 2, n_samples))
-        expected = frontier_table(*arrays(data), 4)
+        expected = frontier_table(*arrays(data), 4, memory_limit=0)
         for slots in (2, 7):
             with_workers(monkeypatch, slots, seed)
-            table = spread_table(*arrays(data), 4, short=-1.0)
+            table = spread_table(*arrays(data), 4, short=-1.0, memory_limit=0)
             for leaves in range(1, 17):
                 assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
-def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+@pytest.mark.parametrize("way", [ROOTS[2], ROOTS[1]])
+def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Leaves of a least weight and columns that must stay apart, against a recursion over paths."""
-    way = Way(5 if compiled else 4, compiled)
-    way.arrange(monkeypatch)
     used = with_workers(monkeypatch, 4)
     for seed in range(2):
         data = noise(seed, 30, 5)
@@ -133,7 +124,7 @@ def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, compiled:
             rules += [ForbiddenPairs(pairs)] if pairs else []
             minima = [(data.weights, least)] if least else []
             expected = np.array(ruled_scores(data, way.depth, minima, pairs)) / data.total_weight
-            found = frontier(data, max_depth=way.depth, constraints=rules, client=1)
+            found = frontier(data, max_depth=way.depth, constraints=rules, client=1, memory_limit=way.memory_limit)
             assert found.status == "optimal"
             np.testing.assert_allclose(found.scores, expected, rtol=1e-12)
             for leaves in (2, 9, 16):
@@ -144,7 +135,6 @@ def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, compiled:
 @pytest.mark.parametrize("way", [*ROOTS[1:], PAIRS])
 def test_bounds_hold_on_the_way_and_after_a_stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: Way) -> None:
     """Whatever answers there are, every score is reached and every bound valid; and a stopped search can go on."""
-    way.arrange(monkeypatch)
     for seed in range(2):
         data = noise(seed + 10, 40, 6)
         optimum = np.array([-np.inf, *optimal_scores(data, way.depth, 2**way.depth)])
@@ -160,6 +150,7 @@ def test_bounds_hold_on_the_way_and_after_a_stop(monkeypatch: pytest.MonkeyPatch
                 *arrays(data),
                 way.depth,
                 short=way.short,
+                memory_limit=way.memory_limit,
                 should_stop=stop_after(steps),
                 progress=keep,
                 checkpoint=tmp_path / f"{seed}.json",
@@ -188,7 +179,6 @@ def test_the_other_side_of_a_root_is_spared(monkeypatch: pytest.MonkeyPatch) -> 
     assert counts[0] < 20
 
 
-@pytest.mark.skipif(not numba_available(), reason="no numba")
 def test_reported_through_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     """`frontier` tells its rows and gives the same values as without workers; a shallow one needs none."""
     data = noise(5)

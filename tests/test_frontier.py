@@ -13,18 +13,7 @@ from oracles.instances import random_instance
 
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import SubtreeBounds, best_tree, frontier_table
-from accel_oct.subtree.engine import numba_available
 from accel_oct.tree import DecisionTree
-
-ENGINES = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request, monkeypatch):
-    """Run with and without the compiled kernels."""
-    if request.param == "numpy":
-        monkeypatch.setattr("accel_oct.subtree.engine.numba_available", lambda: False)
-    return request.param
 
 
 def arrays(dataset):
@@ -42,7 +31,7 @@ def structured_data(n_samples=400, n_features=40, n_classes=2, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_number_of_leaves_is_optimal(engine, seed):
+def test_every_number_of_leaves_is_optimal(seed):
     """Scores for all depths and leaf limits equal the oracle, and the trees have these scores."""
     rng = np.random.default_rng(seed)
     data = random_instance(rng, max_samples=14, max_features=4).dataset
@@ -68,7 +57,7 @@ def test_matches_enumeration(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_best_tree_is_optimal(engine, seed):
+def test_best_tree_is_optimal(seed):
     """One leaf price: value, bound and tree agree with the oracle, also where tables do not fit in memory."""
     instance = random_instance(np.random.default_rng(seed), max_samples=22, max_features=5)
     data, price = instance.dataset, instance.leaf_price
@@ -87,7 +76,7 @@ def test_best_tree_is_optimal(engine, seed):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_stopping_anywhere_leaves_valid_bounds(engine, seed):
+def test_stopping_anywhere_leaves_valid_bounds(seed):
     """Stopped after any number of steps: a real tree, a value below and a bound above the optimum."""
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, max_samples=14, max_features=4)
@@ -136,7 +125,6 @@ def test_past_deadline_still_answers():
     assert found.value < found.bound <= 300
 
 
-@pytest.mark.skipif(not numba_available(), reason="no numba")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", ["unit", "small", "heavy", "real"])
 def test_kernels_agree_across_number_types(n_classes, kind):
@@ -166,7 +154,6 @@ def test_kernels_agree_across_number_types(n_classes, kind):
         assert found.value == found.bound == expected.best(price)[0]
 
 
-@pytest.mark.skipif(not numba_available(), reason="no numba")
 def test_deeper_is_never_worse():
     """Frontiers of depth three, four and five are nested; five agrees with the single-price search."""
     X, y = structured_data(200, 14)
@@ -192,7 +179,7 @@ def test_incumbent_is_kept_when_it_is_best():
     assert best_tree(X, y, weights, 2, 4, 2.0, incumbent=poor).value == optimum.value
 
 
-def test_degenerate_data(engine):
+def test_degenerate_data():
     """No samples with weight, no features, constant features, one class."""
     for X, y, weights, n_classes in (
         (np.zeros((3, 2), bool), [0, 1, 1], np.ones(3), 2),
@@ -209,7 +196,7 @@ def test_degenerate_data(engine):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_bounds_hold_for_roots_and_paths(engine, seed):
+def test_bounds_hold_for_roots_and_paths(seed):
     """Root and path bounds are never below the optimum, equal it once refined, and cover removed columns."""
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, max_samples=20, max_features=5)

@@ -27,7 +27,7 @@ def lookup_in(cache: SubtreeCache, leaf_price: float) -> SubtreeLookup:
 
 def cache_for(dataset: BinaryDataset) -> SubtreeCache:
     """A cache over a plain NumPy solver."""
-    return SubtreeCache(DepthTwoSolver(dataset.X, dataset.y, dataset.weights, dataset.n_classes, engine="numpy"))
+    return SubtreeCache(DepthTwoSolver(dataset.X, dataset.y, dataset.weights, dataset.n_classes))
 
 
 def random_tree(rng: np.random.Generator, dataset: BinaryDataset, max_depth: int) -> DecisionTree:

@@ -27,16 +27,16 @@ MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
     "support": {"errors"},
-    "compiled": _BASE,
+    "native": {"errors"},
     "mip": _BASE,
-    "data": _BASE | {"compiled"},
+    "data": _BASE | {"native"},
     "tree": _BASE | {"data"},
     "encoding": _BASE | {"data"},
     "pieces": _BASE | {"data", "encoding", "io"},
-    "subtree": _PROBLEM | {"compiled"},
+    "subtree": _PROBLEM | {"native"},
     "cluster": _PROBLEM | {"_version", "subtree"},
     "formulation": _PROBLEM | {"mip", "subtree"},
-    "pricing": _PROBLEM | {"subtree"},
+    "pricing": _PROBLEM | {"native", "subtree"},
     "constraints": _MODEL | {"subtree"},
     "objectives": _PROBLEM,
     "cuts": _MODEL | {"subtree"},
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
-    "near_optimal": _SOLVING,
+    "near_optimal": _SOLVING | {"native"},
     "plotting": _BASE | {"export", "solving"},
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
@@ -59,7 +59,7 @@ MAY_IMPORT = {
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
-LATE_PACKAGES = {"dask", "distributed", "matplotlib", "numba", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
+LATE_PACKAGES = {"dask", "distributed", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
 #: Other solvers of the same problem, for the benchmarks.
 LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
@@ -251,16 +251,16 @@ def test_late_imports_have_a_reason() -> None:
     ("source", "offends"),
     [
         ("import json", False),
-        ("def f():\n    import numba", False),
+        ("def f():\n    import pandas", False),
         ("def f():\n    from sklearn.tree import plot_tree", False),
         ("def f():\n    import json", True),
         ("def f():\n    from accel_oct.subtree import levels", True),
         ("def f():\n    from accel_oct.subtree import levels  # noqa: F401", True),
-        ("def f():\n    from accel_oct.subtree import levels  # compiled only where it is used", False),
-        ("def f():\n    # Compiled only where it is used.\n    from accel_oct.subtree import levels", False),
-        ("def f():\n    # Compiled only where it is used.\n\n    from accel_oct.subtree import levels", True),
+        ("def f():\n    from accel_oct.subtree import levels  # loaded only where it is used", False),
+        ("def f():\n    # Loaded only where it is used.\n    from accel_oct.subtree import levels", False),
+        ("def f():\n    # Loaded only where it is used.\n\n    from accel_oct.subtree import levels", True),
         ("def f():\n    x = 1  # that is one\n    from accel_oct.subtree import levels", True),
-        ("def f():\n    from accel_oct.subtree import levels  # noqa: F401 # compiles what follows", False),
+        ("def f():\n    from accel_oct.subtree import levels  # noqa: F401 # registers what follows", False),
         ("class A:\n    async def f(self):\n        if True:\n            from . import levels", True),
     ],
 )

@@ -1,6 +1,6 @@
 """Rules about single leaves and paths: tables, frontier and solve against a recursion over paths, in every way.
 
-Ways to compute: compiled tables, root by root (no memory for tables), and NumPy alone.
+Ways to compute: tables, and root by root (no memory for tables).
 """
 
 from __future__ import annotations
@@ -27,23 +27,17 @@ from accel_oct.formulation import Master
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.config import Config
 from accel_oct.solving.problem import Problem
-from accel_oct.subtree import LocalRules, best_tree, engine, frontier_table
-from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree import LocalRules, best_tree, frontier_table
 from accel_oct.subtree.layout import layout
 from accel_oct.subtree.profile_solver import ProfileSolver
 from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.reduction import reduce_data, similar_sides
 from accel_oct.tree import DecisionTree
 
-needs_numba = pytest.mark.skipif(not numba_available(), reason="no numba")
-WAYS = [pytest.param("tables", marks=needs_numba), pytest.param("roots", marks=needs_numba), "numpy"]
 
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With tables, root by root, and without compiled code."""
-    if request.param == "numpy":
-        monkeypatch.setattr(engine, "numba_available", lambda: False)
+@pytest.fixture(params=["tables", "roots"])
+def way(request: pytest.FixtureRequest) -> str:
+    """With tables, and root by root."""
     return str(request.param)
 
 
@@ -198,7 +192,6 @@ def test_either_part_of_a_split_may_be_too_light(way: str, light: int, n_classes
             _check(instance, Rules(((np.ones(len(y)), least),)), depth, _memory(way))
 
 
-@needs_numba
 def test_tables_of_more_columns() -> None:
     """More columns than a vector of wide counters has lanes."""
     rng = np.random.default_rng(4)
@@ -229,7 +222,6 @@ def test_tables_at_length(way: str, seed: int) -> None:
         _check(instance, _draw(rng, instance.dataset), depth, _memory(way), (0, 1, 2, 3, 5, 8, 13))
 
 
-@needs_numba
 @pytest.mark.parametrize(("heaviest", "dtype"), [(2**14 - 1, np.int16), (2**14, np.int32), (2**30, np.float64)])
 def test_counters_have_room_for_what_is_not_allowed(heaviest: int, dtype: Any) -> None:
     """At the edges of the types: the sum of all weights, and a mass of leaves, as large as fits."""

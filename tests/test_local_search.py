@@ -44,7 +44,7 @@ def data(seed: int, n_samples: int = 40, n_features: int = 6) -> BinaryDataset:
 
 def grower_for(dataset: BinaryDataset, price: float, should_stop: Callable[[], bool] = lambda: False) -> Grower:
     samples = Samples(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
-    cache = SubtreeCache(DepthTwoSolver(*samples, engine="numpy"))
+    cache = SubtreeCache(DepthTwoSolver(*samples))
     return Grower(samples, price, cache, lambda size: True, should_stop)
 
 

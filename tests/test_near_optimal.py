@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,8 +18,6 @@ from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.values import SideValues
 from accel_oct.objectives import Accuracy
-from accel_oct.subtree import engine
-from accel_oct.subtree.engine import numba_available
 
 
 def search_of(instance: Instance, within: float, labels: str = "any", **options) -> NearOptimalSearch:
@@ -29,12 +28,21 @@ def search_of(instance: Instance, within: float, labels: str = "any", **options)
     )
 
 
-def counter_of(search: NearOptimalSearch, compiled: bool, best: int) -> TreeCounter:
+def counter_of(search: NearOptimalSearch, best: int) -> TreeCounter:
     problem = search.problem
     values = SideValues(problem, lambda: False, 1, 1 << 30)
-    counter = TreeCounter(problem, values, lambda: False, 1 << 30, compiled=compiled)
+    counter = TreeCounter(problem, values, lambda: False, 1 << 30)
     counter.run(best)
     return counter
+
+
+def counters_of(search: NearOptimalSearch) -> list[TreeCounter]:
+    """By compiled code, and by the code for counts beyond 64 bits alone."""
+    best = best_of(search)
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = counter_of(search, best)
+        patch.setattr(counting, "_SAFE", 0)
+        return [compiled, counter_of(search, best)]
 
 
 def best_of(search: NearOptimalSearch) -> int:
@@ -54,7 +62,7 @@ def small_instance(rng: np.random.Generator) -> tuple[Instance, float, str]:
 
 
 def check(instance: Instance, within: float, labels: str) -> int:
-    """List and count, compiled and not; returns how many trees there are."""
+    """List and count, in 64 bits and in Python's whole numbers; returns how many trees there are."""
     dataset, arguments = instance.dataset, (instance.max_depth, instance.leaf_penalty)
     expected = near_optimal_trees(dataset, *arguments, within, labels)
     values = {tree: (value, leaves) for value, leaves, tree in expected}
@@ -65,8 +73,7 @@ def check(instance: Instance, within: float, labels: str) -> int:
     assert [(listed.value, listed.n_leaves) for listed in found.trees] == [values[tree.tree] for tree in found.trees]
     by_leaves = np.bincount([leaves for _, leaves, _ in expected])
     assert found.by_leaves == {leaves: count for leaves, count in enumerate(by_leaves.tolist()) if count}
-    for compiled in {numba_available(), False}:
-        counter = counter_of(search, compiled, best_of(search))
+    for counter in counters_of(search):
         assert counter.count == len(expected), instance
         assert {leaves: count for leaves, count in counter.by_leaves.items() if count} == found.by_leaves
     return len(expected)
@@ -113,9 +120,7 @@ def test_other_gains_and_depths(seed: int, tables: bool, monkeypatch) -> None:
     if not tables:
         monkeypatch.setattr(search.values, "_tables", False)
     total = sum(expected.values())
-    for compiled in {numba_available(), False}:
-        counter = counter_of(search, compiled, best_of(search))
-        assert counter.count == total
+    assert [counter.count for counter in counters_of(search)] == [total, total]
     found = search.run(300)
     assert found.best == best and found.count == total and found.complete is (total <= 300)
     for number, count in found.by_leaves.items():
@@ -158,10 +163,10 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
     instance = random_instance(np.random.default_rng(8), max_depth=3)
     instance = replace(instance, max_depth=4, leaf_penalty=0.01)
     search = search_of(instance, 0.1)
-    expected = counter_of(search, numba_available(), best_of(search))
+    expected = counter_of(search, best_of(search))
     for safe in (1, 200):
         monkeypatch.setattr(counting, "_SAFE", safe)
-        counter = counter_of(search, numba_available(), best_of(search))
+        counter = counter_of(search, best_of(search))
         assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 
 
@@ -169,9 +174,9 @@ def test_work_is_resumed_where_it_was_left(monkeypatch) -> None:
     """Kernels that return to look at the clock after every column or code count the same."""
     instance = replace(random_instance(np.random.default_rng(8)), max_depth=4, leaf_penalty=0.01)
     search = search_of(instance, 0.1)
-    expected = counter_of(search, numba_available(), best_of(search))
+    expected = counter_of(search, best_of(search))
     monkeypatch.setattr(counting, "_MOST_PAIRS", 0)
-    counter = counter_of(search, numba_available(), best_of(search))
+    counter = counter_of(search, best_of(search))
     assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 
 
@@ -187,28 +192,48 @@ def problem_of(seed: int, any_label: bool = True, weights: bool = False) -> Coun
     return CountingProblem.of(X, gains, 0.5, 3, 20.0, any_label)
 
 
+def small_trees(problem: CountingProblem, points: np.ndarray, height: int) -> list[tuple[int, int]]:
+    """Codes of all trees of depth at most `height` (0 or 1), and the class of those that are a leaf, else -1."""
+
+    def leaves(part: np.ndarray) -> list[tuple[int, int]]:
+        totals = problem.gains[part].sum(axis=0).tolist()
+        labels = range(len(totals)) if problem.any_label else [totals.index(max(totals))]
+        return [(totals[label] - problem.price, label) for label in labels]
+
+    found = leaves(points)
+    for feature in range(problem.X.shape[1]) if height else ():
+        side = problem.X[points, feature]
+        if 0 < side.sum() < len(points):
+            pairs = product(leaves(points[~side]), leaves(points[side]))
+            found += [(a + b, -1) for (a, mine), (b, other) in pairs if mine != other]
+    return found
+
+
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("any_label", [False, True])
-def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool, monkeypatch) -> None:
+def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool) -> None:
     """Gains of pairs, best values, and tables of trees of depth two, on whole sets and parts of them."""
-    if not numba_available():
-        pytest.skip("numba is not installed")
     problem = problem_of(0, any_label, weights)
     values = SideValues(problem, lambda: False, 1, 1 << 30)
     counter = TreeCounter(problem, values, lambda: False, 1 << 30)
     for points in (np.arange(len(problem.X)), np.flatnonzero(problem.X[:, 0]), np.array([3, 5, 11]), np.array([2])):
         columns = problem.columns(points)
-        sums = problem.pair_sums(points, columns.feature)
-        sides = [values.sides(points, height) for height in (1, 2)]
+        chosen = problem.X[points][:, columns.feature].astype(np.int64)
+        expected = np.einsum("nk,nc,nd->kcd", problem.gains[points], chosen, chosen)
+        assert np.array_equal(problem.pair_sums(points, columns.feature), expected)
         threshold = values.best(points, 2) - problem.code_slack
         table = counter.table(points, 2, threshold).as_table()
         assert table == reference.count_two(problem, points, threshold)
-        with monkeypatch.context() as patch:
-            patch.setattr(engine, "numba_available", lambda: False)
-            assert np.array_equal(problem.pair_sums(points, columns.feature), sums)
-            for height, compiled in zip((1, 2), sides, strict=True):
-                for mine, other in zip(compiled[1:], values.sides(points, height)[1:], strict=True):
-                    assert np.array_equal(mine, other)
+        for height in (1, 2):
+            found = values.sides(points, height)
+            for place, feature in enumerate(columns.feature.tolist()):
+                zero, one = (
+                    small_trees(problem, points[problem.X[points, feature] == side], height - 1)
+                    for side in (False, True)
+                )
+                assert found.zero[place] == max(zero)[0] and found.one[place] == max(one)[0]
+                both = [a + b for (a, mine), (b, other) in product(zero, one) if mine < 0 or mine != other]
+                assert found.split[place] == max(both) if both else found.split[place] < -(1 << 60)
 
 
 @pytest.mark.parametrize("height", [0, 1, 2, 3])
@@ -228,18 +253,8 @@ def test_tables_grow_with_the_slack(height: int) -> None:
     assert sizes[0] <= sizes[2] <= sizes[1] <= sizes[3] and sizes[0] < sizes[3]
 
 
-def test_without_compiled_code(monkeypatch) -> None:
-    """Everything works, and gives the same, where numba is missing."""
-    instance = replace(random_instance(np.random.default_rng(8)), max_depth=3, leaf_penalty=0.01)
-    compiled = search_of(instance, 0.05).run(50)
-    monkeypatch.setattr(engine, "numba_available", lambda: False)
-    assert search_of(instance, 0.05).run(50) == compiled
-
-
 def test_best_values_are_those_of_single_sides() -> None:
     """Tables for heights three and four, and one level lower, say what looking at every side says."""
-    if not numba_available():
-        pytest.skip("numba is not installed")
     rng = np.random.default_rng(2)
     X = np.unique(rng.random((60, 6)) < 0.5, axis=0)
     X = np.column_stack([X, ~X[:, 2], X[:, 1]])

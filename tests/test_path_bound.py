@@ -23,7 +23,7 @@ KINDS = ("bound", "negative_samples", "structure")
 
 
 def cache_for(dataset: BinaryDataset) -> SubtreeCache:
-    return SubtreeCache(DepthTwoSolver(dataset.X, dataset.y, dataset.weights, dataset.n_classes, engine="numpy"))
+    return SubtreeCache(DepthTwoSolver(dataset.X, dataset.y, dataset.weights, dataset.n_classes))
 
 
 def cuts_for(dataset: BinaryDataset, max_depth: int, leaf_price: float, *kinds: str, **options) -> PathBoundCuts:

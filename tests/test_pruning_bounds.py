@@ -1,7 +1,7 @@
 """Bounds that prune deep trees, on the data where they are tight: a leaf too many in any of them is an error here.
 
 Decision lists (`chain_instance`) have as few leaves as their depth allows. Everything is compared with the dynamic
-programme, for all ways of computing: compiled tables, root by root (no memory for tables), and NumPy alone.
+programme, for both ways of computing: tables, and root by root (no memory for tables).
 """
 
 from __future__ import annotations
@@ -17,25 +17,20 @@ from accel_oct.data import BinaryDataset
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import SubtreeBounds, best_tree, engine, frontier_table
-from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree import SubtreeBounds, best_tree, frontier_table
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.price_pairs import _ceilings
 from accel_oct.subtree.price_search import PriceSearch
 from accel_oct.subtree.reduction import reduce_data
 
-needs_numba = pytest.mark.skipif(not numba_available(), reason="no numba")
-WAYS = [pytest.param("tables", marks=needs_numba), pytest.param("roots", marks=needs_numba), "numpy"]
 STEPS = (*range(12), 20)
 #: More than any search below needs: one that forgets to end fails instead of hanging.
 ENOUGH = 20_000
 
 
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With tables, root by root, and without compiled code."""
-    if request.param == "numpy":
-        monkeypatch.setattr(engine, "numba_available", lambda: False)
+@pytest.fixture(params=["tables", "roots"])
+def way(request: pytest.FixtureRequest) -> str:
+    """With tables, and root by root."""
     return str(request.param)
 
 
@@ -87,7 +82,6 @@ def test_best_tree_of_a_fork(way: str, lengths: tuple[int, int]) -> None:
         _check_best_tree(instance, instance.max_depth, _memory(way))
 
 
-@needs_numba
 def test_best_tree_of_a_wide_fork() -> None:
     """With more columns, where pairs of features are served a few at a time."""
     for instance in fork_instances((3, 2), noise=(3, 4)):
@@ -171,7 +165,6 @@ def test_frontier(way: str, length: int) -> None:
             )
 
 
-@needs_numba
 def test_one_thread_stopped_is_stopped() -> None:
     """Of two threads one may find nothing left to do where the other was told to stop: that is not the whole pass."""
     parity = np.array([[row >> place & 1 for place in range(4)] for row in range(16)], dtype=bool)
@@ -181,7 +174,6 @@ def test_one_thread_stopped_is_stopped() -> None:
         assert table.scores[16] <= 16 <= table.upper_bounds[16], steps
 
 
-@needs_numba
 def test_a_root_with_one_side_unfinished_stays_open() -> None:
     """Found by a search: stopped inside the first side of a root whose second side is proven at once."""
     X = np.array(
@@ -211,7 +203,6 @@ def test_a_root_with_one_side_unfinished_stays_open() -> None:
         assert np.all(table.scores[1:9] <= exact) and np.all(table.upper_bounds[1:9] >= exact), steps
 
 
-@needs_numba
 def test_ceilings_of_pairs() -> None:
     """The equivalent-point bound of every side and of both sides of every pair, from its definition."""
     for instance in chain_instances((3,), seed=9):

@@ -13,7 +13,7 @@ import pytest
 
 import accel_oct
 
-HEAVY = {"numpy", "scipy", "sklearn", "numba", "llvmlite", "joblib", "narwhals", "highspy", "pandas", "matplotlib"}
+HEAVY = {"numpy", "scipy", "sklearn", "joblib", "narwhals", "highspy", "pandas", "matplotlib"}
 #: With room for other versions of Python and typer: 64 and 156 when this was written. Some versions of typer load
 #: pydantic where an option is read, hence the third: 274.
 MOST = {"import": 110, "help": 220, "options": 340}

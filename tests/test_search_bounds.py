@@ -7,7 +7,7 @@ import pytest
 from oracles.dynamic_programme import optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import best_tree, engine
+from accel_oct.subtree import best_tree
 from accel_oct.subtree.price_search import PriceSearch
 from accel_oct.subtree.reduction import reduce_data
 
@@ -27,11 +27,9 @@ def _near_duplicates(seed: int) -> BinaryDataset:
     return BinaryDataset.from_arrays(np.column_stack(columns), y, weights)
 
 
-@pytest.mark.parametrize(("compiled", "depth"), [(False, 3), (False, 4), (True, 4)])
-def test_bounds_hold_whatever_the_target(monkeypatch: pytest.MonkeyPatch, compiled: bool, depth: int) -> None:
+@pytest.mark.parametrize("depth", [3, 4])
+def test_bounds_hold_whatever_the_target(depth: int) -> None:
     """A search that gives up because a target is out of reach returns a bound that holds without that target."""
-    if not compiled:
-        monkeypatch.setattr(engine, "numba_available", lambda: False)
     for seed in range(40):
         dataset = _near_duplicates(seed)
         data = reduce_data(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
@@ -45,14 +43,11 @@ def test_bounds_hold_whatever_the_target(monkeypatch: pytest.MonkeyPatch, compil
                 assert search.units.to_score(found.value, dataset.total_weight) <= optimum + 1e-9, seed
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_results_are_optimal_with_near_duplicate_columns(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+def test_results_are_optimal_with_near_duplicate_columns() -> None:
     """Bounds carried from one side to a similar one never prune the optimum, with and without tables."""
-    if not compiled:
-        monkeypatch.setattr(engine, "numba_available", lambda: False)
     for seed in range(100, 140):
         dataset = _near_duplicates(seed)
-        for depth in (3, 4, 5) if compiled else (3, 4):
+        for depth in (3, 4, 5):
             optimum = optimal_value(dataset, depth, 0.25)
             found = best_tree(
                 dataset.X,

@@ -12,7 +12,7 @@ from accel_oct.subtree.cache import CacheStatistics
 @pytest.fixture
 def solver():
     rng = np.random.default_rng(0)
-    return DepthTwoSolver(rng.random((60, 5)) < 0.5, rng.integers(0, 2, 60), np.ones(60), 2, "numpy")
+    return DepthTwoSolver(rng.random((60, 5)) < 0.5, rng.integers(0, 2, 60), np.ones(60), 2)
 
 
 def test_symmetric_paths_share_an_entry(solver):

@@ -37,7 +37,6 @@ from accel_oct.pricing import CellProblem, Dual, LimitedProblem
 from accel_oct.pricing.cell_values import CellRootValues, best_cell_tree
 from accel_oct.pricing.kinds import root_values, set_outcomes
 from accel_oct.pricing.outcomes import Outcomes
-from accel_oct.subtree import engine
 from accel_oct.tree import DecisionTree
 
 
@@ -402,8 +401,8 @@ def test_what_a_tally_cannot_keep(constraint: Any, message: str) -> None:
     assert "\n" not in str(caught.value) and "\0" not in str(caught.value)
 
 
-def test_bad_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tally without groups, too shallow, or beside y; constraints that are no list; no compiler."""
+def test_bad_calls() -> None:
+    """A tally without groups, too shallow, or beside y; constraints that are no list."""
     X, y, group, weights = wide_data(0)
     plain = Tally.of(X, y, depth=2, sample_weight=weights)
     with pytest.raises(InvalidInputError, match="group must be given"):
@@ -422,9 +421,6 @@ def test_bad_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInputError, match="tallies by sex and by None do not add up"):
         named = Tally.of(X, y, depth=2, groups=pd.Series(group, name="sex"))
         named + Tally.of(X, y, depth=2, groups=group)
-    monkeypatch.setattr(engine, "numba_available", lambda: False)
-    with pytest.raises(InvalidInputError, match="need the package numba"):
-        solved(plain, [Recall(at_least=0.5)], 2, 0.01)
 
 
 def test_random_data_of_several_groups() -> None:

@@ -18,21 +18,27 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.data.column_sets import given as on_one_side
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import ClassWeights, CostMatrix, InstanceCosts
-from accel_oct.subtree.engine import numba_available
-from accel_oct.subtree.profile_solver import ProfileSolver
-from accel_oct.subtree.tallied_data import TalliedData
+from accel_oct.subtree import pair_level
+from accel_oct.subtree.tallied_counts import TalliedCounts
 
-ENGINES = ["arrays", pytest.param("compiled", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
 PATCHED = [HealthCheck.function_scoped_fixture]
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request, monkeypatch):
-    """Tallies by arrays, and by the compiled levels."""
-    compiled = request.param == "compiled"
-    monkeypatch.setattr(
-        ProfileSolver, "_may_compile", lambda self, data, depth: compiled or not isinstance(data, TalliedData)
-    )
+class ByArrays(TalliedCounts):
+    """As under several masses: without kernels, so that root features are searched one by one."""
+
+    kept = False
+    table_bytes = 0
+
+    def __init__(self, data, compiled):
+        super().__init__(data, False)
+
+
+@pytest.fixture(params=["levels", "arrays"])
+def way(request, monkeypatch):
+    """Tallies by the compiled levels, and by arrays."""
+    if request.param == "arrays":
+        monkeypatch.setattr(pair_level, "TalliedCounts", ByArrays)
     return request.param
 
 
@@ -100,7 +106,7 @@ def test_one_side_of_a_column(table, column, side, depth):
 
 @settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(), st.integers(0, 4), st.data())
-def test_frontiers_are_those_of_the_rows(engine, table, depth, data):
+def test_frontiers_are_those_of_the_rows(way, table, depth, data):
     """Scores and bounds to the last bit, under every rule, whatever groups there are; trees have these scores."""
     X, y, weights, groups = table
     constraints = data.draw(rules(X.shape[1]))
@@ -119,7 +125,7 @@ def test_frontiers_are_those_of_the_rows(engine, table, depth, data):
 
 @settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(n_classes=(2, 3)), st.integers(0, 3))
-def test_an_independent_dynamic_programme_agrees(engine, table, depth):
+def test_an_independent_dynamic_programme_agrees(way, table, depth):
     """Every number of leaves, against a programme that shares no code with the tables."""
     X, y, weights, _ = table
     dataset = BinaryDataset.from_arrays(X, y, weights)
@@ -130,7 +136,7 @@ def test_an_independent_dynamic_programme_agrees(engine, table, depth):
 
 @settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(n_classes=(2, 3)), st.integers(1, 3), st.integers(1, 9), st.data())
-def test_rules_by_exhaustive_search(engine, table, depth, amount, data):
+def test_rules_by_exhaustive_search(way, table, depth, amount, data):
     """Least masses and pairs that must stay apart, against a search that knows rows and rules only."""
     X, y, weights, _ = table
     X, y = X[:20, :5], y[:20]
@@ -155,7 +161,7 @@ OBJECTIVES = {
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_objectives(engine, name, n_classes):
+def test_objectives(way, name, n_classes):
     """Sums over cells: to the last bit where rewards are whole, else up to the rounding of rewards."""
     rng = np.random.default_rng(n_classes)
     X, y = rng.random((150, 7)) < 0.5, np.arange(150) % n_classes
@@ -204,7 +210,7 @@ def test_class_weights_and_costs_of_many_rows(n_rows):
 
 @settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(), st.integers(0, 4), st.sampled_from([0.0, 0.01, 0.05, 0.3]), st.data())
-def test_solve_and_solve_path(engine, table, depth, penalty, data):
+def test_solve_and_solve_path(way, table, depth, penalty, data):
     """Objective, bound and status are those on the rows, in both ways, and no backend takes part."""
     X, y, weights, _ = table
     constraints = data.draw(rules(X.shape[1]))
@@ -233,7 +239,7 @@ def sample(n_rows=300, n_features=6, seed=0):
     return X, ((X[:, 0] & X[:, 1]) | (rng.random(n_rows) < 0.2)).astype(int), rng
 
 
-def test_billions_of_samples(engine):
+def test_billions_of_samples(way):
     """Counts of 10**12 and more: the same shares as for one, and class shares as exact as they can be."""
     X, y, _ = sample()
     tally = Tally.of(X, y, depth=4)
@@ -245,7 +251,7 @@ def test_billions_of_samples(engine):
     assert one.scores.tolist() == all_.scores.tolist() and all_.status == "optimal"
 
 
-def test_splits_that_bring_nothing(engine):
+def test_splits_that_bring_nothing(way):
     """However many samples there are and whatever rewards are worth, a split that brings nothing is not made."""
     X, _, _ = sample()
     tally = Tally.of(X, X[:, 0] & X[:, 1], depth=4)
@@ -257,7 +263,7 @@ def test_splits_that_bring_nothing(engine):
         assert max(point.tree.n_leaves for point in all_) == 3
 
 
-def test_real_weights(engine):
+def test_real_weights(way):
     """Real weights are rounded in another way than on rows, by less than anybody can see."""
     X, y, rng = sample()
     weights = rng.random(300) * 10.0 ** rng.integers(-2, 3, 300)
@@ -271,7 +277,7 @@ def test_real_weights(engine):
         np.testing.assert_allclose(shares, mine.scores, rtol=0, atol=1e-7)
 
 
-def test_depth_five_and_small_memory(engine):
+def test_depth_five_and_small_memory(way):
     """What the compiled levels do not reach goes root by root, with the same result."""
     X, y, _ = sample(60, 4, 1)
     tally = Tally.of(X, y, depth=5)
@@ -281,14 +287,14 @@ def test_depth_five_and_small_memory(engine):
     assert_same(frontier(tally, max_depth=5, constraints=with_rule), frontier(X, y, max_depth=5, constraints=with_rule))
 
 
-def test_threads(engine):
+def test_threads(way):
     """Results do not depend on the number of threads."""
     X, y, _ = sample(200, 12)
     tally = Tally.of(X, y, depth=4)
     assert_same(frontier(tally, max_depth=4, threads=2), frontier(tally, max_depth=4))
 
 
-def test_without_time_bounds_are_valid(engine):
+def test_without_time_bounds_are_valid(way):
     """Stopped at once, every bound holds and the status says so; a tree that was given is not lost."""
     X, _, rng = sample()
     tally = Tally.of(X, rng.integers(0, 2, 300), depth=4)
@@ -306,7 +312,7 @@ def test_without_time_bounds_are_valid(engine):
     assert result.constraints[0].value >= 60
 
 
-def test_nothing_is_allowed(engine):
+def test_nothing_is_allowed(way):
     """A least weight above the total leaves no tree."""
     X, y, _ = sample(30)
     tally = Tally.of(X, y, depth=3)
@@ -315,7 +321,7 @@ def test_nothing_is_allowed(engine):
     assert solve(tally, max_depth=3, leaf_penalty=0.1, constraints=[MinLeafWeight(amount=31)]).status == "infeasible"
 
 
-def test_forbidden_features(engine):
+def test_forbidden_features(way):
     """Columns that may not be used are not."""
     X, y, _ = sample()
     tally = Tally.of(X, y, depth=3)
@@ -323,15 +329,6 @@ def test_forbidden_features(engine):
     left = [1, 2, 4, 5]
     assert found.scores.tolist() == frontier(X[:, left], y, max_depth=3).scores.tolist()
     assert not {0, 3} & set(found.tree(8).features_used)
-
-
-def test_without_numba(monkeypatch):
-    """Where there is no compiler at all, tallies are made and searched all the same."""
-    X, y, _ = sample(2000, 9)
-    expected = frontier(X, y, max_depth=4)
-    monkeypatch.setattr("accel_oct.subtree.engine.numba_available", lambda: False)
-    monkeypatch.setattr("accel_oct.data.tally_counting._available", lambda: False)
-    assert_same(frontier(Tally.of(X, y, depth=4), max_depth=4), expected)
 
 
 class ByRow:

@@ -17,7 +17,6 @@ from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.near_optimal.tallied import TallyCounting
 from accel_oct.near_optimal.values import SideValues
-from accel_oct.subtree import engine
 from accel_oct.tree.tallied import TalliedTrees
 
 
@@ -48,8 +47,7 @@ def same_as_rows(instance: Instance, within: float, labels: str, tally: Tally, l
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("compiled", [True, False])
-def test_counts_equal_enumeration(seed: int, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_equal_enumeration(seed: int) -> None:
     """On small random data rich in ties, with copies and complements of columns and rows of weight zero."""
     rng = np.random.default_rng([23, seed])
     instance = exact_weights(rng, random_instance(rng, max_samples=14, max_features=5, max_classes=3))
@@ -58,8 +56,6 @@ def test_counts_equal_enumeration(seed: int, compiled: bool, monkeypatch: pytest
         instance = replace(instance, X=instance.X[:, :3])
     within = float(rng.choice([0.0, 0.01, 1 / len(instance.y), 0.1, 0.3, 5.0]))
     tally = tally_of(instance, instance.max_depth + int(rng.integers(2)))
-    if not compiled:
-        monkeypatch.setattr(engine, "numba_available", lambda: False)
     expected = near_optimal_trees(instance.dataset, instance.max_depth, instance.leaf_penalty, within, labels)
     assert same_as_rows(instance, within, labels, tally) == len(expected)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tracemalloc
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,23 +12,28 @@ import pytest
 from oracles.dynamic_programme import optimal_score, optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import SubtreeBounds, best_tree, compiled_counts, engine, frontier_table, pair_counts
-from accel_oct.subtree.engine import numba_available
+from accel_oct.subtree import LocalRules, SubtreeBounds, best_tree, compiled_counts, frontier_table, pair_counts
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.reduction import column_keys, reduce_data
 from accel_oct.subtree.stopping import Stopper
 
-ENGINES = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not numba_available(), reason="no numba"))]
 
-
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=["kernels", "products"])
 def small_steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Steps of one block of columns, with and without the compiled kernels."""
+    """Steps of one block of columns: of kernels, and of the matrix products that several masses of leaves take."""
     monkeypatch.setattr(compiled_counts, "_STEP_BYTES", 1)
     monkeypatch.setattr(pair_counts, "_NUMPY_STEP", 1)
-    if request.param == "numpy":
-        monkeypatch.setattr(engine, "numba_available", lambda: False)
     return str(request.param)
+
+
+SMALL = {"n_samples": 24, "n_features": 40}
+
+
+def _rules(way: str, dataset: BinaryDataset) -> LocalRules | None:
+    """None, or two masses that every leaf with a sample has: they change no optimum."""
+    if way == "kernels":
+        return None
+    return LocalRules(np.array([dataset.weights, np.ones(dataset.n_samples)]), (2.0**-9, 0.5))
 
 
 def _data(seed: int, n_samples: int = 60, n_features: int = 100) -> BinaryDataset:
@@ -38,6 +44,14 @@ def _data(seed: int, n_samples: int = 60, n_features: int = 100) -> BinaryDatase
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_samples - n_classes)])
     weights = [np.ones(n_samples), rng.integers(1, 9, n_samples), rng.integers(1, 99, n_samples) / 64][seed % 3]
     return BinaryDataset.from_arrays(X, y, weights)
+
+
+@lru_cache
+def _optima(seed: int, depth: int) -> tuple[float, list[float]]:
+    """Value at a price of 0.5, and the score by number of leaves; both ways of counting are compared with them."""
+    dataset = _data(seed, **SMALL)
+    scores = [optimal_score(dataset, depth, leaves) for leaves in range(1, 2**depth + 1)]
+    return optimal_value(dataset, depth, 0.5), scores
 
 
 def _arrays(dataset: BinaryDataset) -> tuple[Any, Any, Any, int]:
@@ -54,15 +68,16 @@ def _stop_after(asked: int) -> Stopper:
 @pytest.mark.parametrize("table_limit", [0, 2**30])
 def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit: int) -> None:
     """Profiles of the set and of all sides, and the trees, do not depend on how the pairs are cut into steps."""
-    data = reduce_data(*_arrays(_data(seed)))
+    dataset = _data(seed)
+    data = reduce_data(*_arrays(dataset), _rules(small_steps, dataset))
     stepped = PairLevel(data, None, table_limit)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_counts, "_STEP_BYTES", 2**25)
         patch.setattr(pair_counts, "_NUMPY_STEP", 2**21)
         whole = PairLevel(data)
     assert stepped.exact and whole.exact
-    assert stepped.kept == (small_steps == "numba" and table_limit > 0)
-    assert whole.kept == (small_steps == "numba")
+    assert stepped.kept == (small_steps == "kernels" and table_limit > 0)
+    assert whole.kept == (small_steps == "kernels")
     assert np.array_equal(stepped.profile, whole.profile)
     assert np.array_equal(stepped.side_profiles, whole.side_profiles)
     for leaves in (1, 2, 3, 4):
@@ -76,7 +91,7 @@ def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit
 def test_a_stop_leaves_a_tree_and_valid_bounds(small_steps: str, seed: int) -> None:
     """Wherever the pair level is stopped, known scores are those of trees, and bounds hold, for the sides too."""
     dataset = _data(seed)
-    data = reduce_data(*_arrays(dataset))
+    data = reduce_data(*_arrays(dataset), _rules(small_steps, dataset))
     whole = PairLevel(data)
     seen_partial = False
     for asked in (*range(8), 20, 40):
@@ -95,16 +110,16 @@ def test_a_stop_leaves_a_tree_and_valid_bounds(small_steps: str, seed: int) -> N
 def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_steps: str, depth: int) -> None:
     """The best tree, the frontier and the bounds by path enclose the optimum whenever they are stopped."""
     for seed in (2, 3):
-        dataset = _data(seed, n_samples=24, n_features=40)
-        optimum = optimal_value(dataset, depth, 0.5)
-        scores = [optimal_score(dataset, depth, leaves) for leaves in range(1, 2**depth + 1)]
+        dataset = _data(seed, **SMALL)
+        rules = _rules(small_steps, dataset)
+        optimum, scores = _optima(seed, depth)
         for asked in (0, 1, 2, 3, 5, 8):
             stop = _stop_after(asked)
-            found = best_tree(*_arrays(dataset), depth, 0.5, should_stop=stop)
+            found = best_tree(*_arrays(dataset), depth, 0.5, should_stop=stop, rules=rules)
             assert found.value <= optimum <= found.bound
             assert found.tree.value(dataset, 0.5) == found.value
             stop = _stop_after(asked)
-            table = frontier_table(*_arrays(dataset), depth, should_stop=stop)
+            table = frontier_table(*_arrays(dataset), depth, should_stop=stop, rules=rules)
             assert np.all(table.scores[1:] <= scores) and np.all(scores <= table.upper_bounds[1:])
             for leaves in range(1, 2**depth + 1):
                 assert table.tree(leaves).score(dataset) >= table.scores[leaves]
@@ -114,9 +129,10 @@ def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_ste
 
 def test_no_step_is_begun_after_a_stop(small_steps: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the moment that a stop is asked for, not one more step is computed."""
-    data = reduce_data(*_arrays(_data(2, n_features=400)))
+    dataset = _data(2, n_features=400)
+    data = reduce_data(*_arrays(dataset), _rules(small_steps, dataset))
     steps: list[int] = []
-    if small_steps == "numba":
+    if small_steps == "kernels":
         original = compiled_counts.CompiledCounts._pass
         monkeypatch.setattr(
             compiled_counts.CompiledCounts, "_pass", lambda self, *given: (steps.append(1), original(self, *given))[1]
@@ -133,7 +149,6 @@ def test_no_step_is_begun_after_a_stop(small_steps: str, monkeypatch: pytest.Mon
     assert len(steps) > 10
 
 
-@pytest.mark.skipif(not numba_available(), reason="no numba")
 @pytest.mark.parametrize("sparse", [True, False])
 def test_the_memory_limit_covers_the_pairs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sparse: bool
@@ -148,7 +163,7 @@ def test_the_memory_limit_covers_the_pairs(
     table_bytes = 2 * 3000**2
     arguments = X, y, np.ones(100), 2, 3, 2.0
     stop = Stopper(should_stop=lambda: any("root features" in line for line in caplog.messages))
-    best_tree(X[:, :50], *arguments[1:], memory_limit=0)  # whatever is compiled and loaded only once
+    best_tree(X[:, :50], *arguments[1:], memory_limit=0)  # whatever is loaded only once
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="accel_oct"):
         tracemalloc.start()

@@ -13,7 +13,7 @@ __all__ = ["machine", "versions"]
 
 #: Packages whose version may change a figure; those that are not installed are left out.
 _PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "numba", "highspy", "gurobipy", "pyscipopt", "pyomo", "pystreed", "odtlearn",
+    "numpy", "scipy", "scikit-learn", "highspy", "gurobipy", "pyscipopt", "pyomo", "pystreed", "odtlearn",
     "gosdt", "pycontree", "pydl8.5", "treefarms",
 )  # fmt: skip
 

@@ -26,7 +26,6 @@ from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.solve import solve
-from accel_oct.support.announcements import listening
 from accel_oct.support.arguments import time_left
 from accel_oct.support.interrupts import kept_interrupts
 
@@ -203,8 +202,7 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
         began = time.perf_counter()
         say(progress, "encoding")
-        with listening(lambda doing: say(progress, "encoding", doing)):  # counting data in pieces may compile
-            data = self._prepare(X, y, *given, progress=progress, tallies=True)
+        data = self._prepare(X, y, *given, progress=progress, tallies=True)
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
             result, data = self._solve_refining(X, y, given, data, began, stopped.is_set, progress)
             self._adopt(result, data)

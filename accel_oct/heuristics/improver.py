@@ -14,7 +14,6 @@ from accel_oct.data import BinaryDataset
 from accel_oct.heuristics.growing import Grower, Ints, Node, OutOfTime, Samples
 from accel_oct.heuristics.local_search import LocalSearch, LocalSearchCounts
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
-from accel_oct.subtree.engine import subtree_engine
 from accel_oct.subtree.reduction import reduce_data
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
@@ -147,8 +146,7 @@ class Improver:
             self._whole.start_from(node.tree(), only_tails=True)
 
     def _search(self, samples: Samples, price: float, offer: Callable[[Node], bool]) -> LocalSearch:
-        code = subtree_engine(samples.weights, self.stopper.remaining)
-        solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes, code)
+        solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes)
         n_features, n_classes = samples.X.shape[1], samples.n_classes
 
         def should_stop() -> bool:
@@ -160,11 +158,10 @@ class Improver:
         def affordable(n_samples: int) -> bool:
             if solver.table_bytes > _LARGEST_TABLES:
                 return False
-            longest = _LONGEST_STEP if solver.engine == "numba" else _LONGEST_STEP / 10
-            return solver.seconds(n_samples) <= min(longest, self.stopper.remaining)
+            return solver.seconds(n_samples) <= min(_LONGEST_STEP, self.stopper.remaining)
 
         def exact_seconds(n_samples: int, levels: int) -> float:
-            if solver.engine != "numba" or solver.table_bytes > _LARGEST_TABLES:
+            if solver.table_bytes > _LARGEST_TABLES:
                 return math.inf
             return table_seconds(n_samples, n_features, n_classes, levels)
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.near_optimal import reference
 from accel_oct.near_optimal.coded import Coded, SampleSet
 from accel_oct.near_optimal.stopping import OutOfMemory, Stopped
 from accel_oct.near_optimal.values import SideValues
-from accel_oct.subtree import engine
 
 IntArray = NDArray[np.int64]
 Path = tuple[tuple[int, bool], ...]
@@ -74,8 +75,6 @@ class TreeCounter:
         Asked now and then; then `Stopped` is raised.
     memory_limit : int
         Bytes that all tables together may take; beyond that `OutOfMemory` is raised.
-    compiled : bool, optional
-        Whether compiled code is used; by default if there is any.
 
     Attributes
     ----------
@@ -94,14 +93,12 @@ class TreeCounter:
         should_stop: Callable[[], bool],
         memory_limit: int,
         on_count: Callable[[int], None] = lambda count: None,
-        compiled: bool | None = None,
     ) -> None:
         self.problem, self.values = problem, values
         self.count, self.sets = 0, 0
         self.by_leaves: dict[int, int] = {}
         self._should_stop, self._on_count = should_stop, on_count
         self._memory_left = memory_limit
-        self._kernels = engine.kernels() if (engine.numba_available() if compiled is None else compiled) else None
         self._known: dict[tuple[bytes, int], tuple[int, CodeTable]] = {}
 
     def run(self, best: int) -> None:
@@ -215,60 +212,61 @@ class TreeCounter:
         leaves = self._leaves(samples, threshold)
         total = sum(leaves.values())
         large: reference.Table = {}  # in Python's whole numbers, where 64 bits may not be enough
-        store, size = (None, 0) if self._kernels is None else (self._kernels.count_store(), 0)
+        store = self._store()
         for factor, zero, one, pairs in self._splits(samples, height, threshold, path):
             total += zero.total * one.total * factor
-            if store is None or total >= _SAFE:
+            if total >= _SAFE:
                 reference.add_pairs(large, zero.as_table(), one.as_table(), threshold, factor)
             else:
-                store, size = self._made(store, size, zero, one, threshold, factor)
+                self._add_joined(store, zero, one, threshold, factor)
             for code in pairs:
                 leaves[code] = leaves.get(code, 0) - factor
-        if store is not None and total < _SAFE:
-            few = CodeTable.of(leaves)
-            store, size = self._made(store, size, few, _NOTHING_MORE, threshold, 1)
-            return CodeTable(store.values[:size].copy(), store.counts[:size].copy())
-        if store is not None:
-            reference.add_pairs(
-                large, CodeTable(store.values[:size], store.counts[:size]).as_table(), {0: 1}, threshold, 1
-            )
+        if total < _SAFE:
+            self._add_joined(store, CodeTable.of(leaves), _NOTHING_MORE, threshold, 1)
+            return CodeTable(*store.sorted())
+        reference.add_pairs(large, CodeTable(*store.sorted()).as_table(), {0: 1}, threshold, 1)
         reference.add_pairs(large, leaves, {0: 1}, threshold, 1)
         return CodeTable.of({code: count for code, count in large.items() if count})
 
-    def _made(
-        self, store: Any, size: int, zero: CodeTable, one: CodeTable, threshold: int, factor: int
-    ) -> tuple[Any, int]:
-        assert self._kernels is not None
+    def _store(self) -> native.TreeCounts:
+        with _out_of_memory():
+            return native.TreeCounts(self._memory_left)
+
+    def _add_joined(
+        self, store: native.TreeCounts, zero: CodeTable, one: CodeTable, threshold: int, factor: int
+    ) -> None:
         first = 0
-        sides = zero.codes, zero.counts, one.codes, one.counts
         while first < zero.codes.size:
-            store, size, first = self._kernels.count_pairs.by(
-                "", *sides, threshold, factor, store, size, first, _MOST_PAIRS
-            )
+            with _out_of_memory():
+                first = store.add_joined(
+                    zero.codes, zero.counts, one.codes, one.counts, threshold, factor, first, _MOST_PAIRS
+                )
             self._look()
-            self._check_room(store)
-        return store, size
 
     def _two(self, samples: SampleSet, threshold: int) -> CodeTable:
         problem = self.problem
         columns = problem.columns(samples)
         features, n_classes = sum(columns.multiplicity.tolist()), problem.totals(samples).size
         stumps = n_classes + features * n_classes**2
-        if self._kernels is None or n_classes + features * stumps**2 >= _SAFE:
+        if n_classes + features * stumps**2 >= _SAFE:
             return CodeTable.of(reference.count_two(problem, samples, threshold, self._look))
         both, totals = problem.pair_sums(samples, columns.feature), problem.totals(samples)
-        store, size, first = self._kernels.count_store(), 0, 0
+        store, first = self._store(), 0
         while True:
-            store, size, first = self._kernels.count_two.by(
-                "",
-                *(both, totals, columns.multiplicity, problem.price, threshold, problem.any_label),
-                *(store, size, first, _MOST_PAIRS),
-            )
+            with _out_of_memory():
+                first = store.add_two(
+                    *(both, totals, columns.multiplicity, problem.price, threshold, problem.any_label),
+                    *(first, _MOST_PAIRS),
+                )
             if first >= columns.feature.size:
-                return CodeTable(store.values[:size].copy(), store.counts[:size].copy())
+                return CodeTable(*store.sorted())
             self._look()
-            self._check_room(store)
 
-    def _check_room(self, store: Any) -> None:
-        if store.values.nbytes + store.counts.nbytes + store.slots.nbytes > self._memory_left:
-            raise OutOfMemory
+
+@contextmanager
+def _out_of_memory() -> Iterator[None]:
+    """Turn the end of the memory of a table into that of the whole search."""
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemory from error

@@ -149,8 +149,7 @@ def near_optimal(
             rows(NearOptimalProgress(time.perf_counter() - began, listed, at_least))
 
     search = _search(setting, slack, labels, stopper, usable, memory, report)
-    with teller.listening():
-        run_interruptibly(lambda: search.run(most), interrupted.set)
+    run_interruptibly(lambda: search.run(most), interrupted.set)
     found = search.found
     status: NearOptimalStatus = "finished" if found.ended == "stopped" else found.ended
     if found.ended == "stopped":

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
 from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
-from accel_oct.subtree import engine
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -149,7 +149,7 @@ class CountingProblem(Coded):
         """Gains (K, C, C) of every class over the points that have both of two features."""
         gains = self._grains[points]
         planes = int(gains.max(initial=0)).bit_length()
-        if planes > _MOST_PLANES or not engine.numba_available():
+        if planes > _MOST_PLANES:
             return self._by_products(self.X[points][:, features], gains)
         digits = ((gains[:, :, None] >> np.arange(planes)) & 1).astype(bool)  # (n, K, planes)
         label, plane = (np.ascontiguousarray(place) for place in np.nonzero(digits.any(axis=0)))
@@ -157,7 +157,7 @@ class CountingProblem(Coded):
         bits[:, points] = digits[:, label, plane].T
         masks = np.packbits(bits, axis=1).view(np.uint64)
         words = self._words[features]
-        found = engine.kernels().pair_gains.by("", words, masks, label, plane, gains.shape[1])
+        found = native.pair_gains(words, masks, label, plane, gains.shape[1])
         return np.asarray(found * self._grain)
 
     def _by_products(self, X: BoolMatrix, gains: IntArray) -> IntArray:

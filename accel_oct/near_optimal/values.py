@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.near_optimal.coded import Coded, Columns, SampleSet
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.stopping import Stopped
@@ -16,7 +17,6 @@ from accel_oct.pricing.cell_values import CellRootValues
 from accel_oct.pricing.limited import PricedProblem
 from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.values import RootValues
-from accel_oct.subtree import engine
 
 IntArray = NDArray[np.int64]
 TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
@@ -64,7 +64,7 @@ class SideValues:
         self._known: dict[tuple[bytes, int], Sides] = {}
         self._below: RootValues | CellRootValues | None = None
         largest = int(problem.totals(problem.everyone()).sum()) + problem.price * 2**problem.max_depth
-        self._tables = largest.bit_length() <= _EXACT_BITS and engine.numba_available()
+        self._tables = largest.bit_length() <= _EXACT_BITS
 
     def sides(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...] = ()) -> Sides:
         """Of trees of depth at most `height` on a set, which is at least one.
@@ -177,31 +177,14 @@ class SideValues:
         price, any_label = problem.price, problem.any_label
         columns = problem.columns(samples)
         totals = problem.totals(samples)
-        if height == 1:
-            one = problem.ones(samples, columns.feature)
-            sums, branched = (totals[:, None] - one, one), np.full((2, columns.feature.size), NONE)
-        else:
+        if height > 1:
             both = problem.pair_sums(samples, columns.feature)
-            if engine.numba_available():
-                found = engine.kernels().two_sides.by("", both, totals, price, any_label, NONE)
-                return Sides(columns, found[0], found[1], found[2])
-            one = np.ascontiguousarray(np.diagonal(both, axis1=1, axis2=2))  # (K, C)
-            sums = totals[:, None] - one, one
-            inside = one[:, None, :] - both, both
-            branched = np.stack([_best_stumps(*side, price, any_label) for side in zip(sums, inside, strict=True)])
-        leaves = np.stack([side.max(axis=0, initial=0) - price for side in sums])
-        best = np.maximum(leaves, branched)
-        split = np.maximum(branched[0] + best[1], best[0] + branched[1])
-        split = np.maximum(split, _different_leaves(sums[0], sums[1], any_label) - 2 * price)
+            return Sides(columns, *native.two_sides(both, totals, price, any_label, NONE))
+        one = problem.ones(samples, columns.feature)
+        zero = totals[:, None] - one
+        best = [side.max(axis=0, initial=0) - price for side in (zero, one)]
+        split = _different_leaves(zero, one, any_label) - 2 * price
         return Sides(columns, best[0], best[1], np.maximum(split, NONE))
-
-
-def _best_stumps(sums: IntArray, inside: IntArray, price: int, any_label: bool) -> IntArray:
-    """Best codes (C,) with one split, of sets with gains `sums` (K, C) and `inside` (K, C, C) on the one side of it."""
-    outside = sums[:, :, None] - inside
-    codes = _different_leaves(outside, inside, any_label) - 2 * price
-    codes[(outside.sum(axis=0) == 0) | (inside.sum(axis=0) == 0)] = NONE
-    return np.asarray(codes.max(axis=1, initial=NONE))
 
 
 def _different_leaves(zero: IntArray, one: IntArray, any_label: bool) -> IntArray:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.data.tally_sets import Path
 from accel_oct.pricing.cells import CellProblem
 from accel_oct.pricing.limited import PricedProblem
 from accel_oct.pricing.outcomes import TooMany
 from accel_oct.pricing.sets import SetOutcomes
-from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.arguments import CellSums, CellTable, Priced, Rewards
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +34,7 @@ class CellOutcomes(SetOutcomes):
         self._problem = problem
         self._channels = np.column_stack([priced.weights, problem.masses])
 
-    def _two(self, samples: Path, columns: IntArray, height: int, slack: float) -> tuple[Any, int, int]:
+    def _two(self, samples: Path, columns: IntArray, height: int, slack: float) -> native.FoundOutcomes | None:
         sets, n_cells = self._problem.sets, self._problem.counts.size
         totals = sets.totals(samples).astype(np.float64)
         single = np.zeros((columns.size, n_cells))
@@ -44,11 +43,11 @@ class CellOutcomes(SetOutcomes):
             single[:] = sets.singles(samples)[:, columns].T
         if height > 1:
             both[:] = sets.pairs(samples)[:, columns[:, None], columns].transpose(1, 2, 0)
-        priced = Priced(both @ self._channels, single @ self._channels, totals @ self._channels)
-        found: tuple[Any, int, int] = self._kernels.cell_outcomes_two.by(
-            "", CellTable(both, single, totals), priced, columns, height, slack, self._most_pairs, self.rewards
+        priced = native.Priced(both @ self._channels, single @ self._channels, totals @ self._channels)
+        table = native.CellTable(both, single, totals)
+        return native.cell_outcomes_two(
+            table, priced, columns, height, slack, self._most_pairs, self.rewards, self._memory_left
         )
-        return found
 
 
 class CellRootValues:
@@ -66,10 +65,7 @@ class CellRootValues:
         roots = self.columns if root is None else np.array([root], dtype=np.int64)
         self.known = True
         self._below: dict[int, FloatArray] = {}
-        if not engine.numba_available():
-            self.known, self._sides = False, (roots[:0], np.empty(0), np.empty(0))
-        else:
-            self._sides = self._made(roots, should_stop)
+        self._sides = self._made(roots, should_stop)
         leaf = float(problem.priced_leaves(priced, ()).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         best = float(sums.max(initial=-np.inf))
@@ -94,11 +90,10 @@ class CellRootValues:
 
     def _made(self, roots: IntArray, should_stop: Callable[[], bool]) -> Sides:
         problem, columns, depth = self._problem, self.columns, self._problem.max_depth
-        kernel = engine.kernels().cell_values
         sums = _sums(problem, self._priced)
         best = np.empty((roots.size, 2))
         if depth <= 2:
-            values = kernel(-1, columns, max(1, depth), 0, sums)
+            values = native.cell_values(-1, columns, max(1, depth), 0, sums)
             best[:] = values[np.searchsorted(columns, roots), 0]
         else:
             alone = roots.size == 1
@@ -107,7 +102,7 @@ class CellRootValues:
                 if should_stop():
                     self.known = False
                     return roots[:0], np.empty(0), np.empty(0)
-                values = kernel(root, columns, depth, 0 if alone else place + 1, sums)
+                values = native.cell_values(root, columns, depth, 0 if alone else place + 1, sums)
                 if depth == 3:
                     best[place] = values[0, :, 0]
                 elif alone:
@@ -121,7 +116,7 @@ class CellRootValues:
         first = self._first @ problem.sets.singles(())[:, roots]
         return roots, best[:, 0] + float(self._first @ problem.counts) - first, best[:, 1] + first
 
-    def _with_leaf(self, root: int, best: FloatArray, sums: CellSums) -> FloatArray:
+    def _with_leaf(self, root: int, best: FloatArray, sums: native.CellSums) -> FloatArray:
         """Or no further split."""
         ones = sums.one[root]
         leaves = np.stack([sums.none[0] - ones, ones])
@@ -171,10 +166,10 @@ def best_cell_tree(
         return leaf, values.value
 
 
-def _rewards(problem: CellProblem, priced: PricedProblem) -> Rewards:
+def _rewards(problem: CellProblem, priced: PricedProblem) -> native.Rewards:
     amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
     rules, n_features = problem.rules, problem.trees.tally.n_features
-    return Rewards(
+    return native.Rewards(
         X=np.empty((0, n_features), dtype=np.uint8),
         weights=np.ascontiguousarray(priced.weights),
         amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(problem.counts.size, -1),
@@ -187,11 +182,11 @@ def _rewards(problem: CellProblem, priced: PricedProblem) -> Rewards:
     )
 
 
-def _apart(problem: CellProblem, n_features: int) -> NDArray[np.bool_]:
+def _apart(problem: CellProblem, n_features: int) -> NDArray[np.uint8]:
     rules = problem.rules
     if rules is None or rules.apart is None:
-        return np.zeros((n_features, n_features), dtype=np.bool_)
-    return np.ascontiguousarray(rules.apart)
+        return np.zeros((n_features, n_features), np.uint8)
+    return np.ascontiguousarray(rules.apart, np.uint8)
 
 
 def _least(problem: CellProblem) -> float:
@@ -200,20 +195,20 @@ def _least(problem: CellProblem) -> float:
     return float(problem.rules.least[0]) - 1e-12 * float(problem.counts @ problem.masses)
 
 
-def _sums(problem: CellProblem, priced: PricedProblem) -> CellSums:
-    """Channels of all sets of columns, see `kernels.cell_values`."""
+def _sums(problem: CellProblem, priced: PricedProblem) -> native.CellSums:
+    """Channels of all sets of columns, see `native.cell_values`."""
     tally, depth = problem.trees.tally, problem.max_depth
     channels = priced.weights[:, 1:] - priced.weights[:, :1]
     masses = problem.rules is not None and problem.rules.least[0] > 0
     if masses:
         channels = np.column_stack([channels, problem.masses])
     sizes = [
-        np.ascontiguousarray((channels.T @ tally.counts[size]).T) if size <= max(depth, 1) else np.empty((0, 0))
+        np.ascontiguousarray((channels.T @ tally.counts[size]).T) if size <= max(depth, 1) else channels[:0]
         for size in range(MOST_DEPTH + 1)
     ]
     choose = [[math.comb(column, size) for size in range(MOST_DEPTH + 1)] for column in range(tally.n_features + 1)]
     none, one, two, three, four = sizes
-    return CellSums(
+    return native.CellSums(
         none=none,
         one=one,
         two=two,

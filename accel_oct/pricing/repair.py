@@ -17,7 +17,6 @@ import numpy as np
 from accel_oct.pricing.kinds import columns_of, set_outcomes
 from accel_oct.pricing.limited import Limited, PricedProblem, SampleSet
 from accel_oct.pricing.outcomes import Outcomes, TooMany
-from accel_oct.subtree import engine
 from accel_oct.tree import DecisionTree
 
 _ENOUGH = 1000
@@ -51,7 +50,7 @@ class Repair:
     _known: dict[bytes, Outcomes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.possible = engine.numba_available() and self.problem.max_depth > 2
+        self.possible = self.problem.max_depth > 2
         if self.possible:
             self._columns = columns_of(self.problem)
             self._sets = set_outcomes(

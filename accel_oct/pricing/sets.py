@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.pricing.limited import PricedProblem, SampleSet
 from accel_oct.pricing.outcomes import Outcomes, TooMany
 from accel_oct.pricing.problem import LimitedProblem
-from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.arguments import Rewards
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -45,7 +44,7 @@ class SetOutcomes:
 
     def __init__(
         self,
-        rewards: Rewards,
+        rewards: native.Rewards,
         should_stop: Callable[[], bool],
         *,
         most_sets: int = 1 << 40,
@@ -58,18 +57,14 @@ class SetOutcomes:
         self._sets_left = most_sets
         self._most_pairs = most_pairs
         self._memory_left = memory_limit
-        self._kernels = engine.kernels()
 
     def two(self, samples: SampleSet, columns: IntArray, height: int, slack: float) -> Outcomes:
         """Trees of depth at most `height`, up to two, that branch on these columns."""
         self._count_set()
         return self._kept(self._two(samples, columns, height, float(slack)), ())
 
-    def _two(self, samples: SampleSet, columns: IntArray, height: int, slack: float) -> tuple[Any, int, int]:
-        found: tuple[Any, int, int] = self._kernels.outcomes_two.by(
-            "", samples, columns, height, slack, self._most_pairs, self.rewards
-        )
-        return found
+    def _two(self, samples: SampleSet, columns: IntArray, height: int, slack: float) -> native.FoundOutcomes | None:
+        return native.outcomes_two(samples, columns, height, slack, self._most_pairs, self.rewards, self._memory_left)
 
     def joined(self, leaves: FloatArray, splits: list[tuple[float, int, Outcomes, Outcomes]], slack: float) -> Outcomes:
         """A set from its leaves (loss and results of each class) and some splits: loss, feature, both sides."""
@@ -77,8 +72,7 @@ class SetOutcomes:
         parts = [part for _, _, zero, one in splits for part in (zero, one)]
         ends = np.cumsum([0, *(part.loss.size for part in parts)])
         n_results = self.rewards.fixed.size
-        found = self._kernels.joined.by(
-            "",
+        found = native.joined(
             np.array([lost for lost, _, _, _ in splits], dtype=np.float64),
             np.ascontiguousarray(np.stack([ends[:-1:2], ends[1::2], ends[2::2]], axis=1)),
             np.concatenate([np.empty(0), *(part.loss for part in parts)]),
@@ -87,6 +81,7 @@ class SetOutcomes:
             float(slack),
             self._most_pairs,
             self.rewards.per_grain,
+            self._memory_left,
         )
         return self._kept(found, tuple(split[1:] for split in splits))
 
@@ -100,10 +95,8 @@ class SetOutcomes:
             while first < zero.loss.size:
                 if self._should_stop():
                     raise TooMany
-                value, i, j, first, made = self._kernels.best_pair.by(
-                    "",
-                    *(zero.loss, zero.results, one.loss, one.results),
-                    *(float(slack), limits, best[0], last, first, _PART),
+                value, i, j, first, made = native.best_pair(
+                    zero.loss, zero.results, one.loss, one.results, float(slack), limits, best[0], last, first, _PART
                 )
                 self.pairs += made
                 if i >= 0:
@@ -118,29 +111,30 @@ class SetOutcomes:
         if self._sets_left < 0 or self._should_stop():
             raise TooMany
 
-    def _kept(self, found: tuple[Any, int, int], splits: tuple[tuple[int, Outcomes, Outcomes], ...]) -> Outcomes:
-        store, size, made = found
-        self._memory_left -= size * (store.loss.itemsize + store.results[:1].nbytes + store.choice[:1].nbytes)
-        if made < 0 or self._memory_left < 0:
+    def _kept(self, found: native.FoundOutcomes | None, splits: tuple[tuple[int, Outcomes, Outcomes], ...]) -> Outcomes:
+        if found is None:
             raise TooMany
-        self.pairs += made
-        order = np.argsort(store.loss[:size], kind="stable")
-        return Outcomes(store.loss[order], store.results[order], store.choice[order], splits)
+        self._memory_left -= found.loss.nbytes + found.results.nbytes + found.choice.nbytes
+        if self._memory_left < 0:
+            raise TooMany
+        self.pairs += found.made
+        order = np.argsort(found.loss, kind="stable")
+        return Outcomes(found.loss[order], found.results[order], found.choice[order], splits)
 
 
-def rewards_of(problem: LimitedProblem, priced: PricedProblem) -> Rewards:
+def rewards_of(problem: LimitedProblem, priced: PricedProblem) -> native.Rewards:
     """A problem at some prices as the compiled code takes it."""
     amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
     (n_points, n_features), rules = problem.X.shape, problem.rules
     apart = None if rules is None else rules.apart
-    return Rewards(
+    return native.Rewards(
         X=np.ascontiguousarray(problem.X, dtype=np.uint8),
         weights=np.ascontiguousarray(priced.weights),
         amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(n_points, -1),
         fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
         per_grain=1.0 / problem.rounding,
         mass=np.zeros(n_points) if rules is None else np.ascontiguousarray(rules.masses[0]),
-        apart=np.zeros((n_features, n_features), dtype=np.bool_) if apart is None else apart,
+        apart=np.zeros((n_features, n_features), np.uint8) if apart is None else np.ascontiguousarray(apart, np.uint8),
         leaf_price=float(priced.leaf_price),
         least=0.0 if rules is None else float(rules.least[0]),
     )

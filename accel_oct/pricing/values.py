@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.pricing.limited import PricedProblem
 from accel_oct.pricing.problem import LimitedProblem, priced_rows
 from accel_oct.pricing.sets import rewards_of
-from accel_oct.subtree import engine
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_solver import sides_from_pairs
@@ -77,9 +77,7 @@ class RootValues:
         self.known = True
         self._below: FloatArray | None = None
         self._problem, self._priced = problem, priced
-        if not engine.numba_available():
-            self.known, self._sides = False, _nothing()
-        elif problem.max_depth <= 2 or not self.columns.size:
+        if problem.max_depth <= 2 or not self.columns.size:
             self._sides = self._by_sums()
         else:
             self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
@@ -93,7 +91,7 @@ class RootValues:
         """Depth two or less."""
         height = max(1, self._problem.max_depth)
         everyone = np.arange(len(self._problem.X))
-        best = engine.kernels().best_sides(everyone, self.columns, height, rewards_of(self._problem, self._priced))
+        best = native.best_sides(everyone, self.columns, height, rewards_of(self._problem, self._priced))
         return self.columns, best[:, 0], best[:, 1]
 
     def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:

@@ -20,7 +20,7 @@ from accel_oct.report.wording import count
 
 __all__ = ["provenance_section", "same_counts"]
 
-_PACKAGES = ("numpy", "scikit-learn", "scipy", "numba", "highspy")
+_PACKAGES = ("numpy", "scikit-learn", "scipy", "highspy")
 
 
 def provenance_section(model: Any, X: Any, y: Any, sample_weight: Any, test: tuple[Any, Any] | None) -> Markup:

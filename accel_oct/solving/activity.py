@@ -12,12 +12,10 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from accel_oct.solving.result import HistoryRow, Progress
-from accel_oct.support.announcements import listening
 
 logger = logging.getLogger("accel_oct")
 
@@ -40,7 +38,7 @@ class Activity:
     phase : str
         Such as "encoding", "warm start", "subtree bounds", "prices", "branch and cut".
     doing : str
-        A step of the phase, such as "compiling level_three"; often empty.
+        A step of the phase, such as "building the model"; often empty.
     figures : mapping from str to int, float or (int, int)
         How far it is: ``{"roots open": (12, 60)}``. Which ones there are depends on the phase.
     objective, bound : float
@@ -146,10 +144,6 @@ class Teller:
             return should_stop()
 
         return asked
-
-    def listening(self) -> AbstractContextManager[None]:
-        """Pass on what is announced from below, such as compiling."""
-        return listening(self.doing) if self.hears else nullcontext()
 
     def pass_on(self, activity: Activity, part: str = "") -> None:
         """Tell the activity of a solve that is a part of this one, with what is known of this one."""

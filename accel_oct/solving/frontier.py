@@ -166,8 +166,7 @@ def computed_frontier(
             )
         )
 
-    with teller.listening():
-        run_interruptibly(work, interrupted.set)
+    run_interruptibly(work, interrupted.set)
     report(0.0, tables[0].scores, tables[0].upper_bounds)
     status: Status = "interrupted" if interrupted.is_set() else "time_limit"
     return Frontier(problem, tables[0], status, seconds())

@@ -21,7 +21,6 @@ from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Scope, Status
 from accel_oct.subtree import DepthTwoSolver, SubtreeCache
-from accel_oct.subtree.engine import Engine, numba_available, subtree_engine
 from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -122,12 +121,7 @@ class Search:
     def subtrees(self) -> SubtreeCache:
         """Optimal subtrees of depth two by path, for whoever needs them."""
         data = self.problem.dataset
-        # Path-bound cuts solve many subtrees, so the compiled engine is loaded now and not in the middle of the solve.
-        engine: Engine = "numba" if self.config.path_bound.enabled and numba_available() else "auto"
-        left = self.clock.left
-        if engine == "auto" and left is not None:
-            engine = subtree_engine(data.weights, left)
-        solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes, engine)
+        solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes)
         return SubtreeCache(solver, self.config.cache_memory_limit)
 
     def begin_with(self, trees: Sequence[DecisionTree]) -> None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.solving.set_rules import SetRules
-from accel_oct.subtree import engine
 from accel_oct.subtree.group_sets import GroupSets
 from accel_oct.subtree.stopping import Stopper
 
@@ -46,12 +45,12 @@ class SetLists:
 
     @cached_property
     def _sets(self) -> IntArray | None:
-        """None where they are too many, or there are no tables for them."""
+        """None where they are too many, or their tables too large."""
         if self._max_depth not in (3, 4):
             return None
         free = self._rules.paid(frozenset())
         found = self._rules.largest(free, self._rules.affordable(free), _MOST_SETS)
-        if found is None or not found.size or not engine.numba_available():
+        if found is None or not found.size:
             return None
         return found if self._tables.table_bytes <= self._memory_limit else None
 

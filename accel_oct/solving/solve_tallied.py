@@ -15,7 +15,6 @@ from accel_oct.solving.phases import PriceAndClose, SingleLeaf, run_phases
 from accel_oct.solving.result import Progress, Result, Status
 from accel_oct.solving.search import Clock, Search, constraint_reports
 from accel_oct.solving.tallied import TallyProblem
-from accel_oct.subtree import engine
 from accel_oct.tree import DecisionTree
 
 __all__ = ["solve_tallied"]
@@ -87,8 +86,6 @@ def _by_prices(
         raise InvalidInputError(
             f"max_depth must be at most {MOST_DEPTH} under constraints on a tally, got {problem.max_depth}"
         )
-    if not engine.numba_available():
-        raise InvalidInputError("constraints on a tally need the package numba, allowed to compile")
     search = Search(problem, config, options, clock, progress)
     for tree in start:
         search.incumbent.offer(tree.with_max_depth(problem.max_depth))

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.arguments import Counts, Entries, Limits, Ones, Scores, Words
+from accel_oct import native
 from accel_oct.subtree.layout import Layout, layout
 from accel_oct.subtree.pair_counts import LeafRule, PairCounts, all_amounts
 from accel_oct.subtree.reduction import Reduced
@@ -45,17 +44,16 @@ class CompiledCounts(PairCounts):
         self.data = data
         masses = None if rules is None else rules.masses
         self.layout: Layout = layout(data.X, data.y, data.weights, data.n_classes, masses)
-        self.entries = Entries.of(self.layout)
         spread = self.layout
-        self.limits = None if rules is None else Limits.of(spread, rules.least[0], rules.apart)
+        self.entries = native.Entries(spread.entries, spread.channel, spread.plane, spread.marked, spread.numbers)
+        self.limits = None if rules is None else spread.limits(rules.least[0], rules.apart)
         channels, blocks, F, lanes = spread.table_shape
         n_entries = spread.entries.shape[0]
-        self._types = spread.dtype.num  # all arrays are made here, for this type of counters
         self.members = np.arange(n_entries, dtype=np.int64)
         self.totals = np.bincount(spread.channel, spread.signs, spread.n_channels).astype(spread.dtype)
         self.single = np.zeros((channels, spread.width), dtype=spread.dtype)
-        self._scores = Scores.of(spread, 2)
-        self.one_leaf, self.two_leaves = self._scores
+        self._scores = native.Scores.of(2, spread.width, spread.dtype)
+        self.one_leaf, self.two_leaves = self._scores.one_leaf, self._scores.two_leaves
         self.table_bytes = channels * F * spread.width * spread.dtype.itemsize
         # Words hold sixteen samples at least; real weights are added one by one, for the ones.
         self._block_work = int(data.X.sum(dtype=np.int64)) if spread.dtype == np.float64 else n_entries * F // 16
@@ -74,9 +72,9 @@ class CompiledCounts(PairCounts):
         return all_amounts(self.data)
 
     @property
-    def whole(self) -> Counts:
+    def whole(self) -> native.Counts:
         """All counts, as the deeper levels read them."""
-        return Counts(self.blocked, self.single, self.totals)
+        return native.Counts(self.blocked, self.single, self.totals)
 
     def row(self, c: int) -> Floats:
         if not self.kept or not self.known.all():
@@ -85,8 +83,7 @@ class CompiledCounts(PairCounts):
         return np.asarray(self.blocked[:, :, c].reshape(channels, -1)[:, :F], dtype=np.float64)
 
     def _whole(self) -> None:
-        words = Words.of(self.layout)
-        engine.kernels().level_two.by(self._types, self.members, self.entries, words, self.blocked, 0)
+        native.level_two(self.members, self.entries, self.layout.words(), self.blocked, 0)
         F, lanes = self.blocked.shape[2:]
         diagonal = np.arange(F)
         self.single[:, :F] = self.blocked[:, diagonal // lanes, diagonal, diagonal % lanes]
@@ -100,7 +97,7 @@ class CompiledCounts(PairCounts):
         spread = self.layout
         channels, blocks, F, lanes = spread.table_shape
         step = max(1, _STEP_BYTES * blocks // self.table_bytes)
-        words, ones = Words.of(spread), _ones(spread) if _is_sparse(self.data, spread) else None
+        words, ones = spread.words(), _ones(spread) if _is_sparse(self.data, spread) else None
         if ones is None:
             step = max(1, min(step, _STEP_WORK // max(1, self._block_work)))
         scratch = np.zeros((channels, min(step, blocks), F, lanes), dtype=spread.dtype)
@@ -112,29 +109,28 @@ class CompiledCounts(PairCounts):
             table = self.blocked[:, begin:end] if self.kept and channels == 1 else scratch[:, : end - begin]
             table = table if table.flags.c_contiguous else np.zeros_like(table, order="C")
             if ones is None:
-                engine.kernels().level_two.by(self._types, self.members, self.entries, words, table, first)
+                native.level_two(self.members, self.entries, words, table, first)
             else:
-                engine.kernels().level_two_sparse(ones, table, first)
+                native.level_two_sparse(ones, table, first)
             self._pass(table, first)
             if self.kept and channels > 1:
                 self.blocked[:, begin:end] = table
             self.known[first:last] = True
 
     def _pass(self, table: Array, base: int) -> None:
-        counts = Counts(table, self.single, self.totals)
-        types = (self._types, self.limits is None)
-        engine.kernels().pass_block.by(types, counts, self._scores, base, self.rule.signed, self.limits)
+        counts = native.Counts(table, self.single, self.totals)
+        native.pass_block(counts, self._scores, base, self.rule.signed, self.limits)
 
 
-def _ones(spread: Layout) -> Ones:
+def _ones(spread: Layout) -> native.Ones:
     """The ones of all entries as lists."""
     entries = spread.entries
     rows, features = np.nonzero(entries)
     by_feature = np.argsort(features, kind="stable")
-    return Ones(
+    return native.Ones(
         entries=rows[by_feature],
         entries_start=np.searchsorted(features[by_feature], np.arange(entries.shape[1] + 1)),
-        features=features,
+        features=np.ascontiguousarray(features),  # nonzero gives columns of one array
         features_start=np.searchsorted(rows, np.arange(entries.shape[0] + 1)),
         channel=spread.channel,
         amounts=spread.signs.astype(spread.dtype),

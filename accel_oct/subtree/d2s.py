@@ -9,7 +9,7 @@ Trees are compared in one total order: written out in pre-order, a leaf comes be
 class index, branches by feature index, then the left subtrees are compared, then the right ones. Among all trees of
 depth at most two with the largest value (score minus leaf price per leaf) on a set of samples, the solver returns
 the first one in this order. The choice depends on the samples and on nothing else: not on the path that led to
-them, not on the engine, not on the order of the rows.
+them, not on the order of the rows.
 
 The order is monotone: replacing a subtree by a smaller one makes the whole tree smaller, because the two pre-order
 words agree up to that subtree and differ first inside it (a tree's word is never a proper prefix of another's, so
@@ -29,16 +29,10 @@ hence equal choices.
 
 In a tree of depth one no node has two levels of room. There the root alone is asked for, with `max_depth` one, and the
 same argument holds with one level in the place of two.
-
-Notes
------
-A minimum leaf weight, feature prices and general rewards keep the argument intact as long as they are the same at every
-node: they only change what "value" means. Prices must not depend on the path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,8 +40,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accel_oct.subtree.engine import Engine, numba_available, resolve_engine
-from accel_oct.subtree.first_trees import CompiledFirstTrees, FirstTrees, NumpyFirstTrees
+from accel_oct import native
+from accel_oct.subtree.layout import layout
 from accel_oct.tree import DecisionTree
 
 Ints = NDArray[np.int64]
@@ -55,8 +49,6 @@ Floats = NDArray[np.float64]
 
 #: The name of the rule above, for cuts that rely on it.
 PREORDER = "preorder"
-
-_SOLVES_BEFORE_COMPILING = 500
 
 
 @dataclass(frozen=True)
@@ -66,13 +58,11 @@ class Subtree:
     Attributes
     ----------
     value : float
-        Score minus leaf price per leaf (minus feature prices): the maximum over all subtrees. Minus infinity when
-        a minimum leaf weight leaves no feasible subtree.
+        Score minus leaf price per leaf: the maximum over all subtrees.
     score : float
-        Total weight (or reward) of the samples classified correctly.
+        Total weight of the samples classified correctly.
     scores : tuple of four floats
-        CS_1 .. CS_4 of the paper, made monotone: the best score with at most one to four leaves, net of feature
-        prices.
+        CS_1 .. CS_4 of the paper, made monotone: the best score with at most one to four leaves.
     feature, label : int64 arrays of length 7
         Heap order, -1 where a node is not a branch or not a leaf.
     samples : int64 array
@@ -127,59 +117,34 @@ class DepthTwoSolver:
         Sample weights on a dyadic grid, so that all sums are exact.
     n_classes : int
         Number of classes.
-    engine : {"auto", "numpy", "numba"}
-        Both engines return the same subtree. "auto" takes the compiled one where it pays: at once on larger data,
-        after some hundred solves on small data.
-    rewards : array_like of float, shape (n, n_classes), optional
-        Reward for predicting each class on each sample. Default: the weight for the sample's own class, else zero.
-    feature_prices : array_like of float, shape (F,), optional
-        Price charged at every branch node that uses the feature.
-    min_leaf_weight : float
-        Leaves that receive less weight than this are not allowed.
 
     Notes
     -----
-    General rewards, prices and minimum weights are served by the NumPy engine. An instance keeps work arrays and is not
-    meant to be shared between threads.
+    An instance keeps work arrays and is not meant to be shared between threads.
     """
 
-    def __init__(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        weights: ArrayLike,
-        n_classes: int,
-        engine: Engine = "auto",
-        *,
-        rewards: ArrayLike | None = None,
-        feature_prices: ArrayLike | None = None,
-        min_leaf_weight: float = 0.0,
-    ) -> None:
+    def __init__(self, X: ArrayLike, y: ArrayLike, weights: ArrayLike, n_classes: int) -> None:
         self._X = np.ascontiguousarray(X, dtype=bool)
         self._y = np.ascontiguousarray(y, dtype=np.int64)
         self._weights = np.ascontiguousarray(weights, dtype=np.float64)
         self._n_classes = int(n_classes)
-        n_samples, n_features = self._X.shape
-        plain = rewards is None and feature_prices is None and min_leaf_weight <= 0
-        resolved = resolve_engine(engine, n_samples, n_features) if plain else resolve_engine("numpy", 0, 0)
-        self.engine = resolved
-        # On small data loading compiled code pays only after many solves; both engines return the same subtrees.
-        self._solves_left = _SOLVES_BEFORE_COMPILING if plain and engine == "auto" and resolved == "numpy" else -1
-        # Engines copy the data and lay out tables, so they are made when the first subtree is asked for.
-        self._engine: FirstTrees | None = None
-        self._make: Callable[[], FirstTrees] = self._compiled
-        if resolved == "numpy":
-            if rewards is None:
-                table = np.zeros((n_samples, self._n_classes))
-                table[np.arange(n_samples), self._y] = self._weights
-            else:
-                table = np.ascontiguousarray(rewards, dtype=np.float64)
-                if table.shape != (n_samples, self._n_classes):
-                    raise ValueError(f"rewards must have shape {(n_samples, self._n_classes)}, got {table.shape}")
-            prices = None if feature_prices is None else np.asarray(feature_prices, np.float64)
-            if prices is not None and prices.shape != (n_features,):
-                raise ValueError(f"feature_prices must have shape {(n_features,)}, got {prices.shape}")
-            self._make = lambda: NumpyFirstTrees(self._X, table, self._weights, prices, min_leaf_weight)
+
+    @cached_property
+    def _setup(self) -> native.DepthTwo:
+        """Data and tables as the kernel takes them, made when the first subtree is asked for."""
+        spread = layout(self._X, self._y, self._weights, self._n_classes)
+        channels, width = spread.n_channels, spread.width
+        table, single = np.zeros(spread.table_shape, spread.dtype), np.zeros((channels, width), spread.dtype)
+        return native.DepthTwo(
+            by_row=spread.by_row,
+            amounts=spread.signs,
+            members=np.zeros(spread.row.size + 1, np.int64),
+            sums=np.zeros((3, channels)),
+            entries=native.Entries(spread.entries, spread.channel, spread.plane, spread.marked, spread.numbers),
+            words=spread.words(),
+            counts=native.Counts(table, single, np.zeros(channels, spread.dtype)),
+            scores=native.Scores.of(2, width, spread.dtype),
+        )
 
     @property
     def n_samples(self) -> int:
@@ -209,29 +174,20 @@ class DepthTwoSolver:
         if max_depth not in (0, 1, 2):
             raise ValueError(f"max_depth must be 0, 1 or 2, got {max_depth}")
         indices = self._indices(samples)
-        if self._solves_left == 0 and numba_available():
-            self._engine, self.engine = self._compiled(), "numba"
-        self._solves_left -= 1
-        if self._engine is None:
-            self._engine = self._make()
-        choice = self._engine.solve(indices, float(leaf_price), max_depth)
-        return Subtree(choice.value, choice.score, choice.scores, choice.feature, choice.label, indices, self._correct)
-
-    def _compiled(self) -> FirstTrees:
-        return CompiledFirstTrees(self._X, self._y, self._weights, self._n_classes)
+        found = native.first_tree(indices, self._setup, self._n_classes == 2, float(leaf_price), max_depth)
+        return Subtree(*found, indices, self._correct)
 
     @property
     def table_bytes(self) -> int:
         """Memory that the tables of a solve take, roughly."""
         channels = 1 if self._n_classes == 2 else self._n_classes
-        return (4 * channels if self.engine == "numba" else 48 * self._n_classes) * self.n_features**2
+        return 4 * channels * self.n_features**2
 
     def seconds(self, n_samples: int) -> float:
         """What a solve on so many samples takes, roughly and rather too much; it cannot be interrupted."""
         channels = 1 if self._n_classes == 2 else self._n_classes
         cells, pairs = float(n_samples) * self.n_features, float(self.n_features) ** 2
-        per_cell, per_product = (2e-9, 4e-12) if self.engine == "numba" else (1e-7, 1e-9 * channels)
-        return cells * (per_cell + per_product * self.n_features) + 5e-9 * channels * pairs
+        return cells * (2e-9 + 4e-12 * self.n_features) + 5e-9 * channels * pairs
 
     def select(self, literals: Any) -> Ints:
         """Indices of the samples that satisfy every literal (feature, direction) of a path."""

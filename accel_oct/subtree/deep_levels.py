@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.arguments import SHARED_SWEEP, Work
+from accel_oct import native
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.reduction import Reduced
 from accel_oct.subtree.steps import Steps
@@ -91,14 +90,16 @@ class DeepLevels:
         """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
         pairs, counts = self.pairs, self._counts
         F, width = pairs.n_features, counts.layout.width
-        signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
+        level = native.level_three(
+            counts.rule.signed, counts.members, counts.entries, counts.whole, counts.limits, self._splits
+        )
 
-        def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
-            with_f = self._tables[f] if self._keep else work.table
-            return f, signed, members, entries, whole, with_f, work, best, self._splits, counts.limits
+        def step(f: int, work: native.Work, best: Array) -> bool:
+            level(f, self._tables[f] if self._keep else work.table, work, best)
+            return True
 
         self._steps.level = 3
-        best, done = self._parallel(engine.kernels().level_three, arguments, 1, 6 * width, stopper)
+        best, done = self._parallel(step, 1, 6 * width, stopper)
         split = best.reshape(2, 3, width)[:, :, :F].transpose(2, 0, 1).astype(np.float64)
         self.side_profiles[:, :, 0] = pairs.side_profiles[:, :, 0]
         self.side_profiles[:, :, 1:] = split
@@ -112,42 +113,40 @@ class DeepLevels:
         """
         counts = self._counts
         F, width = self.pairs.n_features, counts.layout.width
-        signed, members, entries, whole = counts.rule.signed, counts.members, counts.entries, counts.whole
         symmetric = wanted is None
         want = np.ones((F, F), dtype=bool) if wanted is None else wanted
         if counts.apart is not None:
             want = want & ~counts.apart
         # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
-        sweep = SHARED_SWEEP if counts.layout.entries.size <= _SHARED_ENTRIES else 1
+        sweep = native.Work.SHARED_SWEEP if counts.layout.entries.size <= _SHARED_ENTRIES else 1
+        level = native.level_four(
+            *(counts.rule.signed, counts.members, counts.entries, counts.whole, counts.limits),
+            *(self._tables, np.ascontiguousarray(want).view(np.uint8), symmetric),
+        )
+        flag = native.StopFlag()
 
-        def arguments(work: Work, best: Array, f: int) -> tuple[Any, ...]:
-            count = min(sweep, F - f)
-            return f, count, signed, symmetric, want, members, entries, whole, self._tables, work, best, counts.limits
+        def step(f: int, work: native.Work, best: Array) -> bool:
+            return level(f, min(sweep, F - f), work, best, flag)
 
         self._steps.level = 4
-        best, done = self._parallel(engine.kernels().level_four, arguments, sweep, F * 12 * width, stopper)
+        best, done = self._parallel(step, sweep, F * 12 * width, stopper)
         self.pair_scores = best.reshape(F, 2, 2, 3, width)[..., :F]
         return done
 
     def _parallel(
-        self, kernel: Any, arguments: Callable[..., tuple[Any, ...]], stride: int, size: int, stopper: Stopper
+        self, step: Callable[[int, native.Work, Array], bool], stride: int, size: int, stopper: Stopper
     ) -> tuple[Array, bool]:
-        """Call a kernel for every feature (every `stride`-th) on the threads; results are joined by maximum."""
+        """Take a step for every feature (every `stride`-th) on the threads; results are joined by maximum."""
         F, spread = self.pairs.n_features, self._counts.layout
         queue = iter(range(0, F, stride))
 
         def worker() -> tuple[Array, bool]:
-            work = Work.of(spread)
+            work = spread.work()
             best: Array = np.zeros(size, dtype=spread.dtype)
-            code = None
             for f in queue:
                 self._steps.features = (f, F)
-                if stopper():
+                if stopper() or not step(f, work, best):
                     return best, False
-                given = arguments(work, best, f)
-                # All calls pass the same types, so they are looked at once.
-                code = code or kernel.ready(*given)
-                code(*given)
             return best, True
 
         threads = min(self._threads, -(-F // stride))

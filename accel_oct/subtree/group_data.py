@@ -6,13 +6,14 @@ with many columns have the first lanes. Of equal or complementary columns of a g
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.data.merging import equal_rows
-from accel_oct.subtree.layout import VECTOR_BYTES
+from accel_oct.subtree.layout import lanes_of
 from accel_oct.subtree.reduction import column_keys
 
 Array = NDArray[Any]
@@ -20,58 +21,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Samples(NamedTuple):
-    """What the kernels read."""
-
-    numbers: Array  # (rows, width) signed weight where the row has the column of that place
-    ones: Array  # (columns, rows)
-    channel: Array  # (rows,)
-    amounts: Array  # (rows,) signed weights
-    place: Ints  # (columns,) where in the width a column lies: layer * lanes + group
-    layers: Ints  # (layers,) how many groups have so many columns
-    lanes: int
-    n_channels: int
-
-
-class Counts(NamedTuple):
-    """Weights of all samples by channel and column: of all that have one, two or three columns. Flat arrays."""
-
-    totals: Array  # (channels,)
-    once: Array  # (channels, width)
-    twice: Array  # (columns, channels, width)
-    triples: Array  # (pairs of columns, channels, width)
-
-
-class Work(NamedTuple):
-    """What the kernels write to on the way, flat; first axis of `once` and `sums`: side of the root."""
-
-    chosen: Ints
-    chosen2: Ints
-    chosen3: Ints
-    once: Array  # (2, channels, width)
-    with_root: Array  # (columns, channels, width)
-    without_root: Array  # same shape
-    both: Array  # (channels, width)
-    rest: Array  # same shape
-    sums: Array  # (2, 5, channels)
-
-
-class Tables(NamedTuple):
-    """Scores on one set of samples, or on each side of a root: first axis, or first part of what is flat."""
-
-    leaves: Array  # (halves, pairs, 4)
-    stumps: Array  # flat (halves, pairs, lanes, 4)
-    singles: Array  # (halves, columns, 2)
-    whole: Array  # (halves, 1)
-    reach: Floats  # flat (halves, columns, 2, lanes)
-
-
 class GroupedColumns:
     """The data without redundant rows and columns.
 
     Attributes
     ----------
-    samples : Samples
+    samples : GroupSamples
     total_weight : float
     lane : int array (groups,)
         Where the columns of a group lie.
@@ -94,7 +49,7 @@ class GroupedColumns:
         self.lane = np.empty(size, dtype=np.int64)
         self.lane[by_size] = np.arange(size)
         dtype = _counters(merged)
-        lanes = VECTOR_BYTES // dtype.itemsize
+        lanes = lanes_of(dtype)
         broad = max(1, -(-size // lanes)) * lanes
         sizes = np.array([members[g].size for g in by_size], dtype=np.int64)
         layers = np.array([int((sizes > j).sum()) for j in range(int(sizes.max(initial=0)))], dtype=np.int64)
@@ -112,7 +67,7 @@ class GroupedColumns:
         channels = 1 if signed else n_classes
         channel = np.zeros(len(y), np.int64) if signed else y.astype(np.int64)
         ones = np.ascontiguousarray(columns.T).view(np.uint8)
-        self.samples = Samples(numbers, ones, channel, amounts, place, layers, broad, channels)
+        self.samples = native.GroupSamples(numbers, ones, channel, amounts, place, layers, broad, channels)
 
 
 def _distinct(X: NDArray[np.bool_], columns: Ints) -> Ints:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import engine
-from accel_oct.subtree.group_data import Counts, GroupedColumns, Tables, Work
-from accel_oct.subtree.layout import VECTOR_BYTES
+from accel_oct import native
+from accel_oct.subtree.group_data import GroupedColumns
 from accel_oct.subtree.profiles import Units
 from accel_oct.subtree.stopping import Stopper
 
@@ -105,11 +104,10 @@ class GroupSets:
         own = np.where(sets >= 0, self._data.lane[np.maximum(sets, 0)], -1)
         known = float(self.units.from_score(best, self._data.total_weight))
         tables, counts, work = self._room()
-        kernels = engine.kernels()
-        kernels.count_triples(self._samples, counts, work)
+        native.count_triples(self._samples, counts, work)
         if self.max_depth == 3:
-            kernels.tables_of_all(self._samples, counts, work, self.signed, tables)
-            return self._look(tables, -1, own, np.arange(len(own)), known, stopper, found)[1]
+            native.group_tables(None, self._samples, counts, work, tables)
+            return self._look(tables, None, own, np.arange(len(own)), known, stopper, found)[1]
         with_lane = [np.flatnonzero((own == lane).any(axis=1)) for lane in range(self._data.lane.size)]
         for root in self._by_score():
             numbers = with_lane[self._data.lane_of[root]]
@@ -117,7 +115,7 @@ class GroupSets:
                 continue
             if stopper():
                 return False
-            kernels.tables_of_root(root, self._samples, counts, work, self.signed, tables)
+            native.group_tables(root, self._samples, counts, work, tables)
             known, finished = self._look(tables, root, own, numbers, known, stopper, found)
             if not finished:
                 return False
@@ -134,20 +132,20 @@ class GroupSets:
         order = np.argsort(-scores.max(axis=0) if self.signed else -scores, kind="stable")
         return [int(column) for column in order]
 
-    def _room(self) -> tuple[Tables, Counts, Work]:
+    def _room(self) -> tuple[native.GroupTables, native.GroupCounts, native.GroupWork]:
         sides, pairs, columns, dtype = self.n_sides, self._n_pairs, self.n_columns, self._dtype
         samples, n_rows = self._samples, len(self._samples.amounts)
         size = samples.n_channels * samples.numbers.shape[1]
-        tables = Tables(
+        tables = native.GroupTables(
             np.zeros((sides, pairs, 4), dtype),
-            np.zeros((sides * pairs * 4 * self._broad) + VECTOR_BYTES, dtype),  # vectors are read beyond the end
+            np.zeros(sides * pairs * 4 * self._broad, dtype),
             np.zeros((sides, columns, 2), dtype),
             np.zeros((sides, 1), dtype),
             np.zeros(sides * columns * 2 * self._broad),
         )
         totals = np.bincount(samples.channel, samples.amounts, samples.n_channels).astype(dtype)
-        counts = Counts(totals, *(np.zeros(number * size, dtype) for number in (1, columns, pairs)))
-        work = Work(
+        counts = native.GroupCounts(totals, *(np.zeros(number * size, dtype) for number in (1, columns, pairs)))
+        work = native.GroupWork(
             chosen=np.zeros(n_rows + 1, np.int64),
             chosen2=np.zeros(n_rows + 1, np.int64),
             chosen3=np.zeros(n_rows + 1, np.int64),
@@ -160,18 +158,17 @@ class GroupSets:
         )
         return tables, counts, work
 
-    def _fill_reach(self, tables: Tables, root: int) -> float:
+    def _fill_reach(self, tables: native.GroupTables, root: int | None) -> float:
         """Bounds from the tables; returns one on all sets together."""
-        samples = self._samples
-        engine.kernels().fill_reach(tables, samples.place, self._broad, root, self._price)
+        native.fill_reach(tables, self._samples, root, self._price)
         reach = tables.reach.reshape(self.n_sides, self.n_columns, 2, self._broad).max(axis=-1)
         sides = np.maximum(reach, tables.singles - self._price).sum(axis=-1).max(axis=-1, initial=-np.inf)
         return float(np.maximum(sides, tables.whole[:, 0] - self._price).sum())
 
     def _look(
         self,
-        tables: Tables,
-        root: int,
+        tables: native.GroupTables,
+        root: int | None,
         sets: Ints,
         numbers: Ints,
         known: float,
@@ -187,17 +184,9 @@ class GroupSets:
         for first in range(0, len(own), step):
             if stopper():
                 return known, False
-            value, number = engine.kernels().best_set(
-                own.ravel(),
-                own.shape[1],
-                first,
-                min(len(own), first + step),
-                self._data.column,
-                root,
-                tables,
-                self._broad,
-                self._price,
-                known,
+            last = min(len(own), first + step)
+            value, number = native.best_set(
+                own, first, last, self._data.column, root, tables, self._broad, self._price, known
             )
             if number >= 0:
                 known = float(self.units.from_score(found(int(numbers[number])), self._data.total_weight))

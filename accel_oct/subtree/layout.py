@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-VECTOR_BYTES = 64
 _MAX_PLANES = 14
 
 
@@ -52,13 +53,37 @@ class Layout:
     @property
     def table_shape(self) -> tuple[int, int, int, int]:
         """Shape of a table of pair counts, see `counts`."""
-        lanes = VECTOR_BYTES // self.dtype.itemsize
+        lanes = lanes_of(self.dtype)
         return self.n_channels, self.width // lanes, self.n_features, lanes
 
-    @property
-    def word_dtype(self) -> Any:
-        """Unsigned words as wide as the counters."""
-        return np.uint32 if self.dtype == np.int32 else np.uint16
+    def words(self) -> native.Words:
+        """Room for packed samples."""
+        return native.Words.of(self.entries.shape[0], self.width, self.dtype.itemsize)
+
+    def work(self) -> native.Work:
+        """Room that one thread needs on the deeper levels."""
+        return native.Work.of(self.entries.shape[0], self.table_shape, self.dtype)
+
+    def limits(self, least: float, apart: NDArray[np.bool_] | None, total: float | None = None) -> native.Limits:
+        """Local rules of one mass as the kernels read them; `total` of all weights, where the layout has no entries."""
+        dtype, F = self.dtype, self.n_features
+        never = np.inf if dtype == np.float64 else np.iinfo(dtype).max
+        total = float(np.abs(self.signs).sum()) if total is None else total
+        enough = least if dtype == np.float64 else min(np.ceil(least), never)
+        _, blocks, _, lanes = self.table_shape
+        rows = np.full((F, self.width), never, dtype=dtype)
+        rows[:, :F] = enough if apart is None else np.where(apart, never, enough)
+        below = np.full(self.width, never, dtype=dtype)
+        below[:F] = enough
+        # Negative when added to any score; doubled it still fits into the counters.
+        lowest = -2 * total - 1 if dtype == np.float64 else np.iinfo(dtype).min // 2
+        blocked = np.ascontiguousarray(rows.reshape(F, blocks, lanes).transpose(1, 0, 2))
+        return native.Limits(blocked, rows, below, np.array([enough], dtype), np.array([lowest], dtype))
+
+
+def lanes_of(dtype: Any) -> int:
+    """Counters of a block, see `accel_oct.native`."""
+    return native.BLOCK_BYTES // int(np.dtype(dtype).itemsize)
 
 
 def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Floats | None = None) -> Layout:
@@ -69,7 +94,7 @@ def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Fl
     n_rows, n_features = X.shape
     dtype = counter_type(weights, masses)
     bits = dtype is not np.float64
-    lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
+    lanes = lanes_of(dtype)
     width = max(1, -(-n_features // lanes)) * lanes
     signed = n_classes == 2
     class_channel = np.zeros(n_rows, dtype=np.int64) if signed else y

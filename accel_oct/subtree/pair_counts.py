@@ -1,8 +1,7 @@
 """The counting core: class-wise counts of all pairs of features of one set, and the best further split of each side.
 
-Everything about depth two is read off these counts: the profile (`PairLevel`), which all tables and bounds build on,
-and the first tree in the tie order (`first_trees`). Two engines fill them: matrix products, here, which know every
-generalisation of the objective, and compiled kernels (`compiled_counts`) for accuracy, with one mass of leaves.
+The profile of depth two (`PairLevel`), which all tables and bounds build on, is read off these counts. Compiled kernels
+fill them (`compiled_counts`) where leaves have at most one mass; matrix products, here, take several masses.
 
 A table of pairs has F**2 counters per channel. It is worked through some features at a time, in steps that look at the
 clock, and a table is only kept whole when it is small or when the caller has room for it.
@@ -25,7 +24,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _NUMPY_STEP = 2**21
-"""Entries of X that a step without compiled code multiplies at a time."""
+"""Entries of X that a step of matrix products multiplies at a time."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,6 @@ class PairCounts:
     single: Array
     one_leaf: Array
     two_leaves: Array
-    prices: Floats | None = None
 
     def __init__(self, X: Array, rule: LeafRule, apart: NDArray[np.bool_] | None = None) -> None:
         self.X = X
@@ -128,7 +126,7 @@ class PairCounts:
         scores = self.rule.score(ones) + self.rule.score(zeros)
         if self.apart is not None:
             scores = np.where(self.apart[c], -np.inf, scores)
-        b = int(np.argmax(scores if self.prices is None else scores - self.prices))
+        b = int(np.argmax(scores))
         return b, zeros[:, b], ones[:, b]
 
     def _leaves_only(self) -> None:
@@ -155,10 +153,6 @@ class NumpyCounts(PairCounts):
     X, amounts, rule
         See above.
     stopper : Stopper, optional
-    prices : (F,), optional
-        Price of a split on each feature; scores of further splits are net of it.
-    pairs : bool
-        False: trees of depth one only, no further splits.
     apart : bool (F, F), optional
         Features that may not share a path.
     """
@@ -170,21 +164,17 @@ class NumpyCounts(PairCounts):
         rule: LeafRule,
         stopper: Stopper | None = None,
         *,
-        prices: Floats | None = None,
-        pairs: bool = True,
         apart: NDArray[np.bool_] | None = None,
     ) -> None:
         super().__init__(X, rule, apart)
         self._amounts = amounts
-        self.prices = prices
         F = self.n_features
         self.totals = amounts.sum(axis=1)
         self.single = np.zeros((amounts.shape[0], F))
         self.one_leaf = np.zeros((2, F))
         self.two_leaves = np.full((2, F), -np.inf)
         self._leaves_only()
-        if pairs:
-            self._in_steps(stopper or Stopper())
+        self._in_steps(stopper or Stopper())
 
     @property
     def amounts(self) -> Floats:
@@ -210,8 +200,6 @@ class NumpyCounts(PairCounts):
             counts = single[:, here] if side else totals - single[:, here]
             ones = both if side else single[:, None, other] - both
             scores = score(ones) + score(counts[:, :, None] - ones)
-            if self.prices is not None:
-                scores = scores - self.prices[other]
             if self.apart is not None:
                 scores = np.where(self.apart[here, other], -np.inf, scores)
             target = self.two_leaves[side, here]

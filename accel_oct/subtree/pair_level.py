@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import engine
+from accel_oct import native
 from accel_oct.subtree.compiled_counts import CompiledCounts
-from accel_oct.subtree.kernels.arguments import Words
 from accel_oct.subtree.pair_counts import LeafRule, NumpyCounts, PairCounts, all_amounts
 from accel_oct.subtree.profiles import Units, convolve, with_leaf
 from accel_oct.subtree.reduction import Reduced, both_sides
@@ -34,8 +34,6 @@ class PairLevel:
         Asked between some features and the next; then what is not known yet has bounds.
     table_limit : int
         Bytes that the table of pairs may take to be kept; small ones always are. The deeper levels need it.
-    compiled : bool
-        False: by matrix products even where code could be compiled.
 
     Attributes
     ----------
@@ -45,14 +43,12 @@ class PairLevel:
         Whether these are the best there are; false only when stopped.
     upper_profile, side_upper : bounds on them, equal to them when exact
     compiled : CompiledCounts, TalliedCounts or None
-        The counts behind all this, for the deeper levels; None where nothing is compiled.
+        The counts behind all this, for the deeper levels; None under several masses.
     kept : bool
         Whether they hold the table of pairs.
     """
 
-    def __init__(
-        self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0, compiled: bool = True
-    ) -> None:
+    def __init__(self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0) -> None:
         self.data = data
         self.units = Units(data.signed)
         self.n_features = data.n_features
@@ -60,7 +56,7 @@ class PairLevel:
         self.compiled: LevelCounts | None = None
         # The kernels know one mass; several are counted by matrix products, and root features searched one by one.
         rules = data.rules
-        code = compiled and engine.numba_available() and (rules is None or len(rules.least) == 1)
+        code = rules is None or len(rules.least) == 1
         least, apart = ((), None) if rules is None else (rules.least, rules.apart)
         self._counts: PairCounts
         if isinstance(data, TalliedData):
@@ -116,9 +112,9 @@ class PairLevel:
             return np.asarray(self.table[: self.data.n_classes].sum(axis=0, dtype=np.float64))
         assert isinstance(self.compiled, CompiledCounts)
         spread, entries = self.compiled.layout, self.compiled.entries
-        unsigned = entries._replace(marked=np.zeros_like(entries.marked), numbers=np.abs(entries.numbers))
+        unsigned = replace(entries, marked=np.zeros_like(entries.marked), numbers=np.abs(entries.numbers))
         table = np.zeros(spread.table_shape, dtype=spread.dtype)
-        engine.kernels().level_two(self.compiled.members, unsigned, Words.of(spread), table, 0)
+        native.level_two(self.compiled.members, unsigned, spread.words(), table, 0)
         return np.asarray(_dense(table)[0], dtype=np.float64)
 
     def scores(self, counts: Array) -> Array:

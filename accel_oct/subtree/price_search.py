@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accel_oct.subtree.code_choice import Code
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.price_pairs import PricePairs
@@ -47,7 +46,6 @@ class PriceSearch:
         self.counts = counts or SearchCounts()
         self.report: Callable[[Outcome], None] | None = None
         self.known_value: Callable[[], float] | None = None
-        self._code: Code | None = None
 
     def search(self, data: Reduced, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
         """Best tree of depth at most `depth`.
@@ -59,10 +57,7 @@ class PriceSearch:
             return self._leaf(data)
         in_time = depth > 2 and DeepLevels.seconds(data) <= _PATIENCE * self.stopper.remaining
         table_limit = DeepLevels.table_limit(self.memory_limit, self.threads) if in_time else 0
-        code = self._code or Code(data, depth, self.stopper)
-        self._code = code
-        pairs = PairLevel(data, self.stopper, table_limit, code.allows(data, 2))
-        code.used(pairs, 2)
+        pairs = PairLevel(data, self.stopper, table_limit)
         self.counts.pair_levels += 1
         best = self._from_profile(pairs, 2 ** min(depth, 2))
         if depth <= 2:
@@ -74,14 +69,13 @@ class PriceSearch:
         self.publish(best, top)
         if best.upper <= max(best.value, target) or self.stopper():
             return best
-        if not (in_time and code.allows(data, 3)) or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
+        if not in_time or not DeepLevels.possible(pairs, self.memory_limit, self.threads):
             return self._deepen(pairs, None, depth, best, target, top)
-        fits = depth == 4 and code.allows(data, 4) and DeepLevels.fits(pairs, self.memory_limit)
+        fits = depth == 4 and DeepLevels.fits(pairs, self.memory_limit)
         deep = DeepLevels(pairs, fits, self.threads, self.counts.steps if top else None)
         self.counts.level_three += 1
         if not deep.level_three(self.stopper):
             return best
-        code.used(pairs, 3)
         best = self._three(pairs, deep, best)
         if depth == 3:
             best.upper = best.value
@@ -91,7 +85,7 @@ class PriceSearch:
         if best.upper <= max(best.value, target) or self.stopper():
             return best
         if fits:
-            return self._four(pairs, deep, best, target, top, code)
+            return self._four(pairs, deep, best, target, top)
         return self._deepen(pairs, deep, depth, best, target, top)
 
     def _leaf(self, data: Reduced) -> Outcome:
@@ -112,7 +106,7 @@ class PriceSearch:
         """Best tree of depth two, for rebuilding what is known already: not stopped by anything."""
         if data.n_features == 0:
             return self._leaf(data).tree()
-        pairs = PairLevel(data, compiled=self._code is None or self._code.allows(data, 2))
+        pairs = PairLevel(data)
         return self._from_profile(pairs, 4).tree()
 
     def _side(self, data: Reduced, column: int, side: int) -> Reduced:
@@ -133,7 +127,7 @@ class PriceSearch:
 
         return Outcome(float(sums[column]), float(sums[column]), tree)
 
-    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool, code: Code) -> Outcome:
+    def _four(self, pairs: PairLevel, deep: DeepLevels, best: Outcome, target: float, top: bool) -> Outcome:
         self.counts.level_four += 1
         inner = PricePairs(deep, self.price, self.stopper)
         while True:
@@ -143,7 +137,6 @@ class PriceSearch:
             self.publish(best, top)
             if self.stopper() or not inner.step(max(best.value, self.goal(target, top))):
                 break
-            code.used(pairs, 4)
         self.counts.pairs += inner.n_pairs
         return best
 

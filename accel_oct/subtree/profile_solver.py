@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import engine
-from accel_oct.subtree.code_choice import numpy_seconds
 from accel_oct.subtree.deep_levels import DeepLevels
 from accel_oct.subtree.pair_level import PairLevel
 from accel_oct.subtree.profile_roots import ProfileRoots, Report
@@ -27,10 +25,6 @@ from accel_oct.subtree.tallied_roots import TalliedRoots
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
-
-
-_AT_ONCE = 0.1
-"""Seconds of arrays below which nobody asks whether there is compiled code."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ class ProfileSolver:
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
         table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
-        pairs = PairLevel(data, self.stopper, table_limit, self._may_compile(data, depth))
+        pairs = PairLevel(data, self.stopper, table_limit)
         if depth <= 2:
             return self._shallow(pairs, depth)
         if not pairs.exact:
@@ -120,15 +114,6 @@ class ProfileSolver:
             return self._four(pairs, steps)[0]
         return TalliedRoots(self, pairs, depth, steps).run(report)
 
-    def _may_compile(self, data: Reduced, depth: int) -> bool:
-        """Tallies have no rows to count, so arrays do for small ones what the compiler would take longer for."""
-        if not isinstance(data, TalliedData):
-            return True
-        seconds = numpy_seconds(0, data.n_features, data.n_classes, depth)
-        if seconds < _AT_ONCE:
-            return False
-        return engine.worth_compiling(seconds, self.stopper.remaining) or engine.at_hand(_code(data))
-
     def _leaf(self, data: Reduced, depth: int) -> Profile:
         counts = data.class_weights
         number = Units(data.signed).from_score(counts.max(), counts.sum()) if data.allows_a_leaf else -np.inf
@@ -158,8 +143,6 @@ class ProfileSolver:
             values = extended(three, 4)
             return Profile(values, values, lambda leaves: self._rebuild(pairs, sides, three, min(leaves, 8))), sides
         finished = deep.level_four(self.stopper)
-        if isinstance(pairs.data, TalliedData):
-            engine.was_used(_code(pairs.data))
         below = deep.pair_profiles()
         deeper = sides_from_pairs(pairs, below)
         values = with_leaf(convolve(deeper[:, 0], deeper[:, 1]).max(axis=0), np.asarray(pairs.leaf))
@@ -209,10 +192,6 @@ class ProfileSolver:
 
     def _tree_three(self, pairs: PairLevel) -> Callable[[int], DecisionTree]:
         return lambda leaves: ProfileSolver(None, self.threads, self.memory_limit)._three(pairs)[0].tree(leaves)
-
-
-def _code(data: Reduced) -> str:
-    return f"tally-{'plain' if data.rules is None else 'ruled'}"
 
 
 def sides_from_pairs(pairs: PairLevel, below: Floats) -> Floats:

@@ -7,9 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import engine
-from accel_oct.subtree.kernels.arguments import Counts, Limits, Scores, Sets
-from accel_oct.subtree.layout import VECTOR_BYTES, Layout
+from accel_oct import native
+from accel_oct.subtree.layout import Layout, lanes_of
 from accel_oct.subtree.pair_counts import LeafRule, PairCounts
 from accel_oct.subtree.tallied_data import TalliedData
 
@@ -62,7 +61,7 @@ class TalliedCounts(PairCounts):
     # ---------------------------------------------------------------- scores
 
     def _by_arrays(self) -> None:
-        """Best leaves, and best two leaves, without numba."""
+        """Best leaves, and best two leaves, by arrays, with any number of masses."""
         score, single, totals = self.rule.score, self.single, self.totals[:, None]
         self.one_leaf = np.array([score(totals - single), score(single)], dtype=np.float64)
         self.two_leaves = np.full((2, self.n_features), -np.inf)
@@ -78,10 +77,9 @@ class TalliedCounts(PairCounts):
         """The same by the kernels, and what the deeper levels read."""
         self.layout = spread = _layout(self.data, len(self.totals))
         channels, blocks, F, lanes = spread.table_shape
-        self._types = spread.dtype.num
         rules = self.data.rules
         total = float(np.abs(self.data.values[0]).sum())
-        self.limits = None if rules is None else Limits.of(spread, rules.least[0], rules.apart, total)
+        self.limits = None if rules is None else spread.limits(rules.least[0], rules.apart, total)
         wide = np.zeros((channels, F, spread.width), dtype=spread.dtype)
         wide[:, :, :F] = self._table
         self.blocked = np.ascontiguousarray(wide.reshape(channels, F, blocks, lanes).transpose(0, 2, 1, 3))
@@ -90,19 +88,18 @@ class TalliedCounts(PairCounts):
         single = np.zeros((channels, spread.width), dtype=spread.dtype)
         single[:, :F] = self.single
         self.single = single
-        scores = Scores.of(spread, 2)
-        self.one_leaf, self.two_leaves = scores
-        types = (self._types, self.limits is None)
-        engine.kernels().pass_block.by(types, self.whole, scores, 0, self.rule.signed, self.limits)
+        scores = native.Scores.of(2, spread.width, spread.dtype)
+        self.one_leaf, self.two_leaves = scores.one_leaf, scores.two_leaves
+        native.pass_block(self.whole, scores, 0, self.rule.signed, self.limits)
         self.members = np.zeros(0, dtype=np.int64)
 
     @property
-    def whole(self) -> Counts:
+    def whole(self) -> native.Counts:
         """All counts, as the deeper levels read them."""
-        return Counts(self.blocked, self.single, self.totals)
+        return native.Counts(self.blocked, self.single, self.totals)
 
     @property
-    def entries(self) -> Sets:
+    def entries(self) -> native.Sets:
         """All sets, as the deeper levels read them."""
         data, depth = self.data, min(self.data.depth, 4)
         parts = [self._channels(size) for size in range(depth + 1)]
@@ -111,13 +108,13 @@ class TalliedCounts(PairCounts):
         for size, part in enumerate(parts):
             values[:, starts[size] : starts[size + 1]] = part
         choose = [[math.comb(column, size) for size in range(depth + 1)] for column in range(data.n_columns)]
-        return Sets(values, starts, np.array(choose, dtype=np.int64), data.feature.astype(np.int64))
+        return native.Sets(values, starts, np.array(choose, dtype=np.int64), data.feature.astype(np.int64))
 
 
 def _layout(data: TalliedData, n_channels: int) -> Layout:
-    """Without entries: what kernels write to. One type for all tallies, as compiling takes longer than any of them."""
+    """Without entries: what kernels write to. Counts of all tallies are real numbers, which hold 53 bits exactly."""
     dtype = np.dtype(np.float64)
-    lanes = VECTOR_BYTES // dtype.itemsize
+    lanes = lanes_of(dtype)
     width = max(1, -(-data.n_features // lanes)) * lanes
     none = np.zeros(0, dtype=np.int32)
     return Layout(

@@ -38,17 +38,16 @@ def run_stoppable(search: Search, work: Callable[[Stopper], None]) -> Status | N
 
 def run_phases(search: Search, phases: Iterable[Phase]) -> Result:
     """Run the phases that apply until one proves something, the time is up or the user stops."""
-    with search.teller.listening():
-        for phase in phases:
-            if not phase.applies(search):
-                continue
-            search.teller.begin(phase.name)
-            ended = phase.run(search)
-            search.confirm()
-            if search.is_proven:
-                return search.result("optimal", phase.name)
-            if search.is_infeasible:
-                return search.result("infeasible", phase.name)
-            if ended is not None:
-                return search.result(ended, "nothing: not proven")
+    for phase in phases:
+        if not phase.applies(search):
+            continue
+        search.teller.begin(phase.name)
+        ended = phase.run(search)
+        search.confirm()
+        if search.is_proven:
+            return search.result("optimal", phase.name)
+        if search.is_infeasible:
+            return search.result("infeasible", phase.name)
+        if ended is not None:
+            return search.result(ended, "nothing: not proven")
     return search.result("gap_limit", "nothing: not proven")

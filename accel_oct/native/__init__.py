@@ -1,0 +1,699 @@
+"""The compiled kernels as Python functions: the one place that passes pointers.
+
+Every function checks what relates its arguments before it calls C++ (``source/``): a kernel never reads or writes
+outside of an array. The calls release the GIL. `records` has the groups of arrays that functions take, `library` loads
+the code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_double, c_int32, c_int64
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.native.library import kernels
+from accel_oct.native.records import (
+    BLOCK_BYTES,
+    COUNTERS,
+    CellSums,
+    CellTable,
+    Counts,
+    DepthTwo,
+    Entries,
+    GroupCounts,
+    GroupSamples,
+    GroupTables,
+    GroupWork,
+    Limits,
+    Ones,
+    Priced,
+    Rewards,
+    Scores,
+    Sets,
+    View,
+    Words,
+    Work,
+    read,
+    view,
+    written,
+)
+
+__all__ = [
+    "BLOCK_BYTES",
+    "CellSums",
+    "CellTable",
+    "Counts",
+    "DepthTwo",
+    "Entries",
+    "GroupCounts",
+    "GroupSamples",
+    "GroupTables",
+    "GroupWork",
+    "Limits",
+    "Ones",
+    "Priced",
+    "Rewards",
+    "Scores",
+    "Sets",
+    "StopFlag",
+    "TreeCounts",
+    "Words",
+    "Work",
+    "add_sets",
+    "best_pair",
+    "best_set",
+    "best_sides",
+    "cell_outcomes_two",
+    "cell_values",
+    "count_triples",
+    "fill_reach",
+    "first_tree",
+    "group_tables",
+    "joined",
+    "level_four",
+    "level_three",
+    "level_two",
+    "level_two_sparse",
+    "outcomes_two",
+    "pair_gains",
+    "pass_block",
+    "two_sides",
+]
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_ANY_MEMORY = 2**62
+_OUT_OF_RANGE = 1
+_TOO_MANY, _NO_MEMORY = -1, -2
+
+
+def _require(good: bool, what: str) -> None:
+    if not good:
+        raise ValueError(f"native kernels: {what}")
+
+
+def _done(status: int) -> None:
+    if status == _OUT_OF_RANGE:
+        raise IndexError("native kernels: an index is out of range")
+    if status:
+        raise MemoryError("native kernels: out of memory")
+
+
+class StopFlag:
+    """A flag that a running kernel looks at; another thread may raise it."""
+
+    def __init__(self) -> None:
+        self._flag = c_int32(0)
+        self.address = ctypes.addressof(self._flag)
+
+    def raise_(self) -> None:
+        """Ask the kernel to return."""
+        self._flag.value = 1
+
+
+# ---------------------------------------------------------------- levels
+
+
+def level_two(members: Ints, entries: Entries, words: Words, table: Array, base: int) -> None:
+    """Count all pairs of features over the entries of a set, for the lanes of `table` from `base` on."""
+    target = written("table", table, table.dtype, 4)
+    _check_table(entries, words, table, base)
+    indices = _members(members, entries)
+    kernels().level_two(COUNTERS[table.dtype], byref(indices), entries.address, words.address, byref(target), base)
+
+
+def _members(members: Ints, entries: Entries) -> View:
+    n_entries = entries.rows.shape[0]
+    _require(not members.size or (int(members.min()) >= 0 and int(members.max()) < n_entries), "members out of range")
+    return read("members", members, np.int64, 1)
+
+
+def _check_table(entries: Entries, words: Words, table: Array, base: int) -> None:
+    channels, blocks, n_features, lanes = table.shape
+    n_entries, width = entries.rows.shape
+    _require(table.dtype in COUNTERS and lanes * table.itemsize == BLOCK_BYTES, "table of another layout")
+    _require(base >= 0 and base % lanes == 0 and base + blocks * lanes <= width, "lanes beyond the entries")
+    _require(n_features <= width and entries.n_channels <= channels, "table too small for the entries")
+    _require(words.fits(width, table.itemsize), "words of another width")
+    _require(table.dtype != np.float64 or entries.numbers.shape[0] == n_entries, "real counts need numbers")
+
+
+def level_two_sparse(ones: Ones, table: Array, base: int) -> None:
+    """`level_two` from lists of ones, for data that are nearly all zeros."""
+    target = written("table", table, ones.counter, 4)
+    channels, _, n_features, lanes = table.shape
+    _require(lanes * table.itemsize == BLOCK_BYTES and base >= 0 and base % lanes == 0, "table of another layout")
+    width = ones.entries_start.size - 1
+    _require(n_features <= width and int(ones.features.max(initial=-1)) < n_features, "features beyond the table")
+    _require(ones.n_channels <= channels, "table too small for the entries")
+    kernels().level_two_sparse(COUNTERS[table.dtype], ones.address, byref(target), base)
+
+
+def pass_block(counts: Counts, scores: Scores, base: int, signed: bool, limits: Limits | None) -> None:
+    """Best leaf and best two leaves of both sides of every feature, for the lanes of the table from `base` on."""
+    channels, blocks, n_features, lanes = counts.table.shape
+    width = counts.single.shape[1]
+    _require(base >= 0 and base % lanes == 0 and base + blocks * lanes <= width, "lanes beyond the table")
+    _require(scores.one_leaf.shape[0] >= 2 and scores.one_leaf.shape[1] == width, "scores of another width")
+    _require(scores.counter == counts.counter, "scores of another type")
+    _check_rules(limits, signed, channels, n_features, width, counts.counter)
+    usable = np.ones(n_features, np.uint8)
+    arguments = scores.address, base, signed, _address(limits), byref(read("usable", usable, np.uint8, 1))
+    kernels().pass_block(COUNTERS[counts.counter], counts.address, *arguments)
+
+
+def _check_rules(limits: Limits | None, signed: bool, channels: int, n_features: int, width: int, counter: Any) -> None:
+    least = (1 if signed else 0) + (0 if limits is None else 1)
+    _require(channels >= max(1, least) and (not signed or channels == least), "channels of another number")
+    if limits is not None:
+        _require(limits.counter == counter and limits.rows.shape == (n_features, width), "limits of another shape")
+
+
+def _address(record: Any) -> int | None:
+    return None if record is None else record.address
+
+
+class _LevelArguments:
+    """What levels three and four share, checked once for many features."""
+
+    def __init__(
+        self, signed: bool, members: Ints, source: Entries | Sets, whole: Counts, limits: Limits | None, sizes: int
+    ) -> None:
+        self.shape, self.counter = whole.table.shape, whole.counter
+        channels, blocks, n_features, lanes = self.shape
+        self.width, self.n_features = blocks * lanes, n_features
+        _require(whole.single.shape[1] == self.width, "the whole table is needed")
+        _check_rules(limits, signed, channels, n_features, self.width, self.counter)
+        self.signed, self.number = signed, COUNTERS[self.counter]
+        self.n_entries = 0
+        self.entries: int | None = None
+        self.sets: int | None = None
+        if isinstance(source, Sets):
+            _require(source.counter == self.counter and source.columns.size == n_features, "a tally of another kind")
+            _require(source.values.shape[0] == channels and source.most_columns >= sizes, "a tally too shallow")
+            self.sets = source.address
+        else:
+            self.n_entries, width = source.rows.shape
+            _require(width == self.width and source.n_channels <= channels, "entries of another width")
+            _require(self.counter != np.float64 or len(source.numbers) == self.n_entries, "real counts need numbers")
+            self.entries = source.address
+        self.members = _members(members, source) if isinstance(source, Entries) else View()
+        self._kept = source, whole, limits, members
+        self.whole, self.limits = whole.address, _address(limits)
+
+    def check_work(self, work: Work, sweep: int) -> None:
+        """Work of other data would be written to beyond its end."""
+        good = work.fits(self.n_entries, self.shape, sweep) and work.counter == self.counter
+        _require(good and work.words.fits(self.width, self.counter.itemsize), "work of other data")
+
+
+class level_three:
+    """Sets of one feature and both its values: prepared for some data, called for every feature.
+
+    Parameters
+    ----------
+    signed, members, source, whole, limits
+        The set: its entries, or a tally; its counts.
+    splits : (F, 4, P), or (0, 4, P)
+        Receives the best two-leaf scores of the pairs (f, c), by sign pattern.
+    """
+
+    def __init__(
+        self,
+        signed: bool,
+        members: Ints,
+        source: Entries | Sets,
+        whole: Counts,
+        limits: Limits | None,
+        splits: Array,
+    ) -> None:
+        self._set = _LevelArguments(signed, members, source, whole, limits, 3)
+        self._splits = written("splits", splits, whole.counter, 3)
+        F = self._set.n_features
+        _require(splits.shape in ((F, 4, self._set.width), (0, 4, self._set.width)), "splits of another shape")
+        self._kept = splits
+
+    def __call__(self, f: int, with_f: Array, work: Work, best: Array) -> None:
+        """Write the table of f = 1, and raise `best`, flat (2, 3, P), by side, leaves and feature."""
+        own = self._set
+        own.check_work(work, 1)
+        _require(0 <= f < own.n_features, "no such feature")
+        table = written("with_f", with_f, own.counter, 4, own.shape)
+        target = written("best", best, own.counter, 1, (6 * own.width,))
+        kernels().level_three(
+            *(own.number, f, own.signed, byref(own.members), own.entries, own.sets, own.whole, byref(table)),
+            *(work.address, byref(target), byref(self._splits), own.limits),
+        )
+
+
+class level_four:
+    """Sets of pairs of features: prepared for some data, called for some first features at a time.
+
+    Parameters
+    ----------
+    signed, members, source, whole, limits
+        See `level_three`.
+    tables : (F, channels, blocks, F, L)
+        The tables of level three.
+    wanted : (F, F) of uint8
+        Pairs f < g to look at.
+    symmetric : bool
+        Visit every triple of features once, for all its pairs; else all third features for each pair.
+    """
+
+    def __init__(
+        self,
+        signed: bool,
+        members: Ints,
+        source: Entries | Sets,
+        whole: Counts,
+        limits: Limits | None,
+        tables: Array,
+        wanted: NDArray[np.uint8],
+        symmetric: bool,
+    ) -> None:
+        self._set = own = _LevelArguments(signed, members, source, whole, limits, 4)
+        self._tables = view("tables", tables, own.counter, 5, (own.n_features, *own.shape))
+        self._wanted = read("wanted", wanted, np.uint8, 2, (own.n_features, own.n_features))
+        self._symmetric = symmetric
+        self._kept = tables, wanted
+
+    def __call__(self, first: int, count: int, work: Work, best: Array, stop: StopFlag) -> bool:
+        """Raise `best`, flat (F, 4, 3, P), for pairs with f in ``first .. first + count - 1``. False when stopped."""
+        own = self._set
+        own.check_work(work, count)
+        _require(first >= 0 and count > 0 and first + count <= own.n_features and count <= 16, "no such features")
+        target = written("best", best, own.counter, 1, (own.n_features * 12 * own.width,))
+        done = kernels().level_four(
+            *(own.number, first, count, own.signed, self._symmetric, byref(self._wanted), byref(own.members)),
+            *(own.entries, own.sets, own.whole, byref(self._tables), work.address, byref(target), own.limits),
+            stop.address,
+        )
+        return bool(done)
+
+
+class _FirstTree(ctypes.Structure):
+    _fields_ = (
+        ("value", c_double),
+        ("score", c_double),
+        ("scores", c_double * 4),
+        ("feature", c_int64 * 7),
+        ("label", c_int64 * 7),
+    )
+
+
+class FirstTree(NamedTuple):
+    """Value, score, scores with one to four leaves, and the nodes in heap order."""
+
+    value: float
+    score: float
+    scores: tuple[float, float, float, float]
+    feature: Ints
+    label: Ints
+
+
+def first_tree(samples: Ints, setup: DepthTwo, signed: bool, leaf_price: float, max_depth: int) -> FirstTree:
+    """The first of the best trees of depth at most `max_depth` (up to two) on some samples, each of them once."""
+    tree = _FirstTree()
+    number = COUNTERS[setup.counter]
+    given = byref(read("samples", samples, np.int64, 1))
+    _require(not signed or setup.counts.table.shape[0] == 1, "signed counts have one channel")
+    _done(kernels().first_tree(number, given, setup.address, signed, leaf_price, max_depth, byref(tree)))
+    nodes = np.frombuffer(memoryview(tree), np.int64, 14, _FirstTree.feature.offset)
+    return FirstTree(tree.value, tree.score, tuple(tree.scores), nodes[:7], nodes[7:])
+
+
+# ---------------------------------------------------------------- groups of columns
+
+
+def count_triples(samples: GroupSamples, counts: GroupCounts, work: GroupWork) -> None:
+    """Count all columns together with nothing else, with one other column, and with two."""
+    _check_groups(samples, counts, work)
+    kernels().count_triples(COUNTERS[samples.counter], samples.address, counts.address, work.address)
+
+
+def _check_groups(samples: GroupSamples, counts: GroupCounts, work: GroupWork) -> None:
+    n_rows, columns = samples.numbers.shape[0], samples.ones.shape[0]
+    size, pairs = samples.n_channels * samples.numbers.shape[1], columns * (columns - 1) // 2
+    _require(samples.counter == counts.counter == work.counter, "counts of different types")
+    sizes = [counts.totals.size, counts.once.size, counts.twice.size, counts.triples.size]
+    _require(sizes == [samples.n_channels, size, columns * size, pairs * size], "counts of other samples")
+    _require(all(chosen.size > n_rows for chosen in (work.chosen, work.chosen2, work.chosen3)), "work too small")
+    sizes = [
+        work.once.size,
+        work.with_root.size,
+        work.without_root.size,
+        work.both.size,
+        work.rest.size,
+        work.sums.size,
+    ]
+    expected = [2 * size, columns * size, columns * size, size, size, 10 * samples.n_channels]
+    _require(sizes == expected, "work of other samples")
+
+
+def group_tables(
+    root: int | None, samples: GroupSamples, counts: GroupCounts, work: GroupWork, tables: GroupTables
+) -> None:
+    """Depth one on the four sides of every pair of columns, on both sides of a root or on all samples, by group."""
+    _check_groups(samples, counts, work)
+    columns = samples.ones.shape[0]
+    _require(root is None or 0 <= root < columns, "no such column")
+    good = tables.counter == samples.counter and tables.singles.shape[1] == columns and tables.fits(samples.lanes)
+    _require(good and len(tables.leaves) >= (1 if root is None else 2), "tables of other samples")
+    number, place = COUNTERS[samples.counter], -1 if root is None else root
+    kernels().group_tables(number, place, samples.address, counts.address, work.address, tables.address)
+
+
+def fill_reach(tables: GroupTables, samples: GroupSamples, root: int | None, price: float) -> None:
+    """Bounds on a side of a column if the next column is of some group, and the last of any: ``tables.reach``."""
+    _require(tables.fits(samples.lanes) and tables.singles.shape[1] == samples.place.size, "tables of other samples")
+    place = byref(read("place", samples.place, np.int64, 1))
+    number = COUNTERS[tables.counter]
+    kernels().fill_reach(number, tables.address, place, samples.lanes, -1 if root is None else root, price)
+
+
+def best_set(
+    sets: Ints, first: int, last: int, column: Ints, root: int | None, tables: GroupTables, lanes: int, price: float,
+    best: float,
+) -> tuple[float, int]:  # fmt: skip
+    """The best of the sets ``first .. last - 1``, if it is better than `best`: its value and number, or -1.
+
+    `sets` (n, groups) holds lanes of groups, then -1, at least one; `column` (lanes, layers) the columns of every lane,
+    then -1; that of the root is left out.
+    """
+    n_columns = tables.singles.shape[1]
+    _require(tables.fits(lanes) and 0 <= first <= last <= len(sets), "no such sets")
+    _require(not sets.size or (int(sets[:, 0].min()) >= 0 and int(sets.max()) < len(column)), "no such groups")
+    used = column[column >= 0]
+    _require(np.unique(used).size == used.size and int(used.max(initial=-1)) < n_columns, "no such columns")
+    _require(len(column) <= lanes, "more groups than lanes")
+    value = c_double(best)
+    # A group may be named twice in a set, and its columns with it.
+    size = max(1, sets.shape[1]) * max(1, column.shape[1])
+    two, places = np.empty(2 * size), np.empty(size, np.int64)
+    chosen = kernels().best_set(
+        *(COUNTERS[tables.counter], byref(read("sets", sets, np.int64, 2)), first, last),
+        *(byref(read("column", column, np.int64, 2)), -1 if root is None else root, tables.address, lanes, price),
+        *(byref(value), byref(written("two", two, np.float64, 1)), byref(written("places", places, np.int64, 1))),
+    )
+    return value.value, int(chosen)
+
+
+# ---------------------------------------------------------------- outcomes
+
+
+class _Arena:
+    """Memory of one call, given back at the end."""
+
+    def __init__(self, limit: int = _ANY_MEMORY) -> None:
+        self.address = kernels().arena_new(limit)
+        if not self.address:
+            raise MemoryError("native kernels: out of memory")
+
+    def __enter__(self) -> _Arena:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        kernels().arena_free(self.address)
+
+
+class _Found(ctypes.Structure):
+    _fields_ = (
+        ("loss", ctypes.c_void_p),
+        ("results", ctypes.c_void_p),
+        ("choice", ctypes.c_void_p),
+        ("size", c_int64),
+        ("made", c_int64),
+    )
+
+
+class FoundOutcomes(NamedTuple):
+    """Outcomes, in the order in which they were met, and the number of pairs that were made for them."""
+
+    loss: Floats
+    results: Floats  # (size, 1 + J)
+    choice: NDArray[np.int32]  # (size, numbers of a choice)
+    made: int
+
+
+def _outcomes(found: _Found, n_results: int, n_choices: int) -> FoundOutcomes | None:
+    if found.made < 0:
+        return None
+    size = found.size
+    return FoundOutcomes(
+        _copied(found.loss, (size,), np.float64),
+        _copied(found.results, (size, n_results), np.float64),
+        _copied(found.choice, (size, n_choices), np.int32),
+        found.made,
+    )
+
+
+def _copied(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    result = np.empty(shape, dtype)
+    if result.nbytes:
+        ctypes.memmove(result.__array_interface__["data"][0], address, result.nbytes)
+    return result
+
+
+def outcomes_two(
+    points: Ints, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards, memory: int
+) -> FoundOutcomes | None:
+    """Outcomes of the trees of depth at most `height`, up to two, on a set of points, within a slack.
+
+    A choice is (feature, then for each side split, class, class); the feature is -1 for a leaf, whose class is the last
+    of all. None when there would be more than `most_pairs` pairs, or more than `memory` bytes.
+    """
+    found = _Found()
+    given = byref(read("points", points, np.int64, 1)), None, None, byref(read("columns", columns, np.int64, 1))
+    _require(len(rewards.X) == len(rewards.weights), "points need their features")
+    with _Arena(memory) as arena:
+        _done(kernels().outcomes_two(*given, height, slack, most_pairs, rewards.address, arena.address, byref(found)))
+        return _outcomes(found, rewards.fixed.size, 7)
+
+
+def cell_outcomes_two(
+    table: CellTable, priced: Priced, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards,
+    memory: int,
+) -> FoundOutcomes | None:  # fmt: skip
+    """`outcomes_two` on a set of a tally, with its priced sums."""
+    n_cells, n_classes = rewards.weights.shape
+    _require(table.single.shape == (columns.size, n_cells), "a table of other columns")
+    _require(priced.single.shape == (columns.size, n_classes + 1), "priced sums of other columns")
+    found = _Found()
+    given = None, table.address, priced.address, byref(read("columns", columns, np.int64, 1))
+    with _Arena(memory) as arena:
+        _done(kernels().outcomes_two(*given, height, slack, most_pairs, rewards.address, arena.address, byref(found)))
+        return _outcomes(found, rewards.fixed.size, 7)
+
+
+def best_sides(points: Ints, columns: Ints, height: int, rewards: Rewards) -> Floats:
+    """Best priced values (C, 2) of both sides of every column, with one more split where the height is two."""
+    result = np.empty((columns.size, 2))
+    _require(len(rewards.X) == len(rewards.weights), "points need their features")
+    with _Arena() as arena:
+        given = read("points", points, np.int64, 1), read("columns", columns, np.int64, 1)
+        target = written("result", result, np.float64, 2)
+        _done(
+            kernels().best_sides(
+                byref(given[0]), byref(given[1]), height, rewards.address, arena.address, byref(target)
+            )
+        )
+    return result
+
+
+def joined(
+    lost: Floats, sides: Ints, losses: Floats, results: Floats, leaves: Floats, slack: float, most_pairs: int,
+    per_grain: Floats, memory: int,
+) -> FoundOutcomes | None:  # fmt: skip
+    """Outcomes of a set from those of the sides of some splits, see `outcomes_two`.
+
+    Split s loses lost[s]; it has the outcomes ``losses[sides[s, 0] : sides[s, 1]]`` on its zero side and those up to
+    ``sides[s, 2]`` on its one side, both by loss. `leaves` (K, 2 + J) are the leaves of the set: loss and results. A
+    choice is (split, place, place), and (-1, class, class) for a leaf.
+    """
+    n_results = results.shape[1]
+    _require(sides.shape == (lost.size, 3) and results.shape[0] == losses.size, "sides of other splits")
+    _require(leaves.shape[1] == 1 + n_results and per_grain.size + 1 == n_results, "results of another number")
+    reals = [("lost", lost, 1), ("losses", losses, 1), ("results", results, 2), ("leaves", leaves, 2)]
+    views = {name: read(name, array, np.float64, axes) for name, array, axes in [*reals, ("per_grain", per_grain, 1)]}
+    places = read("sides", sides, np.int64, 2)
+    found = _Found()
+    with _Arena(memory) as arena:
+        _done(
+            kernels().joined(
+                *(byref(views["lost"]), byref(places), byref(views["losses"]), byref(views["results"])),
+                *(byref(views["leaves"]), slack, most_pairs, byref(views["per_grain"]), arena.address, byref(found)),
+            )
+        )
+        return _outcomes(found, n_results, 3)
+
+
+class _BestPair(ctypes.Structure):
+    _fields_ = (("value", c_double), ("zero", c_int64), ("one", c_int64), ("next", c_int64), ("made", c_int64))
+
+
+def best_pair(
+    zero: Floats, zero_results: Floats, one: Floats, one_results: Floats, slack: float, limits: Floats, above: float,
+    last: tuple[float, int, int], first: int, most_pairs: int,
+) -> tuple[float, int, int, int, int]:  # fmt: skip
+    """The first of the best pairs of outcomes of two sides that keep the limits, worth more than `above`.
+
+    `last` (value, place, place): only pairs that are worth less, or as much and come later. Begins with outcome `first`
+    of the zero side and looks at `most_pairs` pairs, or a few more: returns the value (`above` without such a pair),
+    both places, where to go on, and how many pairs were looked at.
+    """
+    n_results = limits.size + 1
+    _require(zero_results.shape == (zero.size, n_results), "results of another number")
+    _require(one_results.shape == (one.size, n_results) and first >= 0, "results of another number")
+    arrays = ("zero", zero, 1), ("zero_results", zero_results, 2), ("one", one, 1), ("one_results", one_results, 2)
+    given = [read(name, array, np.float64, axes) for name, array, axes in arrays]
+    state = _BestPair(above, -1, -1, first, 0)
+    kernels().best_pair(
+        *(byref(part) for part in given), slack, byref(read("limits", limits, np.float64, 1)), *last, most_pairs,
+        byref(state),
+    )  # fmt: skip
+    return state.value, state.zero, state.one, state.next, state.made
+
+
+def cell_values(a: int, columns: Ints, height: int, begin: int, sums: CellSums) -> Floats:
+    """Best values (C, 2, 2) below column a of a tally, or of all samples where it is negative.
+
+    `height` is that of trees on all samples. With a height of four, by another column from the one at place `begin` on,
+    trees of depth two on the set with a side of a and a side of the other; with a height of three, in [0, side, 0],
+    those of a side of a; with less, in [c, 0, side], both sides of every column. Minus infinity elsewhere.
+    """
+    _require(sums.reaches(min(height, 2) if a < 0 else height) and 1 <= height <= 4, "sums too shallow")
+    _require(height > 2 or a < 0, "trees below a column have a height of three or four")
+    _require(begin >= 0 and (columns.size > 0 or a < 0 or height > 3), "no columns")
+    result = np.empty((columns.size, 2, 2))
+    target = written("result", result, np.float64, 3)
+    with _Arena() as arena:
+        given = byref(read("columns", columns, np.int64, 1))
+        _done(kernels().cell_values(a, given, height, begin, sums.address, arena.address, byref(target)))
+    return result
+
+
+# ---------------------------------------------------------------- counting
+
+
+class TreeCounts:
+    """A table from values to numbers of trees, in 64 bits, that grows up to a memory limit."""
+
+    def __init__(self, memory_limit: int) -> None:
+        self._address = kernels().count_store_new(memory_limit)
+        if not self._address:
+            raise MemoryError("native kernels: out of memory")
+
+    def __del__(self) -> None:
+        if getattr(self, "_address", None):
+            kernels().count_store_free(self._address)
+
+    def add_two(
+        self, both: Ints, totals: Ints, multiplicity: Ints, price: int, threshold: int, any_label: bool, first: int,
+        most_pairs: int,
+    ) -> int:  # fmt: skip
+        """Count the trees of depth at most two on a set that are worth at least `threshold`.
+
+        `both` (K, C, C) has the gains of every class over the samples that have both of two columns, `totals` (K,) over
+        all; column c stands for ``multiplicity[c]`` features. Begins with root column `first` and makes `most_pairs`
+        pairs, or a few more; returns the column to go on with.
+        """
+        n_classes, n_columns, _ = both.shape
+        _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
+        _require(multiplicity.size == n_columns and first >= 0, "shapes differ")
+        given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
+        factor = read("multiplicity", multiplicity, np.int64, 1)
+        buffer = np.empty((4, n_classes), np.int64)
+        room = written("room", buffer, np.int64, 2)
+        return self._next(
+            kernels().count_two(
+                *(self._address, byref(given[0]), byref(given[1]), byref(factor), price, threshold, any_label),
+                *(first, most_pairs, byref(room)),
+            )
+        )
+
+    def add_joined(
+        self, zero: Ints, zero_counts: Ints, one: Ints, one_counts: Ints, threshold: int, factor: int, first: int,
+        most_pairs: int,
+    ) -> int:  # fmt: skip
+        """Add all pairs of two sides, values largest first, `factor` times; returns where to go on."""
+        _require(zero.size == zero_counts.size and one.size == one_counts.size and first >= 0, "shapes differ")
+        arrays = zero, zero_counts, one, one_counts
+        given = [read("values and counts", array, np.int64, 1) for array in arrays]
+        parts = (byref(part) for part in given)
+        return self._next(kernels().count_joined(self._address, *parts, threshold, factor, first, most_pairs))
+
+    def sorted(self) -> tuple[Ints, Ints]:
+        """Values, largest first, and their numbers of trees."""
+        values, counts = np.empty((2, kernels().count_store_size(self._address)), np.int64)
+        targets = written("values", values, np.int64, 1), written("counts", counts, np.int64, 1)
+        kernels().count_store_sorted(self._address, byref(targets[0]), byref(targets[1]))
+        return values, counts
+
+    @staticmethod
+    def _next(place: int) -> int:
+        if place == _NO_MEMORY:
+            raise MemoryError("the table of tree counts needs more than its memory limit")
+        return place
+
+
+def pair_gains(words: NDArray[np.uint64], masks: NDArray[np.uint64], label: Ints, plane: Ints, n_classes: int) -> Ints:
+    """Gains (K, C, C) over the points that have both of two columns.
+
+    `words` (C, W) has the points of every column as bits. Gains are given in binary digits: where ``masks[m]`` has a
+    bit, class ``label[m]`` gains two to the power of ``plane[m]``.
+    """
+    n_columns, n_words = words.shape
+    _require(masks.shape == (label.size, n_words) and plane.size == label.size, "shapes differ")
+    for numbers, limit in ((label, n_classes), (plane, 63)):
+        _require(not numbers.size or (int(numbers.min()) >= 0 and int(numbers.max()) < limit), "out of range")
+    result = np.zeros((n_classes, n_columns, n_columns), np.int64)
+    room = np.empty((n_columns, n_words), np.uint64)
+    given = [read("words", words, np.uint64, 2), read("masks", masks, np.uint64, 2)]
+    given += [read("label", label, np.int64, 1), read("plane", plane, np.int64, 1)]
+    given += [written("room", room, np.uint64, 2), written("result", result, np.int64, 3)]
+    kernels().pair_gains(*(byref(part) for part in given))
+    return result
+
+
+def two_sides(both: Ints, totals: Ints, price: int, any_label: bool, none: int) -> Ints:
+    """Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
+
+    The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree.
+    """
+    n_classes, n_columns, _ = both.shape
+    _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
+    result, room = np.empty((3, n_columns), np.int64), np.empty((2, n_classes), np.int64)
+    given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
+    targets = written("room", room, np.int64, 2), written("result", result, np.int64, 2)
+    kernels().two_sides(byref(given[0]), byref(given[1]), price, any_label, none, byref(targets[0]), byref(targets[1]))
+    return result
+
+
+def add_sets(
+    rows: NDArray[np.uint64], n_columns: int, starts: Ints, choose: Ints, weight: int, columns: NDArray[np.uint64],
+    found: NDArray[np.uint64], counts: Ints,
+) -> None:  # fmt: skip
+    """Add `weight` to ``counts`` for every row and every set of its columns.
+
+    `rows` (n, words of a row); `starts` (depth + 2,) where the sets of each size begin in `counts`; `choose`
+    (n_columns + 1, depth + 1) binomial coefficients. Room to work in: `columns` (n_columns or more, words) with at
+    least n bits in whole steps of eight words, `found` (depth or more, words).
+    """
+    depth = starts.size - 2
+    _require(0 <= depth <= 64 and choose.shape == (n_columns + 1, depth + 1), "choose of another shape")
+    _require(n_columns <= 64 * rows.shape[1] and counts.size >= int(starts[-1]), "counts too small")
+    words = -(-len(rows) // 512) * 8
+    _require(columns.shape[0] >= n_columns and columns.shape[1] >= words, "columns too small")
+    _require(found.shape[0] >= depth and found.shape[1] == columns.shape[1], "found too small")
+    given = [read("rows", rows, np.uint64, 2), read("starts", starts, np.int64, 1), read("choose", choose, np.int64, 2)]
+    room = [written("columns", columns, np.uint64, 2), written("found", found, np.uint64, 2)]
+    kernels().add_sets(
+        *(byref(given[0]), n_columns, byref(given[1]), byref(given[2]), weight),
+        *(byref(room[0]), byref(room[1]), byref(written("counts", counts, np.int64, 1))),
+    )

@@ -1,0 +1,505 @@
+// Enumeration at given prices: outcomes of all subtrees of a set that lose no more than some slack.
+//
+// The *loss* of a choice is the best priced value at its place minus the best priced value after it. An *outcome* is a
+// value and the use of every limit; of outcomes with equal uses the one with the best value is kept. `outcomes_two` goes
+// through the trees of depth at most two on one set of points, or one set of a tally; `joined` combines the outcomes of
+// the sides of several splits; `best_pair` finds the best pair that keeps the limits. See accel_oct/pricing/closing.py.
+#pragma once
+
+#include "base.hpp"
+
+// Points, and what predicting a class there earns and uses: n points, K classes, J limits; R = 1 + J results.
+//
+// Of a tally: n cells, and what a unit of their counts earns and uses; X is empty.
+struct Rewards {
+    Array<uint8_t> X;  // (n, F)
+    Array<double> weights;  // (n, K) priced
+    Array<double> amounts;  // (n, K * R) class by class: value, then uses
+    Array<double> fixed;  // (R,) the same for a leaf
+    Array<double> per_grain;  // (J,) grains in a unit of each limit
+    Array<double> mass;  // (n,)
+    Array<uint8_t> apart;  // (F, F) features that may not share a path
+    double leaf_price;  // priced
+    double least;  // mass that a leaf must have
+};
+
+// Counts of a set of a tally by cell: of both of two columns, of columns, of all.
+struct CellTable {
+    Array<double> both;  // (C, C, n)
+    Array<double> single;  // (C, n)
+    Array<double> totals;  // (n,)
+};
+
+// Priced sums of one set: of both of all pairs of columns, of columns, of all; the mass is the last channel.
+struct Priced {
+    Array<double> both;  // (C, C, K + 1), columns by place
+    Array<double> single;  // (C, K + 1)
+    Array<double> totals;  // (K + 1,)
+};
+
+// What an enumeration found, in the memory of its arena.
+struct Found {
+    double* loss;  // (size,)
+    double* results;  // (size, R)
+    int32_t* choice;  // (size, numbers of a choice)
+    i64 size, made;
+};
+
+constexpr i64 TOO_MANY = -1, NO_MEMORY = -2;
+
+// ---------------------------------------------------------------- a table of outcomes
+
+// A growing table in which outcomes with equal uses meet; uses are equal when they are the same number of grains.
+struct Store {
+    Arena* arena;
+    i64 n_results, n_choices, room, size;
+    double *loss, *results, *keys;
+    int32_t* choice;
+    i64* slots;  // (4 * room,) place + 1, or 0: open addressing
+
+    bool begin(Arena& memory, i64 results_, i64 choices_, i64 room_) {
+        arena = &memory;
+        n_results = results_;
+        n_choices = choices_;
+        size = 0;
+        return take(room_);
+    }
+
+    bool take(i64 room_) {
+        room = room_;
+        loss = arena->array<double>(room);
+        results = arena->array<double>(room * n_results);
+        keys = arena->array<double>(room * n_results);
+        choice = arena->array<int32_t>(room * n_choices);
+        slots = arena->zeros<i64>(4 * room);
+        return loss && results && keys && choice && slots;
+    }
+
+    i64 find(const double* key) const {
+        u64 h = 1469598103934665603u;
+        for (i64 j = 0; j < n_results - 1; j++) {
+            u64 bits;
+            double number = key[j] + 0.0;  // no negative zero
+            __builtin_memcpy(&bits, &number, 8);
+            h = (h ^ bits) * 0x9E3779B97F4A7C15u;
+            h ^= h >> 29;
+        }
+        i64 last = 4 * room - 1, slot = i64(h & u64(last));
+        for (; slots[slot] > 0; slot = (slot + 1) & last) {
+            const double* other = keys + (slots[slot] - 1) * n_results;
+            i64 j = 0;
+            while (j < n_results - 1 && other[j] == key[j]) j++;
+            if (j == n_results - 1) break;
+        }
+        return slot;
+    }
+
+    bool grow() {
+        Store old = *this;
+        if (!take(2 * room)) return false;
+        __builtin_memcpy(loss, old.loss, size_t(size) * sizeof(double));
+        __builtin_memcpy(results, old.results, size_t(size * n_results) * sizeof(double));
+        __builtin_memcpy(keys, old.keys, size_t(size * n_results) * sizeof(double));
+        __builtin_memcpy(choice, old.choice, size_t(size * n_choices) * sizeof(int32_t));
+        for (i64 place = 0; place < size; place++) slots[find(keys + place * n_results)] = place + 1;
+        return true;
+    }
+
+    // Add an outcome, or keep the better one of equal uses. False without memory.
+    bool insert(double own_loss, const double* result, const int32_t* how, const Array<double>& per_grain) {
+        if (size == room && !grow()) return false;
+        double* key = keys + size * n_results;  // the next free place; it stays free if the uses are known
+        for (i64 j = 0; j < n_results - 1; j++) key[j] = __builtin_rint(result[j + 1] * per_grain[j]);
+        i64 slot = find(key), place = slots[slot] - 1;
+        if (place < 0) {
+            place = size++;
+            slots[slot] = place + 1;
+        } else if (result[0] <= results[place * n_results])
+            return true;
+        loss[place] = own_loss;
+        __builtin_memcpy(results + place * n_results, result, size_t(n_results) * sizeof(double));
+        __builtin_memcpy(choice + place * n_choices, how, size_t(n_choices) * sizeof(int32_t));
+        return true;
+    }
+
+    // Places of the outcomes, least loss first, equal ones by place: a merge sort.
+    i64* order() const {
+        i64 *from = arena->array<i64>(size), *to = arena->array<i64>(size);
+        if (!from || !to) return nullptr;
+        for (i64 place = 0; place < size; place++) from[place] = place;
+        for (i64 run = 1; run < size; run *= 2) {
+            for (i64 first = 0; first < size; first += 2 * run) {
+                i64 middle = min_of(first + run, size), last = min_of(first + 2 * run, size), i = first, j = middle;
+                for (i64 at = first; at < last; at++)
+                    to[at] = i < middle && (j >= last || loss[from[i]] <= loss[from[j]]) ? from[i++] : from[j++];
+            }
+            i64* swap = from;
+            from = to;
+            to = swap;
+        }
+        return from;
+    }
+
+    void give(Found& found, i64 made) const { found = Found{loss, results, choice, size, made}; }
+};
+
+// ---------------------------------------------------------------- sums
+
+inline double priced_leaf(const double* sums, i64 n_classes, const Rewards& rewards) {
+    if (sums[n_classes] < rewards.least) return -INFINITE;
+    double best = sums[0];
+    for (i64 k = 1; k < n_classes; k++) best = max_of(best, sums[k]);
+    return best - rewards.leaf_price;
+}
+
+inline bool priced_sums(
+    const Array<i64>& points, const Array<i64>& columns, const Rewards& rewards, Arena& arena, Priced& priced) {
+    const i64 K = rewards.weights.shape[1], C = columns.shape[0], M = K + 1;
+    priced.both = {arena.zeros<double>(C * C * M), {C, C, M}};
+    priced.single = {arena.array<double>(C * M), {C, M}};
+    priced.totals = {arena.zeros<double>(M), {M}};
+    i64* ones = arena.array<i64>(C + 1);
+    double* own = arena.array<double>(M);
+    if (!priced.both.data || !priced.single.data || !priced.totals.data || !ones || !own) return false;
+    for (i64 position = 0; position < points.shape[0]; position++) {
+        i64 p = points[position], found = 0;
+        for (i64 k = 0; k < K; k++) own[k] = rewards.weights(p, k);
+        own[K] = rewards.mass[p];
+        for (i64 c = 0; c < C; c++) {
+            ones[found] = c;
+            found += rewards.X(p, columns[c]);
+        }
+        for (i64 k = 0; k < M; k++) priced.totals[k] += own[k];
+        for (i64 i = 0; i < found; i++)
+            for (i64 j = i; j < found; j++) {
+                double* target = &priced.both(ones[i], ones[j], 0);
+                for (i64 k = 0; k < M; k++) target[k] += own[k];
+            }
+    }
+    for (i64 c = 0; c < C; c++)
+        for (i64 k = 0; k < M; k++) {
+            priced.single(c, k) = priced.both(c, c, k);
+            for (i64 d = 0; d < c; d++) priced.both(c, d, k) = priced.both(d, c, k);
+        }
+    return true;
+}
+
+// Sums over one side of the column at a place.
+inline void half_sums(const Priced& priced, i64 c, i64 side, double* sums) {
+    for (i64 k = 0; k < priced.totals.shape[0]; k++)
+        sums[k] = side ? priced.single(c, k) : priced.totals[k] - priced.single(c, k);
+}
+
+// Sums over both sides of the column at place d, within one side of that at place c.
+inline void quarter_sums(const Priced& priced, i64 c, i64 side, i64 d, double* zero, double* one) {
+    for (i64 k = 0; k < priced.totals.shape[0]; k++) {
+        double both = priced.both(c, d, k), at_c = priced.single(c, k), at_d = priced.single(d, k);
+        one[k] = side ? both : at_d - both;
+        zero[k] = side ? at_c - both : priced.totals[k] - at_c - (at_d - both);
+    }
+}
+
+// Best priced values (C, 2, C + 1) of both sides of every column: split by another one, and, last, the best of all.
+//
+// Further splits count where the height is two. `sums` (2, K + 1) is room.
+inline void side_values(
+    const Priced& priced, const Array<i64>& columns, i64 height, const Rewards& rewards, double* sums, double* values) {
+    const i64 C = columns.shape[0], K = priced.totals.shape[0] - 1;
+    double *zero = sums, *one = sums + K + 1;
+    for (i64 c = 0; c < C; c++)
+        for (i64 side = 0; side < 2; side++) {
+            double* own = values + (2 * c + side) * (C + 1);
+            half_sums(priced, c, side, one);
+            double best = priced_leaf(one, K, rewards);
+            for (i64 d = 0; d < C; d++) {
+                own[d] = -INFINITE;
+                if (height < 2 || d == c || rewards.apart(columns[c], columns[d])) continue;
+                quarter_sums(priced, c, side, d, zero, one);
+                own[d] = priced_leaf(zero, K, rewards) + priced_leaf(one, K, rewards);
+                best = max_of(best, own[d]);
+            }
+            own[C] = best;
+        }
+}
+
+// ---------------------------------------------------------------- trees of depth two
+
+// A set of samples: points, or counts of a tally.
+struct PricedSet {
+    const Array<i64>* points;  // null for a tally
+    const CellTable* table;  // null for points
+};
+
+// Amounts of one side of the column at place c (c < 0: of the whole set), in all and with each of some columns; and
+// which of these split it. `whole` (K R), `at_one` (n_close, K R), `splits` (n_close,).
+inline void side_amounts(
+    const PricedSet& set, const Array<i64>& columns, i64 c, i64 side, const i64* close, i64 n_close,
+    const Rewards& rewards, double* whole, double* at_one, uint8_t* splits, i64* ones) {
+    const i64 size_of = rewards.amounts.shape[1];
+    for (i64 r = 0; r < size_of; r++) whole[r] = 0.0;
+    if (at_one)
+        for (i64 i = 0; i < n_close * size_of; i++) at_one[i] = 0.0;
+    if (set.points) {
+        for (i64 i = 0; i < n_close; i++) ones[i] = 0;
+        i64 size = 0;
+        for (i64 position = 0; position < set.points->shape[0]; position++) {
+            i64 p = (*set.points)[position];
+            if (c >= 0 && rewards.X(p, columns[c]) != side) continue;
+            size++;
+            const double* own = &rewards.amounts(p, 0);
+            for (i64 r = 0; r < size_of; r++) whole[r] += own[r];
+            for (i64 i = 0; i < n_close; i++)
+                if (rewards.X(p, columns[close ? close[i] : i])) {
+                    ones[i]++;
+                    if (at_one)
+                        for (i64 r = 0; r < size_of; r++) at_one[i * size_of + r] += own[r];
+                }
+        }
+        for (i64 i = 0; i < n_close; i++) splits[i] = ones[i] != 0 && ones[i] != size;
+        return;
+    }
+    const CellTable& table = *set.table;
+    double size = 0.0;
+    for (i64 n = 0; n < table.totals.shape[0]; n++) {
+        double count = c < 0 ? table.totals[n] : side ? table.single(c, n) : table.totals[n] - table.single(c, n);
+        size += count;
+        for (i64 r = 0; r < size_of; r++) whole[r] += count * rewards.amounts(n, r);
+    }
+    for (i64 i = 0; i < n_close; i++) {
+        i64 d = close ? close[i] : i;
+        double sum = 0.0;
+        for (i64 n = 0; n < table.totals.shape[0]; n++) {
+            double count = c < 0 ? table.single(d, n)
+                                 : side ? table.both(c, d, n) : table.single(d, n) - table.both(c, d, n);
+            sum += count;
+            if (at_one)
+                for (i64 r = 0; r < size_of; r++) at_one[i * size_of + r] += count * rewards.amounts(n, r);
+        }
+        splits[i] = sum != 0.0 && sum != size;
+    }
+}
+
+// Outcomes of one side of the column at place c: a leaf or one split. `values` are the side's, see `side_values`.
+//
+// A choice is (split, class, class); the split is -1 for a leaf, else a feature. Returns their order by loss, or null
+// without memory.
+inline i64* stump_outcomes(
+    const PricedSet& set, const Array<i64>& columns, i64 c, i64 side, const double* values, double slack,
+    const Priced& priced, const Rewards& rewards, Arena& arena, Store& store) {
+    const i64 C = columns.shape[0], K = rewards.weights.shape[1], R = rewards.fixed.shape[0], size_of = K * R;
+    const double best = values[C], price = rewards.leaf_price;
+    i64 *close = arena.array<i64>(C + 1), n_close = 0;
+    if (!close) return nullptr;
+    for (i64 d = 0; d < C; d++)
+        if (best - values[d] <= slack) close[n_close++] = d;
+    double* whole = arena.array<double>(size_of);
+    double* at_one = arena.array<double>(n_close * size_of);
+    uint8_t* splits = arena.array<uint8_t>(n_close);
+    i64* ones = arena.array<i64>(n_close);
+    double *zero = arena.zeros<double>(2 * (K + 1)), *one = zero + K + 1, *result = arena.array<double>(R);
+    if (!whole || !at_one || !splits || !ones || !zero || !result || !store.begin(arena, R, 3, 16)) return nullptr;
+    side_amounts(set, columns, c, side, close, n_close, rewards, whole, at_one, splits, ones);
+    for (i64 i = 0; i <= n_close; i++) {
+        const bool split = i < n_close;  // the leaf comes last
+        if (split) {
+            if (!splits[i]) continue;
+            quarter_sums(priced, c, side, close[i], zero, one);
+        } else {
+            half_sums(priced, c, side, zero);
+            if (zero[K] < rewards.least) continue;
+        }
+        for (i64 k = 0; k < K; k++)
+            for (i64 m = split ? 0 : k; m < (split ? K : k + 1); m++) {
+                double loss = best - (split ? zero[k] + one[m] - 2 * price : zero[k] - price);
+                if (!(loss <= slack)) continue;
+                for (i64 r = 0; r < R; r++) {
+                    double here = whole[k * R + r] + rewards.fixed[r];
+                    if (split)
+                        here += at_one[i * size_of + m * R + r] - at_one[i * size_of + k * R + r] + rewards.fixed[r];
+                    result[r] = here;
+                }
+                int32_t how[3] = {split ? int32_t(columns[close[i]]) : -1, int32_t(k), int32_t(m)};
+                if (!store.insert(loss, result, how, rewards.per_grain)) return nullptr;
+            }
+    }
+    return store.order();
+}
+
+// Outcomes of the trees of depth at most `height`, up to two, on a set.
+//
+// A choice is (feature, then for each side split, class, class); the feature is -1 for a leaf, whose class is the last
+// of all. `made` counts pairs of outcomes: TOO_MANY when there are more than `most_pairs`, NO_MEMORY without memory;
+// then the rest means nothing. `priced`: null for points, whose sums are made here.
+inline void outcomes_two(
+    const PricedSet& set, const Priced* given, const Array<i64>& columns, i64 height, double slack, i64 most_pairs,
+    const Rewards& rewards, Arena& arena, Found& found) {
+    found = Found{nullptr, nullptr, nullptr, 0, NO_MEMORY};
+    const i64 K = rewards.weights.shape[1], R = rewards.fixed.shape[0], all = columns.shape[0];
+    const i64 C = height > 0 ? all : 0;
+    Priced own, priced;
+    if (!given && !priced_sums(*set.points, columns, rewards, arena, own)) return;
+    priced = given ? *given : own;
+    double* values = arena.array<double>(all * 2 * (all + 1));
+    double *sums = arena.array<double>(2 * (K + 1)), *whole = arena.array<double>(K * R);
+    uint8_t* splits = arena.array<uint8_t>(all);
+    i64* ones = arena.array<i64>(all);
+    double* result = arena.array<double>(R);
+    Store store;
+    if (!values || !sums || !whole || !splits || !ones || !result || !store.begin(arena, R, 7, 64)) return;
+    side_amounts(set, columns, -1, 0, nullptr, all, rewards, whole, nullptr, splits, ones);
+    side_values(priced, columns, height, rewards, sums, values);
+    double best = priced_leaf(priced.totals.data, K, rewards);
+    for (i64 c = 0; c < C; c++)
+        best = max_of(best, values[2 * c * (all + 1) + all] + values[(2 * c + 1) * (all + 1) + all]);
+    int32_t choice[7] = {-1, -1, -1, -1, -1, -1, -1};
+    for (i64 k = 0; k < (priced.totals[K] >= rewards.least ? K : 0); k++) {
+        double loss = best - (priced.totals[k] - rewards.leaf_price);
+        if (!(loss <= slack)) continue;
+        for (i64 r = 0; r < R; r++) result[r] = whole[k * R + r] + rewards.fixed[r];
+        choice[6] = int32_t(k);
+        if (!store.insert(loss, result, choice, rewards.per_grain)) return;
+    }
+    i64 made = 0;
+    Arena scratch = {nullptr, 0, arena.limit - arena.used};
+    for (i64 c = 0; c < C; c++) {
+        const double *zero_values = values + 2 * c * (all + 1), *one_values = zero_values + all + 1;
+        double lost = best - (zero_values[all] + one_values[all]);
+        if (!(lost <= slack) || !splits[c]) continue;
+        scratch.clear();
+        scratch.limit = arena.limit - arena.used;
+        Store zero, one;
+        i64* zeros = stump_outcomes(
+            set, columns, c, 0, zero_values, slack - lost, priced, rewards, scratch, zero);
+        i64* ones_ = stump_outcomes(set, columns, c, 1, one_values, slack - lost, priced, rewards, scratch, one);
+        if (!zeros || !ones_) {
+            scratch.clear();
+            return;
+        }
+        choice[0] = int32_t(columns[c]);
+        for (i64 a = 0; a < zero.size; a++) {
+            i64 i = zeros[a];
+            for (i64 t = 0; t < 3; t++) choice[1 + t] = zero.choice[3 * i + t];
+            for (i64 b = 0; b < one.size; b++) {
+                i64 j = ones_[b];
+                double loss = lost + zero.loss[i] + one.loss[j];
+                if (loss > slack) break;
+                made++;
+                for (i64 t = 0; t < 3; t++) choice[4 + t] = one.choice[3 * j + t];
+                for (i64 r = 0; r < R; r++) result[r] = zero.results[i * R + r] + one.results[j * R + r];
+                if (!store.insert(loss, result, choice, rewards.per_grain)) {
+                    scratch.clear();
+                    return;
+                }
+            }
+            if (made > most_pairs) {
+                scratch.clear();
+                found.made = TOO_MANY;
+                return;
+            }
+        }
+    }
+    scratch.clear();
+    store.give(found, made);
+}
+
+// Best priced values (C, 2) of both sides of every column, with one more split where the height is two.
+inline bool best_sides(
+    const Array<i64>& points, const Array<i64>& columns, i64 height, const Rewards& rewards, Arena& arena,
+    const Array<double>& result) {
+    const i64 C = columns.shape[0], K = rewards.weights.shape[1];
+    Priced priced;
+    double *values = arena.array<double>(C * 2 * (C + 1)), *sums = arena.array<double>(2 * (K + 1));
+    if (!values || !sums || !priced_sums(points, columns, rewards, arena, priced)) return false;
+    side_values(priced, columns, height, rewards, sums, values);
+    for (i64 side = 0; side < 2 * C; side++) result[side] = values[side * (C + 1) + C];
+    return true;
+}
+
+// ---------------------------------------------------------------- deeper trees
+
+// Outcomes of a set from those of the sides of some splits, like those of `outcomes_two`.
+//
+// Split s loses lost[s]; it has the outcomes losses[sides(s, 0)] .. on its zero side and those from sides(s, 1) to
+// sides(s, 2) on its one side, both by loss. `leaves` (K, 1 + R) are the leaves of the set: loss and results. A choice
+// is (split, place, place), and (-1, class, class) for a leaf.
+inline void joined(
+    const Array<double>& lost, const Array<i64>& sides, const Array<double>& losses, const Array<double>& results,
+    const Array<double>& leaves, double slack, i64 most_pairs, const Array<double>& per_grain, Arena& arena,
+    Found& found) {
+    found = Found{nullptr, nullptr, nullptr, 0, NO_MEMORY};
+    const i64 R = results.shape[1];
+    Store store;
+    double* result = arena.array<double>(R);
+    if (!result || !store.begin(arena, R, 3, 64)) return;
+    for (i64 k = 0; k < leaves.shape[0]; k++)
+        if (leaves(k, 0) <= slack) {
+            int32_t choice[3] = {-1, int32_t(k), int32_t(k)};
+            if (!store.insert(leaves(k, 0), &leaves(k, 1), choice, per_grain)) return;
+        }
+    i64 made = 0;
+    for (i64 s = 0; s < lost.shape[0]; s++)
+        for (i64 i = sides(s, 0); i < sides(s, 1); i++) {
+            for (i64 j = sides(s, 1); j < sides(s, 2); j++) {
+                double loss = lost[s] + losses[i] + losses[j];
+                if (loss > slack) break;
+                made++;
+                int32_t choice[3] = {int32_t(s), int32_t(i - sides(s, 0)), int32_t(j - sides(s, 1))};
+                for (i64 r = 0; r < R; r++) result[r] = results(i, r) + results(j, r);
+                if (!store.insert(loss, result, choice, per_grain)) return;
+            }
+            if (made > most_pairs) {
+                found.made = TOO_MANY;
+                return;
+            }
+        }
+    store.give(found, made);
+}
+
+// Where a search over pairs of outcomes stands.
+struct BestPair {
+    double value;  // in: pairs must be worth more; out: of the best pair
+    i64 zero, one;  // out: the places of the best pair, or -1
+    i64 next, made;  // where to go on, in and out; pairs that were looked at
+};
+
+// The first of the best pairs of outcomes of two sides that keep the limits, worth more than `state.value`.
+//
+// Only pairs worth less than `below`, or as much and later than (after_zero, after_one). Looks at `most_pairs` pairs, or
+// a few more, beginning with outcome `state.next` of the zero side.
+inline void best_pair(
+    const Array<double>& zero, const Array<double>& zero_results, const Array<double>& one,
+    const Array<double>& one_results, double slack, const Array<double>& limits, double below, i64 after_zero,
+    i64 after_one, i64 most_pairs, BestPair& state) {
+    const i64 J = limits.shape[0], n_zero = zero.shape[0], n_one = one.shape[0];
+    state.zero = state.one = -1;
+    state.made = 0;
+    i64 i = state.next;
+    for (; i < n_zero && state.made <= most_pairs; i++) {
+        double left = slack - zero[i];
+        if (left < 0) {
+            i = n_zero;
+            break;
+        }
+        i64 low = 0, high = n_one;  // the first outcome that loses more than is left
+        while (low < high) {
+            i64 middle = (low + high) / 2;
+            if (one[middle] <= left)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (i64 j = 0; j < low; j++) {
+            double value = zero_results(i, 0) + one_results(j, 0);
+            if (!(value > state.value) || !(value <= below)) continue;
+            bool keeps = value < below || i > after_zero || (i == after_zero && j > after_one);
+            for (i64 k = 0; keeps && k < J; k++) keeps = zero_results(i, k + 1) + one_results(j, k + 1) <= limits[k];
+            if (keeps) {
+                state.value = value;
+                state.zero = i;
+                state.one = j;
+            }
+        }
+        state.made += low;
+    }
+    state.next = i;
+}
