@@ -177,8 +177,11 @@ def test_tables_of_another_shape_are_refused() -> None:
         level(0, table, other.work(), np.zeros(6 * spread.width, np.int16))
     with pytest.raises(ValueError, match="no such feature"):
         level(40, table, spread.work(), np.zeros(6 * spread.width, np.int16))
+    with pytest.raises(ValueError, match="splits"):
+        native.level_three(True, members, entries_of(spread), whole, None, np.zeros((0, 4, 1), np.int16))
+    limits = spread.limits(1.0, None)
     with pytest.raises(ValueError, match="channels"):
-        native.level_three(False, members, entries_of(spread), whole, None, np.zeros((0, 4, 1), np.int16)[:, :, :0])
+        native.pass_block(whole, native.Scores.of(2, spread.width, spread.dtype), 0, True, limits)
 
 
 def damaged(rng: np.random.Generator, record: Any) -> Any:
@@ -225,13 +228,8 @@ def test_damaged_records_are_refused_or_harmless(seed: int) -> None:
         single = np.zeros((spread.n_channels, spread.width), spread.dtype)
         whole = native.Counts(table, single, np.zeros(spread.n_channels, spread.dtype))
         splits = np.zeros((spread.n_features, 4, spread.width), spread.dtype)
-        parts = [
-            entries_of(spread),
-            spread.words(),
-            whole,
-            spread.work(),
-            native.Scores.of(2, spread.width, spread.dtype),
-        ]
+        scores = native.Scores.of(2, spread.width, spread.dtype)
+        parts: list[Any] = [entries_of(spread), spread.words(), whole, spread.work(), scores]
         place = int(rng.integers(len(parts)))
         parts[place] = damaged(rng, parts[place])
         if isinstance(parts[place], Exception):
