@@ -98,15 +98,15 @@ docs: $(VENV)/.docs
 wheel: $(VENV)/.made
 	$(PIP) install --group wheel
 	rm -rf dist
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
 
 # A source distribution and a wheel for every platform, cross-compiled, in dist/; each is inspected.
 wheels: $(VENV)/.made
 	$(PIP) install --group wheel
 	rm -rf dist
-	$(BIN)/python -m build --sdist
+	$(BIN)/python -m build --no-isolation --sdist
 	for target in linux-x86_64 linux-aarch64 musl-x86_64 musl-aarch64 macos-x86_64 macos-arm64 windows-x86_64; do \
-		ACCEL_OCT_TARGET=$$target $(BIN)/python -m build --wheel || exit 1; \
+		ACCEL_OCT_TARGET=$$target $(BIN)/python -m build --no-isolation --wheel || exit 1; \
 	done
 	$(BIN)/python tests/wheels.py dist
 

@@ -18,9 +18,8 @@ import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -40,8 +39,7 @@ FLAGS = [
 X86_LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A platform: the tag of its wheel, the compiler's name for it, and the suffix of its libraries."""
 
     tag: str
