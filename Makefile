@@ -8,7 +8,12 @@ JOBS ?= 0
 
 FLOORS := .venv-floors
 
-.PHONY: demo test test-long test-floors coverage mutants fuzz models lint docs wheel clean
+# The kernels are compiled when the package is installed, and again when their sources change.
+NATIVE := hatch_build.py $(wildcard accel_oct/native/source/*)
+# Sanitizers need a compiler of the system.
+SANITIZER ?= g++
+
+.PHONY: demo test test-long test-floors test-sanitized coverage mutants fuzz models lint docs wheel wheels clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -16,7 +21,7 @@ $(VENV)/.made:
 	$(PIP) install --upgrade pip
 	@touch $@
 
-$(VENV)/.core: $(VENV)/.made pyproject.toml
+$(VENV)/.core: $(VENV)/.made pyproject.toml $(NATIVE)
 	$(PIP) install --editable .
 	@touch $@
 
@@ -34,6 +39,15 @@ lint: $(VENV)/.test
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(JOBS)
+
+# The kernels under address and undefined-behaviour sanitizers: the border to Python, and the tests that use all of them.
+test-sanitized: $(VENV)/.test
+	CXX="$(SANITIZER)" $(BIN)/python hatch_build.py --sanitized
+	ACCEL_OCT_CPU=sanitized ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	LD_PRELOAD="$$($(SANITIZER) -print-file-name=libasan.so) $$($(SANITIZER) -print-file-name=libubsan.so)" \
+		$(BIN)/python -m pytest -q -p no:faulthandler -o faulthandler_timeout=0 -W ignore::pytest.PytestConfigWarning \
+		tests/test_native.py tests/test_d2s.py tests/test_frontier.py tests/test_local_rules.py tests/test_feature_sets.py \
+		tests/test_pricing.py tests/test_near_optimal.py tests/test_tally.py tests/test_tally_constraints.py
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
@@ -84,11 +98,21 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
-# A source distribution and a wheel, in dist/.
+# A source distribution and a wheel for this machine, in dist/.
 wheel: $(VENV)/.made
 	$(PIP) install --group wheel
 	rm -rf dist
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
+
+# A source distribution and a wheel for every platform, cross-compiled, in dist/; each is inspected.
+wheels: $(VENV)/.made
+	$(PIP) install --group wheel
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --sdist
+	for target in linux-x86_64 linux-aarch64 musl-x86_64 musl-aarch64 macos-x86_64 macos-arm64 windows-x86_64; do \
+		ACCEL_OCT_TARGET=$$target $(BIN)/python -m build --no-isolation --wheel || exit 1; \
+	done
+	$(BIN)/python tests/wheels.py dist
 
 clean:
 	rm -rf docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst

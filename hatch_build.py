@@ -4,7 +4,8 @@ The compiler is that of the PyPI package ``ziglang``, which pyproject.toml names
 compiler needs to be installed. The environment variable ``CXX`` replaces it (GCC 12 or Clang 14 and newer).
 ``ACCEL_OCT_TARGET`` names another platform to build a wheel for, one of `TARGETS`; only ``ziglang`` does that.
 
-Run as a script, ``python hatch_build.py``, it compiles for this machine and nothing else.
+Run as a script, ``python hatch_build.py``, it compiles for this machine and nothing else; with ``--sanitized`` it adds
+a library with address and undefined-behaviour sanitizers, by the compiler that ``CXX`` names.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -39,8 +39,7 @@ FLAGS = [
 X86_LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A platform: the tag of its wheel, the compiler's name for it, and the suffix of its libraries."""
 
     tag: str
@@ -134,6 +133,15 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[misc]
         build_data["artifacts"] += [str(path.relative_to(ROOT)) for path in libraries]
 
 
+def build_sanitized() -> Path:
+    """Compile a library that stops at the first access outside of an array and at undefined behaviour."""
+    checks = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    library = LIBRARY / f"kernels-sanitized{chosen().suffix}"
+    command = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *checks]
+    subprocess.run([*command, "-o", str(library), str(SOURCE / "kernels.cpp")], check=True)
+    return library
+
+
 if __name__ == "__main__":
-    for built in build(chosen()):
+    for built in [build_sanitized()] if sys.argv[1:] == ["--sanitized"] else build(chosen()):
         print(built.relative_to(ROOT))

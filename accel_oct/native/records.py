@@ -339,6 +339,14 @@ class Work(Record):
             usable=np.zeros(n_features, np.uint8),
         )
 
+    def check(self) -> None:
+        channels, blocks, n_features, lanes = self.table.shape
+        width = blocks * lanes
+        good = self.rest.shape == self.table.shape and self.singles.shape == (4, channels, width)
+        good = good and self.sums.shape == (4, channels) and self.scores.one_leaf.shape == (8, width)
+        good = good and self.below.size == width and self.usable.size == n_features
+        self._require(good and self.chosen.shape[1] == self.chosen2.size, "shapes differ")
+
     def fits(self, n_entries: int, shape: tuple[int, ...], sweep: int) -> bool:
         """Whether it was made for tables of this shape."""
         return self.table.shape == shape and self.chosen2.size > n_entries and self.chosen.shape[0] >= sweep
