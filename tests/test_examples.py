@@ -68,7 +68,7 @@ PAGES = {
     "report.md": 1,
     "sufficient-statistics.md": 5,
     "sufficient-statistics-constraints.md": 4,
-    "data-in-pieces.md": 1,
+    "data-in-pieces.md": 2,
     "files.md": 1,
     "interop.md": 1,
     "index.md": 1,

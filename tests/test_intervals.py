@@ -92,9 +92,7 @@ def test_every_interval_is_read_exactly(values: list[tuple[int, int, int] | None
 )
 def test_months_are_refused(rows: Any) -> None:
     """They have no fixed length: a sentence names the column."""
-    with pytest.raises(
-        InvalidInputError, match=r"^X has intervals in column 'gap' with months or years, which"
-    ):
+    with pytest.raises(InvalidInputError, match=r"^X has intervals in column 'gap' with months or years, which"):
         OptimalTreeClassifier(max_depth=1).fit(rows, ["a", "b"])
 
 
