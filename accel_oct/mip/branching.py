@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accel_oct.mip.engine import BranchingEngine, RunStatus
+from accel_oct.mip.engine import RunStatus
 from accel_oct.mip.errors import SolverError
 from accel_oct.mip.exchange import Event
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
@@ -73,18 +73,18 @@ class BranchAndCut:
     Parameters
     ----------
     session : SolveSession
-    engine : BranchingEngine
     pool : CutPool
     relaxation : CutRelaxation
-        As the relaxation phase left it.
+        As the relaxation phase left it, on a `BranchingEngine`.
+    node_limit : int, optional
     """
 
     def __init__(
-        self, session: SolveSession, engine: BranchingEngine, pool: CutPool, relaxation: CutRelaxation
+        self, session: SolveSession, pool: CutPool, relaxation: CutRelaxation, node_limit: int | None = None
     ) -> None:
         self.session = session
+        self.node_limit = node_limit
         self.nodes = 0
-        self._engine = engine
         self._pool = pool
         self._relaxation = relaxation
         model = session.model
@@ -141,8 +141,7 @@ class BranchAndCut:
             return Termination.STOPPED  # the session knows the true reason
         if session.out_of_time:
             return Termination.TIME_LIMIT
-        limit = session.options.node_limit
-        return Termination.NODE_LIMIT if limit is not None and self.nodes >= limit else None
+        return Termination.NODE_LIMIT if self.node_limit is not None and self.nodes >= self.node_limit else None
 
     def _report_bound(self, current: _Node) -> None:
         """No feasible point is better than the best of the open nodes and the incumbent."""

@@ -29,6 +29,8 @@ from accel_oct.mip.rows import FloatArray, Rows
 
 #: Of one operation, twice over: (1 + u)^k - 1 < 2 k u for every sum that fits into memory.
 _ROUNDING = 2.0**-52
+#: More than all products that underflow can add up to.
+_UNDERFLOW = 1e-290
 #: A reduced cost below this, relative to the numbers that it is the difference of, counts as zero on columns without a
 #: bound: no finite slope over an infinite range can be proven in floating point.
 _ZERO = 1e-9
@@ -128,14 +130,14 @@ class LinearProgram:
         unbounded = ~(np.isfinite(self.lower) & np.isfinite(self.upper))
         zero = unbounded & (np.abs(slopes) <= errors + _ZERO * sizes)
         reach = np.where(zero, 0.0, reach)
-        errors = np.where(unbounded, 0.0, errors)  # such a slope is zero, or of a clear sign
         if not np.isfinite(reach).all():
             return math.inf
-        farthest = np.where(unbounded, 0.0, np.maximum(np.abs(self.lower), np.abs(self.upper)))
+        # Where a bound is missing the slope counts as zero or has a clear sign; elsewhere rounding may have turned it.
+        farthest = np.where(unbounded, np.abs(reach), np.maximum(np.abs(self.lower), np.abs(self.upper)))
         terms = np.concatenate([slopes * reach, y * sides])
         with np.errstate(over="ignore", invalid="ignore"):
             noise = float(errors @ farthest) + _ROUNDING * (terms.size + 2) * float(np.abs(terms).sum())
-            total = float(terms.sum()) + noise * (1.0 + 1e-9)
+            total = float(terms.sum()) + noise * (1.0 + 1e-9) + _UNDERFLOW
         return total if math.isfinite(total) else math.inf
 
     # ---------------------------------------------------------------- solving without a backend

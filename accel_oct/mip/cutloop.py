@@ -37,6 +37,8 @@ _STALL_ROUNDS = 20
 _STALL_SHARE = 1e-4
 #: A rejected solution ends an integer run once it closes this share of the gap between bound and incumbent.
 _RESTART_SHARE = 0.5
+#: Nodes that may be spent to prove or refute a MIP solver's claim; its search can be out of reach of ours.
+_NODES_TO_DECIDE = 10_000
 
 
 class CutLoop:
@@ -61,7 +63,7 @@ class CutLoop:
                 return termination, self.nodes
         wanted = bool(session.needs.cuts) or session.options.branch_priorities is not None
         if wanted and isinstance(self.engine, BranchingEngine):
-            branching = BranchAndCut(session, self.engine, self.pool, self.relaxation)
+            branching = BranchAndCut(session, self.pool, self.relaxation, session.options.node_limit)
             termination = branching.run()
             self.nodes += branching.nodes
             if termination is not Termination.UNBOUNDED:
@@ -85,7 +87,7 @@ class CutLoop:
             if run.status is RunStatus.INFEASIBLE:
                 return self.session.nothing_left()
             if run.status is not RunStatus.OPTIMAL or run.x is None:
-                return _ended(run.status)
+                return self._limit() or _ended(run.status)
             verdict = self.session.consult(Event.CANDIDATE, run.x, run.bound)
             if not verdict.rejected:
                 return self._limit() or (Termination.OPTIMAL if self._is_optimal(run) else Termination.SOLVER_FAILED)
@@ -179,12 +181,11 @@ class CutLoop:
 
     def _decided_by_ourselves(self) -> Termination:
         """A MIP solver claims what it has no proof for: branch and cut over checked LPs decides."""
-        engine = ScipyEngine(self.session.model)
-        relaxation = CutRelaxation(self.session, engine, self.pool)
-        branching = BranchAndCut(self.session, engine, self.pool, relaxation)
+        relaxation = CutRelaxation(self.session, ScipyEngine(self.session.model), self.pool)
+        branching = BranchAndCut(self.session, self.pool, relaxation, _NODES_TO_DECIDE)
         termination = branching.run()
         self.nodes += branching.nodes
-        return termination
+        return Termination.SOLVER_FAILED if termination is Termination.NODE_LIMIT else termination
 
     def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
         session, progress = self.session, _Progress()

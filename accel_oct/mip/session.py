@@ -90,7 +90,7 @@ class SolveSession(SolveControl):
 
     def is_bound_close(self, value: float) -> bool:
         """Whether the bound proves a value up to the gap that was asked for and the tolerance of a solver's bound."""
-        allowed = max(self.options.gap * abs(value), FEASIBILITY_TOLERANCE * max(1.0, abs(value)))
+        allowed = self.options.gap * abs(value) + FEASIBILITY_TOLERANCE * max(1.0, abs(value))
         return self.model.sign * (self.bound - value) <= allowed
 
     # ---------------------------------------------------------------- the handler
