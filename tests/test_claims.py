@@ -351,6 +351,8 @@ def test_a_default_fit_that_gives_one_leaf_warns() -> None:
     assert len([each for each in heard if each.category is SingleLeafWarning]) == 1
     with pytest.warns(SingleLeafWarning, match="a leaf_penalty below 1 may give"):
         OptimalTreeClassifier(2, 1.0, class_weight="balanced").fit(X, y)
+    with pytest.warns(SingleLeafWarning, match="worth its leaves$"):
+        OptimalTreeClassifier().fit(np.ones((400, 3)), y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert OptimalTreeClassifier(class_weight="balanced").fit(X, y).get_n_leaves() > 1

@@ -266,7 +266,8 @@ def test_what_is_stored_comes_back() -> None:
 
 def test_the_table_of_constraints_reads_well() -> None:
     fitted = model(constraints=[StatisticalParity("sex", at_most=0.05)], max_leaf_nodes=5).fit(X, Y)
-    lines = str(fitted.constraints_).splitlines()
+    *lines, claim = str(fitted.constraints_).splitlines()
+    assert claim == f"{fitted.proof_}, among trees that keep the constraints"
     assert len(lines) == 3 and len(set(map(len, lines))) == 1 and "0.05" in lines[1] and "5" in lines[2]
     frame = fitted.constraints_.to_frame()
     assert frame["at most"].tolist() == [0.05, 5.0]

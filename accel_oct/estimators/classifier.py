@@ -303,6 +303,7 @@ class OptimalTreeClassifier(TreeClassifier):
         label, share = self.classes_.tolist()[place], self.tree_.value[0, 0, place]
         ways = [] if self.class_weight is not None or self.objective is not None else ["class_weight='balanced'"]
         ways += [f"a leaf_penalty below {self.leaf_penalty:g}"] if self.leaf_penalty > 0 else []
+        ways = ways if self.tree_.n_features else []  # columns without two values cannot be split at all
         hint = f"; {' or '.join(ways)} may give a tree that splits" if ways else ""
         warnings.warn(
             f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} "
