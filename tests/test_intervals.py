@@ -106,5 +106,15 @@ def test_months_in_pieces_are_refused() -> None:
 def test_intervals_beyond_64_bits_are_refused() -> None:
     """Where days and the part of a day do not fit together."""
     value = pa.array([pa.MonthDayNano((0, 2**31 - 1, 0))], type=pa.month_day_nano_interval())
-    with pytest.raises(InvalidInputError, match=r"^X has durations in column 'd' that are too long"):
-        Table.read(pa.table({"d": value}))
+    # The one chunk would fit in microseconds by itself, the other needs nanoseconds.
+    long = [pa.MonthDayNano((0, 10**6, 0))], [pa.MonthDayNano((0, 0, 1))]
+    apart = pa.chunked_array([pa.array(part, type=pa.month_day_nano_interval()) for part in long])
+    for column in (value, apart):
+        with pytest.raises(InvalidInputError, match=r"^X has durations in column 'd' that are too long"):
+            Table.read(pa.table({"d": column}))
+
+
+def test_columns_without_a_known_interval() -> None:
+    """All values are missing."""
+    nothing = Table.read(pa.table({"d": pa.nulls(3, pa.month_day_nano_interval())})).columns[0]
+    assert nothing.dtype.kind == "m" and np.isnat(nothing).all() and len(nothing) == 3

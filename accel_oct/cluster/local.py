@@ -27,7 +27,6 @@ def local_client(n_workers: int) -> Iterator[Any]:
             threads_per_worker=1,
             host=_LOOPBACK,
             dashboard_address=f"{_LOOPBACK}:0",
-            worker_dashboard_address=f"{_LOOPBACK}:0",
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.ERROR,  # workers that are closed in the middle of a job would warn of it
         ) as cluster,

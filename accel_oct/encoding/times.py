@@ -202,25 +202,22 @@ def intervals(arrow: Any, name: str) -> NDArray[Any]:
         For months, which have no fixed length, and for durations that 64 bits cannot hold.
     """
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
-    parts = [np.empty(0, dtype="m8[us]")]
-    for chunk in arrow.chunks if hasattr(arrow, "chunks") else [arrow]:
-        if not len(chunk):
-            continue
-        fields = np.frombuffer(chunk.buffers()[1], dtype=layout)[chunk.offset : chunk.offset + len(chunk)]
-        known = np.asarray(chunk.is_valid())
-        fields = np.where(known, fields, np.zeros(1, dtype=layout))
-        if fields["months"].any():
-            raise InvalidInputError(_NO_MONTHS.format(name))
-        unit = "us" if not (fields["nanoseconds"] % 1000).any() else "ns"
-        per, days = NANOSECONDS["D"] // NANOSECONDS[unit], fields["days"].astype(np.int64)
-        rest = fields["nanoseconds"] // NANOSECONDS[unit]
-        # The part of a day may be longer than one: together they stay within 64 bits, with room for a day.
-        most = 2**63 // per - 1 - int(np.abs(rest // per).max())
-        if int(np.abs(days).max()) > most:
-            raise InvalidInputError(f"X has durations in column {name!r} that are too long to be counted in {unit}")
-        counts = days * per + rest
-        parts.append(np.where(known, counts, np.iinfo(np.int64).min).view(f"m8[{unit}]"))
-    return np.concatenate(parts)
+    chunks = [chunk for chunk in (arrow.chunks if hasattr(arrow, "chunks") else [arrow]) if len(chunk)]
+    if not chunks:
+        return np.empty(0, dtype="m8[us]")
+    found = [np.frombuffer(c.buffers()[1], dtype=layout)[c.offset : c.offset + len(c)] for c in chunks]
+    known = np.concatenate([np.asarray(chunk.is_valid()) for chunk in chunks])
+    fields = np.where(known, np.concatenate(found), np.zeros(1, dtype=layout))
+    if fields["months"].any():
+        raise InvalidInputError(_NO_MONTHS.format(name))
+    unit = "us" if not (fields["nanoseconds"] % 1000).any() else "ns"
+    per, days = NANOSECONDS["D"] // NANOSECONDS[unit], fields["days"].astype(np.int64)
+    rest = fields["nanoseconds"] // NANOSECONDS[unit]
+    # The part of a day may be longer than one: together they stay within 64 bits, with room for a day.
+    most = 2**63 // per - 1 - int(np.abs(rest // per).max())
+    if int(np.abs(days).max()) > most:
+        raise InvalidInputError(f"X has durations in column {name!r} that are too long to be counted in {unit}")
+    return np.asarray(np.where(known, days * per + rest, np.iinfo(np.int64).min).view(f"m8[{unit}]"))
 
 
 def _interval(value: Any, name: str) -> int:
