@@ -175,4 +175,4 @@ def test_trusted_and_checked_predictions_agree() -> None:
     tree = DecisionTree(np.array([0, 1, -1, -1, -1, -1, -1]), np.array([-1, -1, 1, 0, 1, -1, -1]))
     assert np.array_equal(tree.predictions(dataset.X), tree.predict(dataset.X))
     assert np.array_equal(tree.leaf_of(dataset.X), tree.apply(dataset.X))
-    assert np.array_equal(tree.visits(dataset.X), tree.route(dataset.X))
+    assert np.array_equal(tree.visits(dataset.X, tree.topology.nodes), tree.route(dataset.X))

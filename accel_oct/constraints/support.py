@@ -152,15 +152,16 @@ class BoundMinLeafWeight:
         For the shortest such paths, and all features f with which their last node n has a side that is too light:
         ``sum of b over the path above n + sum of b[n, f] <= (length of the path above n)``.
         """
-        visits = tree.visits(self.dataset.X)
+        visits = tree.visits(self.dataset.X, tree.nodes)
+        place = {node: position for position, node in enumerate(tree.nodes.tolist())}
         light = self.masses @ visits < self._enough
         rows = []
         for n in tree.branch_nodes.tolist():
-            if not light[n - 1] and (light[2 * n - 1] or light[2 * n]):
+            if not light[place[n]] and (light[place[2 * n]] or light[place[2 * n + 1]]):
                 features = [feature for feature, _ in tree.path(n)]
                 nodes = [n >> step for step in range(len(features), 0, -1)]
                 above = master.b.index[np.array(nodes, dtype=np.int64) - 1, np.array(features, dtype=np.int64)]
-                last = master.b.index[n - 1, self._too_uneven(visits[:, n - 1])]
+                last = master.b.index[n - 1, self._too_uneven(visits[:, place[n]])]
                 rows.append(Rows.single([*above, *last], 1.0, upper=float(above.size)))
         return Rows.concatenate(rows) if rows else None
 

@@ -206,7 +206,7 @@ class FeatureSetSearch:
     def _by_weight(self, tree: DecisionTree) -> list[int]:
         """The groups of a tree, by the weight of the samples that meet a branch on them: that of the root first."""
         branches = tree.branch_nodes - 1
-        weights = self.dataset.weights @ tree.visits(self.dataset.X)[:, branches]
+        weights = self.dataset.weights @ tree.visits(self.dataset.X, tree.branch_nodes)
         total = np.bincount(self.rules.of_column[tree.feature[branches]], weights, self.rules.size)
         total[self.rules.of_column[tree.feature[0]]] = np.inf
         used = np.isin(np.arange(self.rules.size), self.rules.of_column[tree.feature[branches]])

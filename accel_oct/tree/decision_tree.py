@@ -120,6 +120,11 @@ class DecisionTree:
         """Node numbers of the branch nodes, increasing."""
         return np.flatnonzero(self.feature >= 0) + 1
 
+    @cached_property
+    def nodes(self) -> IntArray:
+        """Node numbers of the branch nodes and leaves, increasing."""
+        return np.flatnonzero((self.feature >= 0) | (self.label >= 0)) + 1
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves, H in the paper."""
@@ -205,21 +210,30 @@ class DecisionTree:
         """As `predict`, of a matrix that was checked when its data set was made."""
         return self.label[self.leaf_of(X) - 1]
 
-    def route(self, X: Any) -> BoolMatrix:
-        """Which nodes each row of `X` visits, leaf included: bool array (rows, nodes)."""
-        return self._visits(self.apply(X))
+    def route(self, X: Any, nodes: IntArray | None = None) -> BoolMatrix:
+        """Which of these nodes, by default all available ones, each row of `X` visits: bool array (rows, nodes)."""
+        return self.visits(self._checked_matrix(X), self.topology.nodes if nodes is None else nodes)
 
-    def visits(self, X: BoolMatrix) -> BoolMatrix:
-        """As `route`, of a matrix that was checked when its data set was made."""
-        return self._visits(self.leaf_of(X))
-
-    def _visits(self, node: IntArray) -> BoolMatrix:
-        visits = np.zeros((len(node), len(self.feature)), dtype=bool)
-        rows = np.arange(len(node))
+    def visits(self, X: BoolMatrix, nodes: IntArray) -> BoolMatrix:
+        """Which of these nodes each row visits, (rows, len(nodes)); `X` was checked when its data set was made."""
+        column = np.full(len(self.feature) + 1, -1)
+        column[nodes] = np.arange(len(nodes))
+        visits = np.zeros((len(X), len(nodes)), dtype=bool)
+        rows, node = np.arange(len(X)), self.leaf_of(X)
         while len(rows):
-            visits[rows, node - 1] = True
+            asked = column[node] >= 0
+            visits[rows[asked], column[node[asked]]] = True
             rows, node = rows[node > 1], node[node > 1] // 2
         return visits
+
+    def class_weights(self, dataset: BinaryDataset) -> FloatArray:
+        """Weight of each class at each node of `nodes`: (nodes, classes)."""
+        return self._node_sums(dataset, dataset.y, dataset.weights, dataset.n_classes)
+
+    def sample_counts(self, dataset: BinaryDataset) -> IntArray:
+        """Samples at each node of `nodes`."""
+        samples = np.ones(dataset.n_samples) if dataset.samples is None else dataset.samples
+        return self._node_sums(dataset, 0, samples, 1)[:, 0].astype(np.int64)
 
     def score(self, dataset: BinaryDataset) -> float:
         """Total weight of the samples of `dataset` that are classified correctly (exact)."""
@@ -231,30 +245,33 @@ class DecisionTree:
 
     def relabelled(self, dataset: BinaryDataset) -> DecisionTree:
         """The same branches with the heaviest class of `dataset` in each leaf, the smallest one on ties."""
-        best = self._node_class_weights(dataset).argmax(axis=1)
-        return DecisionTree(self.feature, np.where(self.label >= 0, best, -1))
+        best = self.class_weights(dataset).argmax(axis=1)
+        label = np.full(len(self.label), -1)
+        label[self.leaves - 1] = best[self.label[self.nodes - 1] >= 0]
+        return DecisionTree._trusted(self.feature, label)
 
     def pruned(self, dataset: BinaryDataset, leaf_price: float) -> DecisionTree:
         """The most valuable tree that turning branch nodes into leaves can give, labels chosen anew.
 
         Exact, bottom-up; where a leaf and a branch are worth the same, the leaf is taken.
         """
-        weights = self._node_class_weights(dataset)
-        value = weights.max(axis=1) - leaf_price
-        feature = self.feature.copy()
+        weights = self.class_weights(dataset)
+        best = weights.argmax(axis=1).tolist()
+        value = dict(zip(self.nodes.tolist(), (weights.max(axis=1) - leaf_price).tolist(), strict=True))
+        kept = set()
         for node in self.branch_nodes[::-1].tolist():
-            below = value[2 * node - 1] + value[2 * node]
-            if below > value[node - 1]:
-                value[node - 1] = below
-            else:
-                feature[node - 1] = -1
-        alive = np.zeros(len(feature), dtype=bool)
-        alive[0] = True
-        for node in self.branch_nodes.tolist():
-            alive[2 * node - 1 : 2 * node + 1] = alive[node - 1] and feature[node - 1] >= 0
-        feature[~alive] = -1
-        label = np.where(alive & (feature < 0), weights.argmax(axis=1), -1)
-        return DecisionTree(feature, label)
+            below = value[2 * node] + value[2 * node + 1]
+            if below > value[node]:
+                value[node] = below
+                kept.add(node)
+        feature, label = np.full((2, len(self.feature)), -1)
+        for node, heaviest in zip(self.nodes.tolist(), best, strict=True):
+            if node == 1 or feature[node // 2 - 1] >= 0:
+                if node in kept:
+                    feature[node - 1] = self.feature[node - 1]
+                else:
+                    label[node - 1] = heaviest
+        return DecisionTree._trusted(feature, label)
 
     # --- reading and comparing -------------------------------------------------------------------------
 
@@ -275,14 +292,14 @@ class DecisionTree:
 
     # --- helpers ---------------------------------------------------------------------------------------
 
-    def _node_class_weights(self, dataset: BinaryDataset) -> FloatArray:
-        """Weight of each class at each node, cut nodes zero; (nodes, classes)."""
-        n_nodes, n_classes = len(self.feature), dataset.n_classes
-        cell = (self.leaf_of(dataset.X) - 1) * n_classes + dataset.y
-        weights = weighted_bincount(cell, dataset.weights, n_nodes * n_classes).reshape(n_nodes, n_classes)
-        for node in self.branch_nodes[::-1].tolist():
-            weights[node - 1] = weights[2 * node - 1] + weights[2 * node]
-        return weights
+    def _node_sums(self, dataset: BinaryDataset, group: IntArray | int, amounts: Any, n_groups: int) -> FloatArray:
+        """The amounts of the samples at each node of `nodes`, by group: (nodes, groups)."""
+        place = np.searchsorted(self.nodes, self.leaf_of(dataset.X))
+        sums = weighted_bincount(place * n_groups + group, amounts, len(self.nodes) * n_groups).reshape(-1, n_groups)
+        above = np.searchsorted(self.nodes, self.nodes // 2).tolist()
+        for node in range(len(above) - 1, 0, -1):
+            sums[above[node]] += sums[node]
+        return sums
 
     def _checked_matrix(self, X: Any) -> BoolMatrix:
         matrix = as_binary_matrix(X)

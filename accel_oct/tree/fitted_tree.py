@@ -52,11 +52,8 @@ class FittedTree:
     @classmethod
     def from_training(cls, tree: DecisionTree, dataset: BinaryDataset) -> FittedTree:
         """Count the training data at every node."""
-        visits = tree.visits(dataset.X)[:, _depth_first(tree) - 1]
-        one_hot = np.zeros((dataset.n_samples, dataset.n_classes))
-        one_hot[np.arange(dataset.n_samples), dataset.y] = dataset.weights
-        counts = visits.sum(axis=0).astype(np.int64) if dataset.samples is None else dataset.samples @ visits
-        return cls(tree, visits.T.astype(np.float64) @ one_hot, counts, dataset.n_features)
+        order = np.searchsorted(tree.nodes, _depth_first(tree))
+        return cls(tree, tree.class_weights(dataset)[order], tree.sample_counts(dataset)[order], dataset.n_features)
 
     # ---------------------------------------------------------------- scikit-learn's names
 
@@ -157,7 +154,7 @@ class FittedTree:
 
     def decision_path(self, X: Any) -> Any:
         """Sparse indicator of the nodes that each row passes, (n_samples, node_count)."""
-        return csr_matrix(self.tree.route(X)[:, self.heap_nodes - 1], dtype=np.int64)
+        return csr_matrix(self.tree.route(X, self.heap_nodes), dtype=np.int64)
 
     def importances(self) -> FloatArray:
         """Total decrease of the Gini impurity by each binary feature, summing to 1 unless there is no split."""
