@@ -68,18 +68,19 @@ class Block:
             marks = self._first_marks(starts)[maybe]
             numbers[maybe], scales[maybe] = self._decimals(starts[maybe], ends[maybe], marks, first[maybe] == _MINUS)
         of_column = (slice(column, None, n_columns) for column in range(n_columns))
-        return [self._cells(starts[own], ends[own], numbers[own].copy(), scales[own].copy()) for own in of_column]
+        return [self._cells(starts[own], ends[own], numbers[own], scales[own]) for own in of_column]
 
     def _cells(self, starts: Ints, ends: Ints, numbers: Ints, scales: NDArray[np.int8]) -> Cells:
         """The cells of a column whose decimal numbers are known."""
+        texts: list[str] = []
         rows = np.flatnonzero(scales == TEXT)
-        if not len(rows):
-            return Cells(numbers, scales, [])
-        texts, codes = self._coded(starts[rows], ends[rows])
-        if len(rows) == len(starts):
-            return Cells(codes, None, texts)
-        numbers[rows] = codes
-        return Cells(numbers, scales, texts)
+        if len(rows):
+            texts, codes = self._coded(starts[rows], ends[rows])
+            if len(rows) == len(starts):
+                return Cells(codes, None, texts)
+            numbers[rows] = codes
+        small = len(numbers) and numbers.min() >= -(2**31) and numbers.max() < 2**31
+        return Cells(numbers.astype(np.int32) if small else numbers.copy(), scales.copy(), texts)
 
     def _first_marks(self, starts: Ints) -> Ints:
         """By cell the place of its first decimal mark, or a place before the cell."""

@@ -25,8 +25,8 @@ __all__ = ["read_delimited"]
 Ints = NDArray[np.int64]
 
 #: Bytes of a block, and the most for files of many columns, whose blocks would have few rows.
-_BLOCK_BYTES, _MOST_BLOCK_BYTES = 1 << 19, 1 << 25
-_BYTES_PER_COLUMN = 1 << 15
+_BLOCK_BYTES, _MOST_BLOCK_BYTES = 1 << 18, 1 << 25
+_BYTES_PER_COLUMN = 1 << 14
 _PEEK = 4096
 #: What no text in any encoding of single bytes holds.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
