@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from accel_oct.support.announcements import announce
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from test_report import Outline
@@ -26,7 +27,6 @@ from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 from accel_oct.export.view import AGAINST_MAJORITY
 from accel_oct.objectives import CostMatrix
 from accel_oct.report import html_report
-from accel_oct.support.announcements import announce
 
 ROOT = Path(__file__).parents[1]
 CANCER = load_breast_cancer(as_frame=True)
