@@ -153,6 +153,8 @@ class NumpyCounts(PairCounts):
     X, amounts, rule
         See above.
     stopper : Stopper, optional
+    pairs : bool
+        False: trees of depth one only, no further splits.
     apart : bool (F, F), optional
         Features that may not share a path.
     """
@@ -164,6 +166,7 @@ class NumpyCounts(PairCounts):
         rule: LeafRule,
         stopper: Stopper | None = None,
         *,
+        pairs: bool = True,
         apart: NDArray[np.bool_] | None = None,
     ) -> None:
         super().__init__(X, rule, apart)
@@ -174,7 +177,8 @@ class NumpyCounts(PairCounts):
         self.one_leaf = np.zeros((2, F))
         self.two_leaves = np.full((2, F), -np.inf)
         self._leaves_only()
-        self._in_steps(stopper or Stopper())
+        if pairs:
+            self._in_steps(stopper or Stopper())
 
     @property
     def amounts(self) -> Floats:

@@ -34,6 +34,9 @@ class PairLevel:
         Asked between some features and the next; then what is not known yet has bounds.
     table_limit : int
         Bytes that the table of pairs may take to be kept; small ones always are. The deeper levels need it.
+    depth : {1, 2}
+        1: only what trees of depth one need. No pairs are counted, sides are leaves, and only the first two entries of
+        the profile mean something; those are exact.
 
     Attributes
     ----------
@@ -48,7 +51,7 @@ class PairLevel:
         Whether they hold the table of pairs.
     """
 
-    def __init__(self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0) -> None:
+    def __init__(self, data: Reduced, stopper: Stopper | None = None, table_limit: int = 0, depth: int = 2) -> None:
         self.data = data
         self.units = Units(data.signed)
         self.n_features = data.n_features
@@ -56,7 +59,7 @@ class PairLevel:
         self.compiled: LevelCounts | None = None
         # The kernels know one mass; several are counted by matrix products, and root features searched one by one.
         rules = data.rules
-        code = rules is None or len(rules.least) == 1
+        code = depth > 1 and (rules is None or len(rules.least) == 1)
         least, apart = ((), None) if rules is None else (rules.least, rules.apart)
         self._counts: PairCounts
         if isinstance(data, TalliedData):
@@ -66,11 +69,11 @@ class PairLevel:
             self._counts = self.compiled = CompiledCounts(data, stopper, table_limit)
         else:
             rule = LeafRule(data.signed, least)
-            self._counts = NumpyCounts(data.X, all_amounts(data), rule, stopper, apart=apart)
+            self._counts = NumpyCounts(data.X, all_amounts(data), rule, stopper, pairs=depth > 1, apart=apart)
         self.kept = self.compiled is not None and self.compiled.kept
         self.table_bytes = 0 if self.compiled is None else self.compiled.table_bytes
         self.totals, self.single = self._counts.totals, self._counts.single
-        self.exact = bool(self._counts.known.all())
+        self.exact = depth == 1 or bool(self._counts.known.all())
         self.leaf = float(self._counts.rule.score(self.totals))
         one_leaf = self._counts.one_leaf[:, : self.n_features].astype(np.float64)
         two_leaves = np.maximum(one_leaf, self._counts.two_leaves[:, : self.n_features])

@@ -55,12 +55,15 @@ class PriceSearch:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data)
+        if depth == 1:
+            self.counts.pair_levels += 1
+            return self._from_profile(PairLevel(data, depth=1), 2)
         in_time = depth > 2 and DeepLevels.seconds(data) <= _PATIENCE * self.stopper.remaining
         table_limit = DeepLevels.table_limit(self.memory_limit, self.threads) if in_time else 0
         pairs = PairLevel(data, self.stopper, table_limit)
         self.counts.pair_levels += 1
-        best = self._from_profile(pairs, 2 ** min(depth, 2))
-        if depth <= 2:
+        best = self._from_profile(pairs, 4)
+        if depth == 2:
             return best
         ceiling = float(self.units.from_score(data.row_ceiling.sum(), data.total_weight))
         if not data.has_room_for(4):

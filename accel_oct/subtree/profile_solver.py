@@ -74,9 +74,11 @@ class ProfileSolver:
         """
         if depth == 0 or data.n_features == 0:
             return self._leaf(data, depth)
-        table_limit = 0 if depth <= 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
+        if depth == 1:
+            return self._shallow(PairLevel(data, depth=1), 1)
+        table_limit = 0 if depth == 2 else DeepLevels.table_limit(self.memory_limit, self.threads)
         pairs = PairLevel(data, self.stopper, table_limit)
-        if depth <= 2:
+        if depth == 2:
             return self._shallow(pairs, depth)
         if not pairs.exact:
             return self._stopped(pairs, depth, pairs.profile, pairs.upper_profile)
