@@ -10,6 +10,7 @@ a library with address and undefined-behaviour sanitizers, by the compiler that 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shlex
@@ -85,32 +86,50 @@ def compiler(target: Target, level: str) -> list[str]:
 
 
 def build(target: Target) -> list[Path]:
-    """Compile all CPU levels of a target, side by side, and return the libraries."""
-    LIBRARY.mkdir(exist_ok=True)
-    for old in LIBRARY.glob("kernels-*"):
-        old.unlink()
-    with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(os.cpu_count()) as pool:
-        environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+    """Compile all CPU levels of a target, side by side, and return the libraries.
 
-        def compile_level(level: str) -> Path:
-            library = LIBRARY / f"kernels-{level}{target.suffix}"
-            made = Path(cache) / library.name
-            command = [*compiler(target, level), *FLAGS, "-o", str(made), str(SOURCE / "kernels.cpp")]
-            try:
-                done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            except OSError as error:
-                raise SystemExit(f"accel_oct: the compiler {command[0]} cannot be started: {error}") from error
-            if done.returncode:
-                if "No module named ziglang" in done.stderr:
-                    raise SystemExit("accel_oct: no compiler: pip install ziglang, or set CXX to a C++20 compiler")
-                raise SystemExit(f"accel_oct: {shlex.join(command)} failed:\n{done.stderr}")
+    Nothing is compiled where the libraries of the same sources, target and compiler are there already.
+    """
+    libraries = [LIBRARY / f"kernels-{level}{target.suffix}" for level in target.levels]
+    stamp, digest = LIBRARY / "built-from", _digest(target)
+    if stamp.is_file() and stamp.read_text() == digest and all(path.is_file() for path in libraries):
+        return libraries
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = list(pool.map(lambda level: _compiled(target, level, Path(folder)), target.levels))
+        LIBRARY.mkdir(exist_ok=True)
+        for old in {*LIBRARY.glob("kernels-*")} - {*libraries}:
+            old.unlink()
+        for source, library in zip(made, libraries, strict=True):
             # Beside the old one first: a process that has it loaded keeps its file.
             partial = library.with_suffix(".part")
-            partial.write_bytes(made.read_bytes())
+            partial.write_bytes(source.read_bytes())
             partial.replace(library)
-            return library
+    stamp.write_text(digest)
+    return libraries
 
-        return list(pool.map(compile_level, target.levels))
+
+def _digest(target: Target) -> str:
+    """Changes with the sources, the target and the compiler."""
+    digest = hashlib.sha256(repr((target, os.environ.get("CXX"))).encode())
+    for path in (Path(__file__), *sorted(SOURCE.iterdir())):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _compiled(target: Target, level: str, folder: Path) -> Path:
+    """Compile one CPU level into a folder; the compiler's caches go there too."""
+    made = folder / f"{level}{target.suffix}"
+    command = [*compiler(target, level), *FLAGS, "-o", str(made), str(SOURCE / "kernels.cpp")]
+    caches = {"ZIG_GLOBAL_CACHE_DIR": str(folder), "ZIG_LOCAL_CACHE_DIR": str(folder)}
+    try:
+        done = subprocess.run(command, env=os.environ | caches, capture_output=True, text=True)
+    except OSError as error:
+        raise SystemExit(f"accel_oct: the compiler {command[0]} cannot be started: {error}") from error
+    if "No module named ziglang" in done.stderr:
+        raise SystemExit("accel_oct: no compiler: pip install ziglang, or set CXX to a C++20 compiler")
+    if done.returncode:
+        raise SystemExit(f"accel_oct: {shlex.join(command)} failed:\n{done.stderr}")
+    return made
 
 
 def chosen() -> Target:
