@@ -12,6 +12,7 @@ from cluster_support import arrays, stop_after, with_workers
 from oracles.dynamic_programme import optimal_scores
 from oracles.instances import chain_instance, fork_instance, random_instance
 from oracles.ruled import ruled_scores
+from subtree_support import keep_no_tables
 
 from accel_oct import frontier
 from accel_oct.cluster import spread_table
@@ -19,15 +20,14 @@ from accel_oct.cluster.regions import SHORT
 from accel_oct.constraints import ForbiddenPairs, MinLeafWeight
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import frontier_table
-from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a frontier is divided; without memory for tables even shallow trees go root by root."""
+    """How a frontier is divided; without tables even shallow trees go root by root."""
 
     depth: int
-    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    tables: bool = True
     short: float = SHORT
     """Seconds below which a job is not divided: by less than nothing, all are."""
 
@@ -36,13 +36,17 @@ class Way:
         """In the paths of jobs, at most."""
         return 1 if self.short > 0 else 2
 
+    def arrange(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        if not self.tables:
+            keep_no_tables(monkeypatch)
+
 
 ROOTS = [
-    pytest.param(Way(3, 0), id="depth 3"),
-    pytest.param(Way(4, 0), id="depth 4"),
+    pytest.param(Way(3, False), id="depth 3"),
+    pytest.param(Way(4, False), id="depth 4"),
     pytest.param(Way(5), id="depth 5"),
 ]
-PAIRS = pytest.param(Way(4, 0, -1.0), id="pairs at depth 4")
+PAIRS = pytest.param(Way(4, False, -1.0), id="pairs at depth 4")
 DEEP_PAIRS = pytest.param(Way(6, short=0.0), id="pairs at depth 6")
 
 
@@ -67,9 +71,10 @@ def instances() -> list[Any]:
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS])
 def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Scores equal those of a dynamic programme that shares no code, and the trees have them."""
+    way.arrange(monkeypatch)
     used = with_workers(monkeypatch, 3)
     for place, data in enumerate(instances()[:: 1 if way.depth < 5 else 3]):
-        table = spread_table(*arrays(data), way.depth, short=way.short, memory_limit=way.memory_limit)
+        table = spread_table(*arrays(data), way.depth, short=way.short)
         assert table.exact, place
         np.testing.assert_array_equal(table.scores[1:], optimal_scores(data, way.depth, 2**way.depth), str(place))
         for leaves in (1, 2, 5, 2**way.depth):
@@ -83,12 +88,13 @@ def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way:
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS, DEEP_PAIRS])
 def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Whatever their number and whoever is done first: scores, bounds and all trees are those of one process."""
+    way.arrange(monkeypatch)
     for seed in range(2, 4):
         data = noise(seed, n_classes=2 + (seed == 3))
-        expected = frontier_table(*arrays(data), way.depth, memory_limit=way.memory_limit)
+        expected = frontier_table(*arrays(data), way.depth)
         for slots in (1, 2, 7, 100):
             used = with_workers(monkeypatch, slots, seed)
-            table = spread_table(*arrays(data), way.depth, short=way.short, memory_limit=way.memory_limit)
+            table = spread_table(*arrays(data), way.depth, short=way.short)
             np.testing.assert_array_equal(table.scores, expected.scores)
             np.testing.assert_array_equal(table.upper_bounds, expected.upper_bounds)
             for leaves in range(1, 2**way.depth + 1):
@@ -101,14 +107,15 @@ def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
 
     In all of these data trees differ when a side decides before it is solved which root is chosen.
     """
+    PAIRS.values[0].arrange(monkeypatch)
     for seed in (0, 26, 31, 32, 33, 42, 48, 53, 61):
         rng = np.random.default_rng(seed)
         n_features, n_samples = int(rng.integers(4, 7)), int(rng.integers(12, 40))
         data = BinaryDataset.from_arrays(rng.random((n_samples, n_features)) < 0.5, rng.integers(0, 2, n_samples))
-        expected = frontier_table(*arrays(data), 4, memory_limit=0)
+        expected = frontier_table(*arrays(data), 4)
         for slots in (2, 7):
             with_workers(monkeypatch, slots, seed)
-            table = spread_table(*arrays(data), 4, short=-1.0, memory_limit=0)
+            table = spread_table(*arrays(data), 4, short=-1.0)
             for leaves in range(1, 17):
                 assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
 
@@ -116,6 +123,7 @@ def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", [ROOTS[2], ROOTS[1]])
 def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Leaves of a least weight and columns that must stay apart, against a recursion over paths."""
+    way.arrange(monkeypatch)
     used = with_workers(monkeypatch, 4)
     for seed in range(2):
         data = noise(seed, 30, 5)
@@ -124,7 +132,7 @@ def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, way: Way)
             rules += [ForbiddenPairs(pairs)] if pairs else []
             minima = [(data.weights, least)] if least else []
             expected = np.array(ruled_scores(data, way.depth, minima, pairs)) / data.total_weight
-            found = frontier(data, max_depth=way.depth, constraints=rules, client=1, memory_limit=way.memory_limit)
+            found = frontier(data, max_depth=way.depth, constraints=rules, client=1)
             assert found.status == "optimal"
             np.testing.assert_allclose(found.scores, expected, rtol=1e-12)
             for leaves in (2, 9, 16):
@@ -135,6 +143,7 @@ def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, way: Way)
 @pytest.mark.parametrize("way", [*ROOTS[1:], PAIRS])
 def test_bounds_hold_on_the_way_and_after_a_stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: Way) -> None:
     """Whatever answers there are, every score is reached and every bound valid; and a stopped search can go on."""
+    way.arrange(monkeypatch)
     for seed in range(2):
         data = noise(seed + 10, 40, 6)
         optimum = np.array([-np.inf, *optimal_scores(data, way.depth, 2**way.depth)])
@@ -150,7 +159,6 @@ def test_bounds_hold_on_the_way_and_after_a_stop(monkeypatch: pytest.MonkeyPatch
                 *arrays(data),
                 way.depth,
                 short=way.short,
-                memory_limit=way.memory_limit,
                 should_stop=stop_after(steps),
                 progress=keep,
                 checkpoint=tmp_path / f"{seed}.json",

@@ -10,10 +10,19 @@ import pytest
 from oracles.dynamic_programme import optimal_score, optimal_value
 from oracles.enumeration import best_score_by_leaves
 from oracles.instances import random_instance
+from subtree_support import keep_no_tables
 
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import SubtreeBounds, best_tree, frontier_table
 from accel_oct.tree import DecisionTree
+
+
+@pytest.fixture(params=["tables", "no tables"])
+def way(request, monkeypatch):
+    """With tables, and root by root from the top."""
+    if request.param == "no tables":
+        keep_no_tables(monkeypatch)
+    return request.param
 
 
 def arrays(dataset):
@@ -31,7 +40,7 @@ def structured_data(n_samples=400, n_features=40, n_classes=2, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_number_of_leaves_is_optimal(seed):
+def test_every_number_of_leaves_is_optimal(way, seed):
     """Scores for all depths and leaf limits equal the oracle, and the trees have these scores."""
     rng = np.random.default_rng(seed)
     data = random_instance(rng, max_samples=14, max_features=4).dataset
@@ -57,7 +66,7 @@ def test_matches_enumeration(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_best_tree_is_optimal(seed):
+def test_best_tree_is_optimal(way, seed):
     """One leaf price: value, bound and tree agree with the oracle, also where tables do not fit in memory."""
     instance = random_instance(np.random.default_rng(seed), max_samples=22, max_features=5)
     data, price = instance.dataset, instance.leaf_price
@@ -76,7 +85,7 @@ def test_best_tree_is_optimal(seed):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_stopping_anywhere_leaves_valid_bounds(seed):
+def test_stopping_anywhere_leaves_valid_bounds(way, seed):
     """Stopped after any number of steps: a real tree, a value below and a bound above the optimum."""
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, max_samples=14, max_features=4)
@@ -179,7 +188,7 @@ def test_incumbent_is_kept_when_it_is_best():
     assert best_tree(X, y, weights, 2, 4, 2.0, incumbent=poor).value == optimum.value
 
 
-def test_degenerate_data():
+def test_degenerate_data(way):
     """No samples with weight, no features, constant features, one class."""
     for X, y, weights, n_classes in (
         (np.zeros((3, 2), bool), [0, 1, 1], np.ones(3), 2),
@@ -196,7 +205,7 @@ def test_degenerate_data():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_bounds_hold_for_roots_and_paths(seed):
+def test_bounds_hold_for_roots_and_paths(way, seed):
     """Root and path bounds are never below the optimum, equal it once refined, and cover removed columns."""
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, max_samples=20, max_features=5)

@@ -1,6 +1,6 @@
 """Rules about single leaves and paths: tables, frontier and solve against a recursion over paths, in every way.
 
-Ways to compute: tables, and root by root (no memory for tables).
+Ways to compute: tables, small tables only (no memory for others), and root by root from the top.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mip_support import skip_unless_available
 from oracles.enumeration import enumerate_trees
 from oracles.instances import WEIGHT_KINDS, Instance, chain_instance, fork_instance, random_instance
 from oracles.ruled import Minimum, ruled_scores, ruled_value
+from subtree_support import keep_no_tables
 
 import accel_oct
 from accel_oct.constraints import ForbiddenPairs, MaxFeatures, MaxLeaves, MinLeafWeight
@@ -35,9 +36,11 @@ from accel_oct.subtree.reduction import reduce_data, similar_sides
 from accel_oct.tree import DecisionTree
 
 
-@pytest.fixture(params=["tables", "roots"])
-def way(request: pytest.FixtureRequest) -> str:
-    """With tables, and root by root."""
+@pytest.fixture(params=["tables", "roots", "no tables"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With tables, with small ones only, and root by root from the top."""
+    if request.param == "no tables":
+        keep_no_tables(monkeypatch)
     return str(request.param)
 
 

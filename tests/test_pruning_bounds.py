@@ -1,7 +1,7 @@
 """Bounds that prune deep trees, on the data where they are tight: a leaf too many in any of them is an error here.
 
 Decision lists (`chain_instance`) have as few leaves as their depth allows. Everything is compared with the dynamic
-programme, for both ways of computing: tables, and root by root (no memory for tables).
+programme, for all ways of computing: tables, small tables only (no memory for others), and root by root.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, chain_instances, fork_instances
+from subtree_support import keep_no_tables
 
 from accel_oct.data import BinaryDataset
 from accel_oct.objectives import Accuracy
@@ -28,9 +29,11 @@ STEPS = (*range(12), 20)
 ENOUGH = 20_000
 
 
-@pytest.fixture(params=["tables", "roots"])
-def way(request: pytest.FixtureRequest) -> str:
-    """With tables, and root by root."""
+@pytest.fixture(params=["tables", "roots", "no tables"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With tables, with small ones only, and root by root from the top."""
+    if request.param == "no tables":
+        keep_no_tables(monkeypatch)
     return str(request.param)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracles.dynamic_programme import optimal_value
+from subtree_support import keep_no_tables
 
 from accel_oct.data import BinaryDataset
 from accel_oct.subtree import best_tree
@@ -27,9 +28,11 @@ def _near_duplicates(seed: int) -> BinaryDataset:
     return BinaryDataset.from_arrays(np.column_stack(columns), y, weights)
 
 
-@pytest.mark.parametrize("depth", [3, 4])
-def test_bounds_hold_whatever_the_target(depth: int) -> None:
+@pytest.mark.parametrize(("tables", "depth"), [(False, 3), (False, 4), (True, 4)])
+def test_bounds_hold_whatever_the_target(monkeypatch: pytest.MonkeyPatch, tables: bool, depth: int) -> None:
     """A search that gives up because a target is out of reach returns a bound that holds without that target."""
+    if not tables:
+        keep_no_tables(monkeypatch)
     for seed in range(40):
         dataset = _near_duplicates(seed)
         data = reduce_data(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
@@ -43,11 +46,14 @@ def test_bounds_hold_whatever_the_target(depth: int) -> None:
                 assert search.units.to_score(found.value, dataset.total_weight) <= optimum + 1e-9, seed
 
 
-def test_results_are_optimal_with_near_duplicate_columns() -> None:
+@pytest.mark.parametrize("tables", [True, False])
+def test_results_are_optimal_with_near_duplicate_columns(monkeypatch: pytest.MonkeyPatch, tables: bool) -> None:
     """Bounds carried from one side to a similar one never prune the optimum, with and without tables."""
+    if not tables:
+        keep_no_tables(monkeypatch)
     for seed in range(100, 140):
         dataset = _near_duplicates(seed)
-        for depth in (3, 4, 5):
+        for depth in (3, 4, 5) if tables else (3, 4):
             optimum = optimal_value(dataset, depth, 0.25)
             found = best_tree(
                 dataset.X,
