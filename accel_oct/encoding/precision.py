@@ -18,7 +18,8 @@ _LARGE = 2.0**127
 
 def beyond_single_precision(values: NDArray[Any]) -> bool:
     """Whether a number may overflow in single precision; NaN does not."""
-    return bool((abs(values) >= _LARGE).any())
+    with np.errstate(invalid="ignore"):  # a comparison with NaN among Python integers
+        return bool((abs(values) >= _LARGE).any())
 
 
 def changed_in_single_precision(
