@@ -1,6 +1,6 @@
 """Counting without compiled code, in Python's whole numbers, which have no largest: slow, and certain.
 
-What `accel_oct.subtree.kernels.tree_counts` computes must equal this.
+What `accel_oct.native.TreeCounts` computes must equal this.
 """
 
 from __future__ import annotations
