@@ -60,7 +60,7 @@ PAGES = {
     "near-optimal.md": 4,
     "bench-reports.md": 1,
     "write-a-cut.md": 6,
-    "write-a-constraint.md": 4,
+    "write-a-constraint.md": 7,
     "constraints.md": 3,
     "objectives.md": 5,
     "estimator.md": 3,
