@@ -39,7 +39,7 @@ def here() -> Iterator[Any]:
     """A cluster whose workers are threads of this process: what a test replaces, they see replaced."""
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
+        distributed.Client(cluster, set_as_default=False) as client,  # clients here end in any order
     ):
         yield client
 

@@ -191,7 +191,7 @@ def _connected(client: Any) -> Iterator[Any]:
         return
     if isinstance(client, str):
         try:
-            own = Client(client, timeout=CONNECT_SECONDS)
+            own = Client(client, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InvalidInputError(f"client: there is no scheduler at {client!r}: {_said(error)}") from None
         with own:
