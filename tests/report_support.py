@@ -1,10 +1,11 @@
-"""A browser for the tests of reports: the chromium of the system, driven by playwright."""
+"""Reports in tests: their text and tags, and a browser (the chromium of the system, driven by playwright)."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,34 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE = {"width": 1400, "height": 900}
 PHONE = {"width": 390, "height": 844}
+
+
+class Outline(HTMLParser):
+    """Checks that tags close in order; keeps tags, text, and attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "input", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
 
 
 @contextmanager

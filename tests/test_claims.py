@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from accel_oct.support.announcements import announce
+from report_support import Outline
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
-from test_report import Outline
 
 import accel_oct
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, plotting
@@ -368,22 +367,3 @@ def test_the_command_line_shows_the_warning_of_a_single_leaf(
     table.write_text("a,y\n" + "\n".join(f"{k},{'rare' if k == 7 else 'usual'}" for k in range(200)), encoding="utf-8")
     assert main(["fit", str(table), "-t", "y", "-q"]) == 0
     assert capsys.readouterr().err.count("accel-oct: warning: the best tree is a single leaf") == 1
-
-
-def test_compiling_before_the_solve_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While data are prepared too: data in pieces are counted by compiled code."""
-    prepare, heard = OptimalTreeClassifier._prepare, []
-
-    def compiling(self: Any, *given: Any, **named: Any) -> Any:
-        announce("compiling something")
-        return prepare(self, *given, **named)
-
-    class Recorder:
-        def __call__(self, row: Any) -> None: ...
-
-        def on_activity(self, activity: Any) -> None:
-            heard.append((activity.phase, activity.doing))
-
-    monkeypatch.setattr(OptimalTreeClassifier, "_prepare", compiling)
-    OptimalTreeClassifier(1, progress=Recorder()).fit([[0], [1]], [0, 1])
-    assert ("encoding", "compiling something") in heard

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from estimator_support import REPOSITORY, mixed_frame
+from report_support import Outline
 from sklearn.datasets import load_iris
 from sklearn.metrics import confusion_matrix, precision_score, recall_score
 from sklearn.preprocessing import KBinsDiscretizer
@@ -31,34 +31,6 @@ from accel_oct.report.markup import element, script_data
 from accel_oct.report.performance import confusion
 from accel_oct.report.wording import decimals, percent
 from accel_oct.solving.result import HistoryRow
-
-
-class Outline(HTMLParser):
-    """Checks that tags close in order; keeps tags, text, and attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "link", "input", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
 
 
 @pytest.fixture(scope="module")

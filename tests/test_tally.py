@@ -129,7 +129,7 @@ def test_weights_of_another_scale():
             Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[weight, 0])
     with pytest.raises(InvalidInputError, match="adds up to more than can be counted exactly"):
         Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[2.0**61, 2.0**61])
-    with pytest.raises(InvalidInputError, match="row 1 weighs .* cannot tell from zero"):
+    with pytest.raises(InvalidInputError, match=r"row 1 weighs .* cannot tell from zero"):
         Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[1.0, 2.0**-40])
     small = Tally.of(np.ones((2, 1)), [0, 1], depth=1, sample_weight=[1.0, 2.0**-29])
     with pytest.raises(InvalidInputError, match="too large, or too far apart, to be added exactly"):
