@@ -138,7 +138,7 @@ def test_ctrl_c_before_there_is_anything(arguments: list[str], hard: Path, tmp_p
     assert waiting.stdin is not None
     waiting.stdin.write("x0,class\n")
     waiting.stdin.flush()
-    time.sleep(2)
+    time.sleep(6)  # until it is loaded, on a busy machine too
     os.killpg(waiting.pid, signal.SIGINT)
     told = waiting.communicate(timeout=30)[1]
     assert waiting.returncode == 130

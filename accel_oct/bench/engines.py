@@ -104,7 +104,7 @@ def _client(address: str | None, jobs: int) -> Iterator[Any]:
             yield own
         return
     try:
-        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+        client = Client(address, timeout=_PATIENCE)
     except (OSError, ValueError, TimeoutError) as error:
         raise InvalidInputError(f"dask: there is no scheduler at {address!r}: {error}") from None
     with client:
