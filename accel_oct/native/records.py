@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 BLOCK_BYTES = 64
-"""Tables are laid out in blocks of so many bytes, see ``base.hpp``."""
+"""Bytes of one block of a table; see ``base.hpp``."""
 
 COUNTERS: Mapping[Any, int] = {np.dtype(np.int16): 0, np.dtype(np.int32): 1, np.dtype(np.float64): 2}
 """Types that counts may have, and how the kernels number them."""
@@ -525,7 +525,7 @@ class GroupTables(Record):
         self._require(self.whole.shape == (halves, 1), "shapes differ")
 
     def fits(self, lanes: int) -> bool:
-        """Whether there is room for so many lanes of groups."""
+        """Return whether there is room for this number of lanes."""
         halves, n_pairs, _ = self.leaves.shape
         room = self.stumps.size >= halves * n_pairs * 4 * lanes
         return bool(room and self.reach.size == halves * self.singles.shape[1] * 2 * lanes)
