@@ -12,8 +12,10 @@ FLOORS := .venv-floors
 NATIVE := hatch_build.py $(wildcard accel_oct/native/source/*)
 # Sanitizers need a compiler of the system.
 SANITIZER ?= g++
+SANITIZED ?= $(addprefix tests/test_,native.py ordered.py d2s.py frontier.py local_rules.py feature_sets.py pricing.py \
+	near_optimal.py tally.py tally_constraints.py)
 
-.PHONY: demo test test-long test-floors test-sanitized coverage mutants fuzz models lint docs wheel wheels clean
+.PHONY: demo test test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -41,13 +43,13 @@ test: lint
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 # The kernels under address and undefined-behaviour sanitizers: the border to Python, and the tests that use all of them.
+# Reports of sanitizers go to standard error, past pytest: hence --capture=sys.
 test-sanitized: $(VENV)/.test
 	CXX="$(SANITIZER)" $(BIN)/python hatch_build.py --sanitized
 	ACCEL_OCT_CPU=sanitized ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	LD_PRELOAD="$$($(SANITIZER) -print-file-name=libasan.so) $$($(SANITIZER) -print-file-name=libubsan.so)" \
-		$(BIN)/python -m pytest -q -p no:faulthandler -o faulthandler_timeout=0 -W ignore::pytest.PytestConfigWarning \
-		tests/test_native.py tests/test_d2s.py tests/test_frontier.py tests/test_local_rules.py tests/test_feature_sets.py \
-		tests/test_pricing.py tests/test_near_optimal.py tests/test_tally.py tests/test_tally_constraints.py
+		$(BIN)/python -m pytest -q --capture=sys -p no:faulthandler -o faulthandler_timeout=0 -o timeout=1800 \
+		-W ignore::pytest.PytestConfigWarning $(SANITIZED)
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
@@ -83,6 +85,10 @@ COUNT ?= 2000
 FUZZ ?= --preset default
 fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
+
+# make fuzz-native COUNT=100000: changed arguments of the kernels, and data at the ends of their counters.
+fuzz-native: $(VENV)/.test
+	$(BIN)/python tests/fuzz_native.py --count $(COUNT)
 
 # make models COUNT=100000 BACKEND=scip: random LPs and MIPs with coefficients of mixed size against exact arithmetic.
 BACKEND ?= highs

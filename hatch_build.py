@@ -4,8 +4,9 @@ The compiler is that of the PyPI package ``ziglang``, which pyproject.toml names
 compiler needs to be installed. The environment variable ``CXX`` replaces it (GCC 12 or Clang 14 and newer).
 ``ACCEL_OCT_TARGET`` names another platform to build a wheel for, one of `TARGETS`; only ``ziglang`` does that.
 
-Run as a script, ``python hatch_build.py``, it compiles for this machine and nothing else; with ``--sanitized`` it adds
-a library with address and undefined-behaviour sanitizers, by the compiler that ``CXX`` names.
+Run as a script, ``python hatch_build.py``, it compiles for this machine and nothing else. ``--quick`` compiles one CPU
+level, the lowest, and hardly optimised. ``--sanitized`` adds a library with address and undefined-behaviour sanitizers,
+by the compiler that ``CXX`` names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import runpy
 import shlex
 import subprocess
 import sys
@@ -30,6 +32,8 @@ except ImportError:  # run as a script, in an environment without hatchling
 ROOT = Path(__file__).parent
 SOURCE = ROOT / "accel_oct" / "native" / "source"
 LIBRARY = ROOT / "accel_oct" / "native" / "lib"
+
+source_digest = runpy.run_path(str(SOURCE.parent / "digest.py"))["source_digest"]  # not imported: it needs no NumPy
 
 FLAGS = [
     *("-O3", "-std=c++20", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden", "-g0"),
@@ -90,36 +94,54 @@ def build(target: Target) -> list[Path]:
 
     Nothing is compiled where the libraries of the same sources, target and compiler are there already.
     """
-    libraries = [LIBRARY / f"kernels-{level}{target.suffix}" for level in target.levels]
+    libraries = [_library(target, level) for level in target.levels]
     stamp, digest = LIBRARY / "built-from", _digest(target)
     if stamp.is_file() and stamp.read_text() == digest and all(path.is_file() for path in libraries):
         return libraries
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         made = list(pool.map(lambda level: _compiled(target, level, Path(folder)), target.levels))
-        LIBRARY.mkdir(exist_ok=True)
-        for old in {*LIBRARY.glob("kernels-*")} - {*libraries}:
-            old.unlink()
-        for source, library in zip(made, libraries, strict=True):
-            # Beside the old one first: a process that has it loaded keeps its file.
-            partial = library.with_suffix(".part")
-            partial.write_bytes(source.read_bytes())
-            partial.replace(library)
+        _replace(dict(zip(libraries, made, strict=True)))
     stamp.write_text(digest)
     return libraries
 
 
+def build_quick(target: Target) -> list[Path]:
+    """Compile the lowest CPU level, hardly optimised, in place of all libraries: for tests of changed sources."""
+    level = target.levels[0]
+    (LIBRARY / "built-from").unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        _replace({_library(target, level): _compiled(target, level, Path(folder), "-O1")})
+    return [_library(target, level)]
+
+
+def _library(target: Target, level: str) -> Path:
+    return LIBRARY / f"kernels-{level}{target.suffix}"
+
+
+def _replace(libraries: dict[Path, Path]) -> None:
+    """Put compiled files into the place of all libraries."""
+    LIBRARY.mkdir(exist_ok=True)
+    for old in {*LIBRARY.glob("kernels-*")} - {*libraries}:
+        old.unlink()
+    for library, made in libraries.items():
+        # Beside the old one first: a process that has it loaded keeps its file.
+        partial = library.with_suffix(".part")
+        partial.write_bytes(made.read_bytes())
+        partial.replace(library)
+
+
 def _digest(target: Target) -> str:
     """Changes with the sources, the target and the compiler."""
-    digest = hashlib.sha256(repr((target, os.environ.get("CXX"))).encode())
-    for path in (Path(__file__), *sorted(SOURCE.iterdir())):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    parts = target, os.environ.get("CXX"), Path(__file__).read_bytes(), source_digest(SOURCE)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _compiled(target: Target, level: str, folder: Path) -> Path:
+def _compiled(target: Target, level: str, folder: Path, *options: str) -> Path:
     """Compile one CPU level into a folder; the compiler's caches go there too."""
-    made = folder / f"{level}{target.suffix}"
-    command = [*compiler(target, level), *FLAGS, "-o", str(made), str(SOURCE / "kernels.cpp")]
+    made = folder / _library(target, level).name
+    # A dylib has a name of its own, and that would be where it was compiled.
+    named = [f"-Wl,-install_name,@rpath/{made.name}"] if target.suffix == ".dylib" else []
+    command = [*compiler(target, level), *FLAGS, *named, *options, *_sources(made)]
     caches = {"ZIG_GLOBAL_CACHE_DIR": str(folder), "ZIG_LOCAL_CACHE_DIR": str(folder)}
     try:
         done = subprocess.run(command, env=os.environ | caches, capture_output=True, text=True)
@@ -130,6 +152,11 @@ def _compiled(target: Target, level: str, folder: Path) -> Path:
     if done.returncode:
         raise SystemExit(f"accel_oct: {shlex.join(command)} failed:\n{done.stderr}")
     return made
+
+
+def _sources(made: Path) -> list[str]:
+    """Arguments: what is compiled into what, and the digest that the library can tell."""
+    return [f'-DSOURCE_DIGEST="{source_digest(SOURCE)}"', "-o", str(made), str(SOURCE / "kernels.cpp")]
 
 
 def chosen() -> Target:
@@ -152,15 +179,17 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[misc]
         build_data["artifacts"] += [str(path.relative_to(ROOT)) for path in libraries]
 
 
-def build_sanitized() -> Path:
+def build_sanitized(target: Target) -> Path:
     """Compile a library that stops at the first access outside of an array and at undefined behaviour."""
     checks = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    library = LIBRARY / f"kernels-sanitized{chosen().suffix}"
+    library = _library(target, "sanitized")
+    LIBRARY.mkdir(exist_ok=True)
     command = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *checks]
-    subprocess.run([*command, "-o", str(library), str(SOURCE / "kernels.cpp")], check=True)
+    subprocess.run([*command, *_sources(library)], check=True)
     return library
 
 
 if __name__ == "__main__":
-    for built in [build_sanitized()] if sys.argv[1:] == ["--sanitized"] else build(chosen()):
+    builders = {"": build, "--quick": build_quick, "--sanitized": lambda target: [build_sanitized(target)]}
+    for built in builders[" ".join(sys.argv[1:])](chosen()):
         print(built.relative_to(ROOT))

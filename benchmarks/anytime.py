@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import accel_oct
-import accel_oct.subtree
+import accel_oct.exact
 from accel_oct.bench.instances import encoded_data
 from accel_oct.bench.machine import machine
 from accel_oct.bench.peers.cart import best_cart
@@ -142,7 +142,7 @@ def load_code() -> None:
         X, y = rng.integers(0, 2, (n_samples, 30)), rng.integers(0, n_classes, n_samples)
         accel_oct.solve(X, y, max_depth=4, leaf_penalty=0.0001)
         dataset = BinaryDataset.from_arrays(X, y)
-        solver = accel_oct.subtree.DepthTwoSolver(dataset.X, dataset.y, dataset.weights, n_classes)
+        solver = accel_oct.exact.DepthTwoSolver(dataset.X, dataset.y, dataset.weights, n_classes)
         solver.solve(np.arange(n_samples), 1.0)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from accel_oct.subtree import DepthTwoSolver
+from accel_oct.exact import DepthTwoSolver
 
 SIZES = ((200, 50), (200, 300), (5000, 90))
 

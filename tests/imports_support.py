@@ -8,6 +8,7 @@ import tokenize
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import accel_oct_backends
@@ -55,8 +56,9 @@ class Import:
         return wanted if only_modules else wanted | ({self.module} & known)
 
 
-def imports(source: str, module: str, is_package: bool = False) -> list[Import]:
-    """All imports of a source, at any depth of nesting."""
+@cache
+def imports(source: str, module: str, is_package: bool = False) -> tuple[Import, ...]:
+    """All imports of a source, at any depth of nesting; several tests read all sources."""
     found: list[Import] = []
     parents = module.split(".") if is_package else module.split(".")[:-1]
 
@@ -76,7 +78,7 @@ def imports(source: str, module: str, is_package: bool = False) -> list[Import]:
             visit(child, late, for_types)
 
     visit(ast.parse(source), late=False, for_types=False)
-    return found
+    return tuple(found)
 
 
 def _named(node: ast.Import | ast.ImportFrom | ast.Call, parents: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -87,6 +89,8 @@ def _named(node: ast.Import | ast.ImportFrom | ast.Call, parents: list[str]) -> 
         if node.level:
             base = ".".join([*parents[: len(parents) - node.level + 1], *([base] if base else [])])
         yield base, tuple(alias.name for alias in node.names)
+    elif getattr(node.func, "attr", getattr(node.func, "id", None)) not in ("__import__", "import_module"):
+        return
     elif ast.unparse(node.func) in _IMPORT_CALLS and node.args and isinstance(node.args[0], ast.Constant):
         yield str(node.args[0].value), ()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from accel_oct.subtree import compiled_counts
-from accel_oct.subtree.deep_levels import DeepLevels
+from accel_oct.exact import counts
+from accel_oct.exact.levels import DeepLevels
 
 
 def keep_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with very many columns: no table of pairs is kept, so that root features are searched one by one."""
-    monkeypatch.setattr(compiled_counts, "_STEP_BYTES", 1)
+    monkeypatch.setattr(counts, "_STEP_BYTES", 1)
     monkeypatch.setattr(DeepLevels, "table_limit", staticmethod(lambda memory_limit, threads: 0))

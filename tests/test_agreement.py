@@ -15,10 +15,10 @@ from accel_oct.constraints import LinearLimit, MaxLeaves, MinLeafWeight
 from accel_oct.cuts.no_goods import no_good
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master, Response, TreePoint
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Cuts, Event, InvalidCutError, Needs, Rows, Validity
-from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.samples import every_tree, some_trees
 
@@ -346,3 +346,49 @@ def test_trees_to_try() -> None:
     assert {int(tree.feature[0]) for tree in some} == {-1, *range(6)}
     many = BinaryDataset.from_arrays(np.tile(X, (5000, 1)), np.tile(y, 5000))
     assert len(list(some_trees(many, 3))) < len(some) / 2
+
+
+class WritesLate:
+    """At most two leaves, by a row that comes with the third question about a tree."""
+
+    name = "writes late"
+
+    def bind(self, dataset: BinaryDataset) -> WritesLate:
+        self.master: Master | None = None
+        self.questions = 0
+        return self
+
+    def add_to(self, master: Master) -> None:
+        self.master = master
+
+    def violation(self, tree: DecisionTree) -> float:
+        self.questions += 1
+        if self.master is not None and self.questions == 3:
+            self.master.model.add_rows(Rows.single(self.master.p.index, 1.0, upper=2.0))
+        return 0.0
+
+
+class ComponentThatWritesLate:
+    """The same where its needs are asked for."""
+
+    name = "writes late"
+
+    def __init__(self, master: Master) -> None:
+        self.master = master
+
+    @property
+    def needs(self) -> Needs:
+        self.master.model.add_rows(Rows.single(self.master.p.index, 1.0, upper=2.0))
+        return Needs()
+
+    def respond(self, point: TreePoint) -> None:
+        pass
+
+
+@pytest.mark.parametrize("preset", ["paper", "baseline"])
+def test_rows_that_come_late_are_refused(preset: str) -> None:
+    """Rows that no tree was compared with: it was "optimal" with what they left."""
+    with pytest.raises(InvalidInputError, match=r"added to the master after it was built.*writes late"):
+        solved(preset=preset, constraints=[WritesLate()])
+    with pytest.raises(InvalidInputError, match=r"added to the master after it was built.*ComponentThatWritesLate"):
+        solved(preset=preset, components=[ComponentThatWritesLate])

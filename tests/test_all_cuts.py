@@ -25,10 +25,10 @@ import accel_oct
 from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
 from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
+from accel_oct.exact import DepthTwoSolver, Subtree, SubtreeCache
 from accel_oct.formulation import Master
 from accel_oct.mip import ModelArrays, Rows
 from accel_oct.solving.config import BendersConfig, Config, EquivalentPointConfig, PathBoundConfig
-from accel_oct.subtree import DepthTwoSolver, Subtree, SubtreeCache
 
 #: Optimal trees that are looked at before a data set is given up as undecided.
 MOST_TREES = 3000

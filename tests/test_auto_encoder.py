@@ -84,9 +84,13 @@ def test_thresholds_between_values_of_one_class_can_matter() -> None:
 def test_what_is_chosen_is_said() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     model = OptimalTreeClassifier(2, 0.01, encoder=AutoEncoder(2, budget=0.001)).fit(X, y)
-    count = len(model.encoder_.conditions_)
-    assert (
-        not model.exact_ and model.proof_ == f"proven optimal over {count} chosen splits of the table, depth at most 2"
+    assert model.exact_ and not model.encoder_.exact_  # the bound over every split shows that no other is needed
+    assert model.proof_ == "proven optimal over all splits of the table, depth at most 2"
+    model = OptimalTreeClassifier(2, 0.001, encoder=AutoEncoder(2, budget=1e-6)).fit(X[:, :3], y)
+    count, more = len(model.encoder_.conditions_), model.table_bound_ - model.objective_
+    assert not model.exact_ and model.proof_ == (
+        f"proven optimal over {count} chosen splits of the table, depth at most 2; a tree over other splits of the "
+        f"table is better by {more:.4g} at most"
     )
     copy = OptimalTreeClassifier.from_json(model.to_json())
     assert not copy.exact_ and copy.proof_ == model.proof_

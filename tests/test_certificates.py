@@ -16,7 +16,18 @@ from mip_support import skip_unless_available
 
 import accel_oct
 from accel_oct.constraints import Linear, PositiveBudget
-from accel_oct.mip import Event, FunctionHandler, MipModel, Needs, Rows, Run, RunStatus, Termination, Validity
+from accel_oct.mip import (
+    Event,
+    FunctionHandler,
+    MipModel,
+    Needs,
+    Rows,
+    Run,
+    RunStatus,
+    SolverError,
+    Termination,
+    Validity,
+)
 from accel_oct.mip.certificates import LinearProgram
 from accel_oct.mip.conformance import brute_force, mixed_sizes
 from accel_oct.mip.conformance.exact import ExactRow, best_value
@@ -325,6 +336,89 @@ def test_models_that_solvers_were_wrong_on(name: str, fault: str) -> None:
     drawn = FAULTS[fault]
     for lazy in {bool(drawn.hidden.n_rows), True}:
         assert mixed_sizes.attempt(create_backend(name), drawn, lazy=lazy)[1] is None
+
+
+#: Cases of `mixed_sizes` (seed 0) that showed a fault, each with the backend and the fault that it had there.
+FAULTY_CASES = [
+    ("highs", 1989, False, "optimal below the optimum: an equation with coefficients of 1e-5"),
+    ("highs", 5464, False, "optimal below the optimum: rows with coefficients from 5e-7 to 1e3"),
+    ("highs", 5870, False, "optimal below the optimum: an equation with the side 1.9999999"),
+    ("highs", 14746, False, "optimal below the optimum: a row with the side 0.9999999"),
+    ("highs", 27599, False, "InvalidCutError without cuts: rounding a point gains more than the tolerance"),
+    ("highs", 27599, True, "the same"),
+    ("scip", 1815, False, "optimal below the optimum of an LP: an equation with coefficients of 1e-7"),
+    ("scip", 1989, False, "infeasible"),
+    ("scip", 2331, False, "optimal below the optimum: an equation with coefficients of 1e-8"),
+    ("scip", 2761, False, "optimal below the optimum: an equation with coefficients of 3e-8 and 200"),
+    ("scip", 3131, True, "InvalidCutError: a point with no room in an equation with coefficients of 1e-7"),
+    ("scip", 3882, False, "optimal below the optimum of an LP"),
+    ("gurobi", 3626, False, "a point outside of its box"),
+    ("gurobi", 3825, True, "InvalidCutError: the bound that comes with a candidate excludes it"),
+    ("gurobi", 4787, True, "InvalidCutError: a point that misses an equation by a tolerance"),
+    ("gurobi", 14958, True, "optimal below the optimum: lazy rows make a column fractional that seemed integral"),
+    ("gurobi", 5462, True, "InvalidCutError: the final point is not the one that was accepted"),
+]
+
+
+@pytest.mark.parametrize(("name", "case", "lazy", "fault"), FAULTY_CASES)
+def test_cases_of_mixed_sizes_that_solvers_were_wrong_on(name: str, case: int, lazy: bool, fault: str) -> None:
+    """Small rows are scaled up, and claims about uneven ones are decided by checked LPs: nothing is wrong any more."""
+    skip_unless_available(name)
+    assert mixed_sizes.compare(lambda: create_backend(name), [case], lazy=lazy).unproven == 0, fault
+
+
+@pytest.mark.parametrize("failure", ["run", "status"])
+def test_an_lp_that_highs_fails_on_is_solved_by_other_means(monkeypatch: pytest.MonkeyPatch, failure: str) -> None:
+    """An error or an unknown status of one LP ends no solve: it was a SolverError."""
+    failed: list[str] = []
+
+    def fail(*_: object) -> Any:
+        failed.append(failure)
+        raise SolverError("HiGHS failed in run")
+
+    monkeypatch.setattr(highs, "run" if failure == "run" else "read_status", fail)
+    drawn = mixed_sizes.random_model(np.random.default_rng([0, 4]), lazy=True)
+    termination, fault = mixed_sizes.attempt(create_backend("highs"), drawn, lazy=True)
+    assert failed and fault is None and termination in (Termination.OPTIMAL, Termination.INFEASIBLE)
+
+
+@pytest.mark.parametrize("name", ["highs", "scip"])
+def test_small_rows_of_large_models(name: str) -> None:
+    """Case 1989 beside columns of no use, too many for a second decision: it is right because the rows are scaled."""
+    skip_unless_available(name)
+    drawn = mixed_sizes.random_model(np.random.default_rng([0, 1989]))
+    model = drawn.model()
+    model.add_block("idle", 300, upper=1.0)
+    backend = create_backend(name)
+    backend.load(model)
+    result = backend.solve()
+    narrow, wide = mixed_sizes.extremes(drawn)
+    assert result.termination is Termination.OPTIMAL and narrow is not None and wide is not None
+    assert narrow - 1e-6 <= result.bound and result.objective <= wide + 1e-6
+
+
+def test_rows_are_scaled_up_exactly() -> None:
+    """Small rows reach one by a power of two; others, empty ones and what is infinite stay."""
+    rows = Rows.concatenate(
+        [
+            Rows.single([0, 1], [3e-7, -1e-9], lower=-1e-7),
+            Rows.single([0, 1], [0.999, 1e-3], upper=2.0),
+            Rows.single([1], [5e3], lower=1.0, upper=1.0),
+            Rows.single([], [], upper=-1.0),
+            Rows.single([2], [1e-300], lower=-np.inf, upper=1e-300),
+        ]
+    )
+    scaled = rows.scaled_up()
+    largest = [np.abs(scaled.take([row]).values).max(initial=0.0) for row in range(rows.n_rows)]
+    assert (
+        all(1.0 <= size < 2.0 for size in largest[:2]) and largest[2:4] == [5e3, 0.0] and largest[4] == 1e-300 * 2**40
+    )
+    factors = scaled.values / rows.values
+    assert np.array_equal(np.log2(factors), np.round(np.log2(factors))) and (factors >= 1.0).all()
+    for x in np.random.default_rng(0).normal(size=(20, 3)):
+        assert np.array_equal(scaled.violation(x) > 0.0, rows.violation(x) > 0.0)
+    assert np.array_equal(np.isinf(scaled.lower), np.isinf(rows.lower))
+    assert rows.take([2, 3]).scaled_up().values.tolist() == [5e3]
 
 
 def test_the_judge_of_mixed_sizes_notices() -> None:

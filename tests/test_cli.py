@@ -194,7 +194,7 @@ def test_bad_arguments(
         (["fit", "DATA", "--target", "class", "-o", "/nowhere/model.json"], "/nowhere"),
         (["predict", "/dev/zero", "DATA"], "not a regular file"),
         (["predict", "a\0b", "DATA"], "NUL"),
-        (["path", "DATA", "--target", "class", "--leaf-penalty", "nan"], "leaf_penalty"),
+        (["path", "DATA", "--target", "class", "--leaf-penalty", "nan"], "leaf_penalties"),
         (["bench", "run", "quikc"], "did you mean 'quick'"),
         (["bench", "merge", "/nowhere"], "/nowhere"),
     ],
@@ -268,7 +268,7 @@ def test_a_time_limit_warns_in_one_line(data: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "empty"), ("a,b\n1\n", "row 2: 1 fields"), ("a,a\n1,2\n", "alike")],
+    [("", "empty"), ("a,b\n1\n", "line 2: 1 fields"), ("a,a\n1,2\n", "alike")],
 )
 def test_broken_csv_files(text: str, message: str, tmp_path: Path) -> None:
     """With the row that does not fit."""

@@ -61,7 +61,7 @@ def sentence(capsys: pytest.CaptureFixture[str], kind: str = "error") -> str:
         (GOOD.encode("utf-16-le"), "set it to utf-16-le"),
         (GOOD.encode("utf-16-be"), "set it to utf-16-be"),
         (GOOD.replace("3,", '3,"5",'), "fields instead of 3"),
-        (GOOD.replace("\n3,", "\n3,5,"), "row 5: 4 fields instead of 3"),
+        (GOOD.replace("\n3,", "\n3,5,"), "line 5: 4 fields instead of 3"),
         (GOOD.replace("\n3,", '\n"3,'), "is not a CSV file"),
         (GOOD.replace(",young", ","), "y has a missing"),
     ],

@@ -16,7 +16,7 @@ from accel_oct.cluster import checkpoint, spread_table
 from accel_oct.constraints import MinLeafWeight, StatisticalParity
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.subtree import frontier_table
+from accel_oct.exact import frontier_table
 
 
 def dataset(seed: int = 3, n_features: int = 9) -> BinaryDataset:

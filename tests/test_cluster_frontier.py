@@ -19,7 +19,7 @@ from accel_oct.cluster import spread_table
 from accel_oct.cluster.regions import SHORT
 from accel_oct.constraints import ForbiddenPairs, MinLeafWeight
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import frontier_table
+from accel_oct.exact import frontier_table
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from accel_oct import constraints
 from accel_oct.constraints import Constraint, LinearLimit, MaxLeaves, MinLeafWeight
 from accel_oct.constraints.conformance import Check, ConstraintFactory, cases, checks, compare
 from accel_oct.data import BinaryDataset
+from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
-from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 #: The constraints of the library, by class: one way or more to make each of them for a data set.

@@ -13,6 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import accel_oct.estimators.classifier
+import accel_oct.estimators.families
 import accel_oct.estimators.folds
 import accel_oct.solving.phases.base
 from accel_oct import OptimalTreeClassifierCV
@@ -43,7 +44,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
         return call
 
     monkeypatch.setattr(accel_oct.estimators.classifier, "solve", recording("solve", accel_oct.solve))
-    monkeypatch.setattr(accel_oct.estimators.folds, "solve_path", recording("solve_path", accel_oct.solve_path))
+    monkeypatch.setattr(accel_oct.estimators.families, "solve_path", recording("solve_path", accel_oct.solve_path))
     return seen
 
 
@@ -52,7 +53,7 @@ def test_by_default_each_fold_is_one_path(calls: dict[str, list[dict[str, Any]]]
     OptimalTreeClassifierCV([1, 2], PENALTIES, cv=3, time_limit=50.0).fit(*data())
     assert len(calls["solve_path"]) == 6
     assert len(calls["solve"]) == 1
-    assert {call["time_limit"] for call in calls["solve_path"]} == {50.0}
+    assert all(40.0 < call["time_limit"] <= 50.0 for call in calls["solve_path"])  # of each fold
     assert 0.0 < calls["solve"][0]["time_limit"] <= 50.0  # less the encoding
 
 
@@ -186,7 +187,7 @@ _SCRIPT = """
 import json, os, signal, sys, threading
 import numpy as np
 import accel_oct
-import accel_oct.estimators.folds as module
+import accel_oct.estimators.families as module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored when started from a shell's background job
 really, folds = module.solve_path, []

@@ -9,7 +9,7 @@ import pytest
 from oracles.first_trees import first_tree
 from oracles.instances import random_instance
 
-from accel_oct.subtree import DepthTwoSolver
+from accel_oct.exact import DepthTwoSolver
 
 
 def nested(subtree, node=0):

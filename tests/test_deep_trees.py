@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_oct import OptimalTreeClassifier
+from accel_oct import OptimalTreeClassifier, frontier, solve
+from accel_oct.constraints import Linear, MaxLeaves, PositiveBudget, Recall
 from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
@@ -84,3 +85,76 @@ def test_a_deep_classifier_keeps_its_time_limit(depth: int) -> None:
         model = OptimalTreeClassifier(depth, 0.0005, encoder=None, time_limit=0.5).fit(X, y)
     assert time.process_time() - began < 2.5
     assert model.bound_ >= model.objective_ and model.max_depth == depth
+
+
+#: What `solve` and `frontier` can be asked for at any depth.
+DEEP_CALLS = {
+    "plain": {},
+    "leaves": {"constraints": [MaxLeaves(10)]},
+    "f1": {"objective": "f1"},
+    "f1 and leaves": {"objective": "f1", "constraints": [MaxLeaves(10)]},
+    "recall": {"constraints": [Recall(1, 0.6)]},
+    "paper": {"preset": "paper"},
+    "baseline": {"preset": "baseline"},
+}
+
+
+@pytest.mark.parametrize("n_features", [12, 30])
+@pytest.mark.parametrize("call", [*DEEP_CALLS, "frontier"])
+def test_deep_solves_keep_their_time_limit(call: str, n_features: int) -> None:
+    """In processor time at depth 18: leaves, F1 and the frontier took more than 100 times the limit, paper 15 times."""
+    X, y = random_data(400, n_features)
+    solve(X[:50], y[:50], max_depth=2, leaf_penalty=0.01, preset="paper", time_limit=60)  # imports what is needed
+    began = time.process_time()
+    if call == "frontier":
+        found = frontier(X, y, max_depth=18, time_limit=0.5)
+        assert len(found) == 2**18 and (found.bounds >= found.scores).all()
+        assert (np.diff(found.scores) >= 0).all() and found.scores[0] == pytest.approx(max(y.mean(), 1 - y.mean()))
+        leaves = int(np.searchsorted(found.scores, found.scores[-1])) + 1
+        tree = found.tree(2**18)
+        assert tree.n_leaves == leaves and (tree.predictions(X) == y).mean() == pytest.approx(found.scores[-1])
+    else:
+        result = solve(X, y, max_depth=18, leaf_penalty=0.0005, time_limit=0.5, **DEEP_CALLS[call])
+        assert result.status == "time_limit" and result.bound >= result.objective
+        assert result.tree.max_depth == 18 and "depth at most 18" in str(result.scope)
+    assert time.process_time() - began < 3.0
+
+
+@pytest.mark.parametrize("n_points", [2, 3, 5])
+def test_no_more_depth_is_searched_than_the_rows_can_use(n_points: int) -> None:
+    """Few distinct rows or features: the optimum of a depth that suffices, claimed for the depth that was asked for."""
+    rng = np.random.default_rng(n_points)
+    X = np.unique(rng.integers(0, 2, (50, 4)), axis=0)[:n_points].repeat(4, axis=0)
+    y = np.r_[0, 1, rng.integers(0, 2, len(X) - 2)]
+    limit = [Recall(1, 0.5, 0.8)]
+    for constraints in ([], limit):
+        deep = solve(X, y, max_depth=9, leaf_penalty=0.01, constraints=constraints, time_limit=60)
+        enough = solve(X, y, max_depth=min(4, n_points - 1), leaf_penalty=0.01, constraints=constraints)
+        assert deep.status == enough.status and deep.scope.max_depth == 9
+        assert deep.objective == pytest.approx(enough.objective) and (deep.found is None or deep.tree.max_depth == 9)
+
+
+def test_one_feature_under_a_budget_close_to_a_count() -> None:
+    """Five rows, depth 5: it was an InvalidCutError, then an hour of nodes; one split is all that there is."""
+    budget = PositiveBudget(3.9999996, -3, count=True)
+    for backend in ("highs", "scip"):
+        result = solve(
+            [[0], [0], [0], [0], [1]],
+            [-3, -3, 5, -3, 5],
+            max_depth=5,
+            leaf_penalty=0.0,
+            backend=backend,
+            constraints=[budget],
+            time_limit=60,
+        )
+        assert result.status == "optimal" and result.objective == pytest.approx(0.4)
+
+
+def test_splits_that_separate_nothing_are_kept_where_a_constraint_asks_for_them() -> None:
+    """`Linear` with a lower limit on leaves: four of them on one feature, two of which no sample reaches."""
+    X, y = [[0], [0], [1], [1]], [0, 0, 1, 1]
+    wanted = Linear(np.zeros((4, 2)), leaves=1.0, lower=4.0)
+    result = solve(X, y, max_depth=2, leaf_penalty=0.01, constraints=[wanted], time_limit=60)
+    assert result.status == "optimal" and result.tree.n_leaves == 4 and result.objective == pytest.approx(0.96)
+    result = solve(X, y, max_depth=2, leaf_penalty=0.01, time_limit=60)
+    assert result.tree.n_leaves == 2 and result.objective == pytest.approx(0.98)

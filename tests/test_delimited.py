@@ -84,7 +84,7 @@ def check(
             warnings.simplefilter("ignore")
             table = read_table(path, delimiter=delimiter, na_values=missing, decimal=decimal)
     except InvalidInputError as error:
-        row = re.search(r"data\.csv, row (\d+): \d+ fields instead of \d+", str(error))
+        row = re.search(r"data\.csv, line (\d+): \d+ fields instead of \d+", str(error))
         assert isinstance(expected, int) if row else expected is None or None in expected, str(error)
         assert row is None or int(row[1]) == expected
         return
@@ -198,32 +198,32 @@ def test_texts_with_one_key_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> N
         assert [found.texts[code] for code in found.numbers.tolist()] == cells and len(found.texts) == 14
 
 
-# ---------------------------------------------------------------- the row of an error
+# ---------------------------------------------------------------- the line of an error
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("row", [3, 400, 70_000])
-def test_the_row_of_an_error(quote: str, row: int, tmp_path: Path) -> None:
+def test_the_line_of_an_error(quote: str, row: int, tmp_path: Path) -> None:
     """The line in the file, with quotes or without, after cells of several lines and empty lines."""
     lines = ["a,b", *(f"{quote}{k}{quote},x" for k in range(2, 80_000))]
     lines[row - 1] = "1,2,3"
     path = tmp_path / "data.csv"
     path.write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=f"row {row}: 3 fields instead of 2"):
+    with pytest.raises(InvalidInputError, match=f"line {row}: 3 fields instead of 2"):
         read_table(path)
     lines[1] = '"a cell\nof three\nlines",y\n'  # and an empty line
     path.write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=f"row {row + 3}: 3 fields instead of 2"):
+    with pytest.raises(InvalidInputError, match=f"line {row + 3}: 3 fields instead of 2"):
         read_table(path)
 
 
 @pytest.mark.parametrize("row", [3, 70_000])
-def test_the_row_of_a_stray_quote(row: int, tmp_path: Path) -> None:
+def test_the_line_of_a_stray_quote(row: int, tmp_path: Path) -> None:
     """What the csv module says, with the line."""
     lines = ["a,b", *(f'{k},"x"' for k in range(2, 80_000))]
     lines[row - 1] = '1,"2"3'
     (tmp_path / "data.csv").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=f"not a CSV file.*, in row {row}"):
+    with pytest.raises(InvalidInputError, match=f"not a CSV file.*, in line {row}"):
         read_table(tmp_path / "data.csv")
 
 

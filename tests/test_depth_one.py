@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import accel_oct
 from accel_oct import OptimalTreeClassifier
 from accel_oct.constraints import MaxLeaves, MinLeafWeight
-from accel_oct.subtree import pair_level
-from accel_oct.subtree.pair_counts import NumpyCounts
+from accel_oct.exact import samples
+from accel_oct.exact.counts import ProductCounts
 
 
 def best_stump(X: np.ndarray, y: np.ndarray, weights: np.ndarray, penalty: float, least: float = 0.0) -> float:
@@ -38,8 +38,8 @@ def without_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("pairs of columns were counted")
 
-    monkeypatch.setattr(pair_level, "CompiledCounts", refuse)
-    monkeypatch.setattr(NumpyCounts, "_in_steps", refuse)
+    monkeypatch.setattr(samples, "CompiledCounts", refuse)
+    monkeypatch.setattr(ProductCounts, "_in_steps", refuse)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([2, 3]), st.sampled_from([0.0, 0.01, 0.2]), st.booleans())

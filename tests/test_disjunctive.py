@@ -15,10 +15,10 @@ from random_suite import check, draw
 
 import accel_oct
 from accel_oct.cuts.disjunctive import DisjunctivePathBounds
+from accel_oct.exact import SubtreeBounds
 from accel_oct.formulation import Master, Path, TreePoint, integral_paths
 from accel_oct.mip import Event, Point, Rows
 from accel_oct.solving.config import Config, SubtreeBoundConfig
-from accel_oct.subtree import SubtreeBounds
 
 ROWS_ONLY = replace(Config.preset("default"), subtree_bounds=SubtreeBoundConfig(enabled=True, tables=False))
 

@@ -25,6 +25,8 @@ from accel_oct.constraints import (
     StatisticalParity,
 )
 from accel_oct.data import BinaryDataset
+from accel_oct.exact.group_sets import GroupSets
+from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent
 from accel_oct.pricing import LimitedProblem
 from accel_oct.solving.feature_sets import FeatureSetSearch
@@ -32,8 +34,6 @@ from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.set_lists import SetLists
 from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes, on_columns
 from accel_oct.solving.set_rules import SetRules
-from accel_oct.subtree.group_sets import GroupSets
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 LINEAR = tuple(kind for kind in KINDS if kind is not MaxLeaves)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from oracles.dynamic_programme import optimal_score, optimal_value
+from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, instances
 from random_suite import check, draw
 
@@ -29,8 +29,9 @@ def test_every_point_is_the_oracles(instance: Instance) -> None:
         instance.X, instance.y, sample_weight=instance.sample_weight, max_depth=instance.max_depth
     )
     assert table.status == "optimal" and len(table) == 2**instance.max_depth
+    scores = optimal_scores(dataset, instance.max_depth, 2**instance.max_depth)
     for point in table:
-        expected = optimal_score(dataset, instance.max_depth, point.max_leaves) / dataset.total_weight
+        expected = scores[point.max_leaves - 1] / dataset.total_weight
         assert point.is_proven and point.score == pytest.approx(expected, abs=1e-12)
         assert point.tree.n_leaves <= point.max_leaves and point.tree.max_depth == instance.max_depth
         assert point.tree.score(dataset) / dataset.total_weight == pytest.approx(expected, abs=1e-12)

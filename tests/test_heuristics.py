@@ -10,9 +10,9 @@ from oracles.dynamic_programme import optimal_value
 from oracles.instances import Instance, instances, random_instance
 
 from accel_oct.data import BinaryDataset
+from accel_oct.exact import DepthTwoSolver, Subtree, SubtreeCache
 from accel_oct.heuristics import cart, polish, polish_roots
 from accel_oct.heuristics.polish import SubtreeLookup
-from accel_oct.subtree import DepthTwoSolver, Subtree, SubtreeCache
 from accel_oct.tree import DecisionTree
 
 

@@ -19,7 +19,7 @@ _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
 _SOLVING = _MODEL | {
-    *("subtree", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving", "cluster")
+    *("exact", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving", "cluster")
 }
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
@@ -33,14 +33,14 @@ MAY_IMPORT = {
     "tree": _BASE | {"data"},
     "encoding": _BASE | {"data"},
     "pieces": _BASE | {"data", "encoding", "io"},
-    "subtree": _PROBLEM | {"native"},
-    "cluster": _PROBLEM | {"_version", "subtree"},
-    "formulation": _PROBLEM | {"mip", "subtree"},
-    "pricing": _PROBLEM | {"native", "subtree"},
-    "constraints": _MODEL | {"subtree"},
+    "exact": _PROBLEM | {"native"},
+    "cluster": _PROBLEM | {"_version", "exact"},
+    "formulation": _PROBLEM | {"mip", "exact"},
+    "pricing": _PROBLEM | {"native", "exact"},
+    "constraints": _MODEL | {"exact"},
     "objectives": _PROBLEM,
-    "cuts": _MODEL | {"subtree"},
-    "heuristics": _MODEL | {"subtree"},
+    "cuts": _MODEL | {"exact"},
+    "heuristics": _MODEL | {"exact"},
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM
     | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export"}
-    | {"report"},
+    | {"exact", "report"},
     "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
@@ -254,19 +254,19 @@ def test_late_imports_have_a_reason() -> None:
         ("def f():\n    import pandas", False),
         ("def f():\n    from sklearn.tree import plot_tree", False),
         ("def f():\n    import json", True),
-        ("def f():\n    from accel_oct.subtree import levels", True),
-        ("def f():\n    from accel_oct.subtree import levels  # noqa: F401", True),
-        ("def f():\n    from accel_oct.subtree import levels  # loaded only where it is used", False),
-        ("def f():\n    # Loaded only where it is used.\n    from accel_oct.subtree import levels", False),
-        ("def f():\n    # Loaded only where it is used.\n\n    from accel_oct.subtree import levels", True),
-        ("def f():\n    x = 1  # that is one\n    from accel_oct.subtree import levels", True),
-        ("def f():\n    from accel_oct.subtree import levels  # noqa: F401 # registers what follows", False),
+        ("def f():\n    from accel_oct.exact import levels", True),
+        ("def f():\n    from accel_oct.exact import levels  # noqa: F401", True),
+        ("def f():\n    from accel_oct.exact import levels  # loaded only where it is used", False),
+        ("def f():\n    # Loaded only where it is used.\n    from accel_oct.exact import levels", False),
+        ("def f():\n    # Loaded only where it is used.\n\n    from accel_oct.exact import levels", True),
+        ("def f():\n    x = 1  # that is one\n    from accel_oct.exact import levels", True),
+        ("def f():\n    from accel_oct.exact import levels  # noqa: F401 # registers what follows", False),
         ("class A:\n    async def f(self):\n        if True:\n            from . import levels", True),
     ],
 )
 def test_the_check_of_late_imports(source: str, offends: bool) -> None:
     """Made-up sources; a mark for a linter is no reason."""
-    assert bool(late_imports_without_reason(source, "accel_oct.subtree.made_up")) is offends
+    assert bool(late_imports_without_reason(source, "accel_oct.exact.made_up")) is offends
 
 
 # ---------------------------------------------------------------- quick starts

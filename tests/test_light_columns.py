@@ -7,8 +7,8 @@ import pytest
 from oracles.dynamic_programme import optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import LocalRules, best_tree
-from accel_oct.subtree.reduction import Reduced, reduce_data
+from accel_oct.exact import LocalRules, best_tree
+from accel_oct.exact.samples import RowSamples, reduce_data
 
 
 def _data(seed: int) -> BinaryDataset:
@@ -21,7 +21,7 @@ def _data(seed: int) -> BinaryDataset:
     return BinaryDataset.from_arrays(X, y, rng.integers(1, 4, n_samples) if seed % 2 else None)
 
 
-def _reduced(dataset: BinaryDataset, rules: LocalRules | None = None) -> Reduced:
+def _reduced(dataset: BinaryDataset, rules: LocalRules | None = None) -> RowSamples:
     return reduce_data(dataset.X, dataset.y, dataset.weights, dataset.n_classes, rules)
 
 
@@ -78,7 +78,7 @@ def test_best_trees_under_rules_are_as_good(depth: int) -> None:
         for price in (1.0, 2.0):
             found = best_tree(*arrays, depth, price, rules=rules)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Reduced, "without_light_columns", lambda self, price: self)
+                patch.setattr(RowSamples, "without_light_columns", lambda self, price: self)
                 reference = best_tree(*arrays, depth, price, rules=rules)
             assert found.exact and reference.exact and found.value == reference.value
             compared += 1
@@ -122,3 +122,14 @@ def test_better_trees_that_others_know_only_lower_the_bound() -> None:
                     assert found.exact and found.value == optimum
                 else:
                     assert found.bound == optimum
+
+
+@pytest.mark.parametrize("depth", [4, 5, 6, 7])
+def test_all_columns_may_be_light(depth: int) -> None:
+    """Every column tells one point from the others, which does not pay for a leaf: a leaf is the best tree."""
+    n_points = 24
+    X, y = np.eye(n_points, dtype=bool), np.arange(n_points) % 2
+    data = reduce_data(X, y, np.ones(n_points), 2).without_light_columns(1.0)
+    assert data.n_features == 0 and data.ceiling == n_points
+    found = best_tree(X, y, np.ones(n_points), 2, depth, 1.0)
+    assert found.exact and found.value == n_points / 2 - 1.0 and found.tree.n_leaves == 1

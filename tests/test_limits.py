@@ -22,9 +22,9 @@ from accel_oct import OptimalTreeClassifier, frontier, solve
 from accel_oct.data import BinaryDataset
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import DepthTwoSolver
 from accel_oct.heuristics import cart, polish
 from accel_oct.mip import SolveOptions
-from accel_oct.subtree import DepthTwoSolver
 from accel_oct.tree import DecisionTree
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -137,13 +137,13 @@ def test_many_categories_take_no_table_of_all_pairs(monkeypatch: pytest.MonkeyPa
 def test_the_encoding_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the encoder uses is taken off the solver's time, down to nothing; what is no limit is still refused."""
     X, y = _noise()
-    original = OptimalTreeClassifier._prepare
+    original = OptimalTreeClassifier._checked
 
     def slow(self: Any, *arguments: Any, **options: Any) -> Any:
         time.sleep(0.3)
         return original(self, *arguments, **options)
 
-    monkeypatch.setattr(OptimalTreeClassifier, "_prepare", slow)
+    monkeypatch.setattr(OptimalTreeClassifier, "_checked", slow)
     with pytest.warns(ConvergenceWarning):
         model = OptimalTreeClassifier(max_depth=3, time_limit=0.2).fit(X, y)
     assert model.status_ == "time_limit"

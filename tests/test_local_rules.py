@@ -24,15 +24,15 @@ from accel_oct.constraints import ForbiddenPairs, MaxFeatures, MaxLeaves, MinLea
 from accel_oct.cuts import path_bound
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
+from accel_oct.exact import LocalRules, best_tree, frontier_table
+from accel_oct.exact.layout import layout
+from accel_oct.exact.profile_search import ProfileSolver
+from accel_oct.exact.profiles import Units
+from accel_oct.exact.samples import reduce_data
 from accel_oct.formulation import Master
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.config import Config
 from accel_oct.solving.problem import Problem
-from accel_oct.subtree import LocalRules, best_tree, frontier_table
-from accel_oct.subtree.layout import layout
-from accel_oct.subtree.profile_solver import ProfileSolver
-from accel_oct.subtree.profiles import Units
-from accel_oct.subtree.reduction import reduce_data, similar_sides
 from accel_oct.tree import DecisionTree
 
 
@@ -291,11 +291,12 @@ def test_similar_sides() -> None:
         data = reduce_data(dataset.X, dataset.y, dataset.weights, dataset.n_classes, rules.local(dataset))
         for f in range(data.n_features if data.rules is not None else 0):
             for side in (0, 1):
-                alike = similar_sides(data, data.X, f, side)
-                known = data.restricted(data.X[:, f] == side, f)
-                for g, other in np.argwhere(alike).tolist():
-                    there = data.restricted(data.X[:, g] == other, g)
+                beyond = data.beyond(f, side)
+                known = data.at((f, side))
+                for g, other in np.argwhere(np.isfinite(beyond)).tolist():
+                    there = data.at((g, other))
                     lost = data.weights[(data.X[:, g] == other) & (data.X[:, f] != side)].sum()
+                    assert beyond[g, other] == lost
                     units = Units(data.signed)
                     known_best, best = (
                         units.to_score(ProfileSolver().solve(part, 2).lower[-1], part.total_weight)
@@ -311,9 +312,8 @@ def test_a_side_that_loses_mass_is_not_similar() -> None:
     data = reduce_data(X, y, np.ones(6), 2, LocalRules.leaves(np.ones(6), 2.0))
     four, three = (data.feature.tolist().index(feature) for feature in (0, 1))
     sides = [int(not data.flipped[column]) for column in (four, three)]
-    known_three, known_four = (similar_sides(data, data.X, *known) for known in ((three, sides[1]), (four, sides[0])))
-    assert known_three is not None and not known_three[four, sides[0]]
-    assert known_four is not None and known_four[three, sides[1]]
+    assert data.beyond(three, sides[1])[four, sides[0]] == np.inf
+    assert data.beyond(four, sides[0])[three, sides[1]] == 0.0
 
 
 # ---------------------------------------------------------------- solve, frontier and path
@@ -472,7 +472,7 @@ def test_what_a_problem_knows() -> None:
     assert problem(light, pairs).subtrees_are_independent and problem(light).most_leaves == 3
     assert problem(light, MaxLeaves(2)).max_leaves == 2 and not problem(light, MaxLeaves(2)).subtrees_are_independent
     assert problem(light, MaxLeaves(2), MaxFeatures(1)).max_leaves is None
-    assert problem(light, MaxFeatures(1)).rules is not None and problem(light, MaxFeatures(1)).most_leaves == 16
+    assert problem(light, MaxFeatures(1)).rules is not None and problem(light, MaxFeatures(1)).most_leaves == 3
     assert not problem(ForbiddenPairs([(0, 1)], on="tree")).subtrees_are_independent
     assert problem(MinLeafWeight(amount=0)).rules is None and problem(MinLeafWeight(amount=0)).subtrees_are_independent
 

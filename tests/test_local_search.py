@@ -18,6 +18,8 @@ import accel_oct.solving.improving as improving_module
 from accel_oct import solve
 from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.data import BinaryDataset
+from accel_oct.exact import DepthTwoSolver, SubtreeCache
+from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics import cart
 from accel_oct.heuristics import improver as improver_module
 from accel_oct.heuristics.growing import Grower, Node, OutOfTime, Place, Samples
@@ -26,8 +28,6 @@ from accel_oct.heuristics.local_search import LocalSearch
 from accel_oct.solving.config import PRESETS, Config
 from accel_oct.solving.phases import SubtreeTables
 from accel_oct.solving.phases import base as phases_base
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 

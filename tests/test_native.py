@@ -10,30 +10,29 @@ import dataclasses
 import hashlib
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import fuzz_native
 import numpy as np
 import pytest
+from native_calls import KINDS, Call, calls, entries_of, same
+from native_calls import spread_of as made
 
-from accel_oct import frontier, native, solve
+from accel_oct import frontier, native
 from accel_oct.errors import MissingKernelsError
 from accel_oct.native import library, records
-from accel_oct.subtree.layout import Layout, layout
+from accel_oct.native.digest import source_digest
 
-KINDS = ["unit", "wide", "real"]
-
-
-def made(rng: np.random.Generator, kind: str, n_classes: int, n: int = 60, F: int = 40) -> Layout:
-    """Samples laid out for counters of 16 bits, of 32 bits, or for real numbers."""
-    X, y = rng.random((n, F)) < 0.4, rng.integers(0, n_classes, n)
-    weights = {"unit": np.ones(n), "wide": rng.integers(1, 2**13, n).astype(float), "real": rng.integers(1, 9, n) / 8}
-    return layout(X, y, weights[kind], n_classes)
-
-
-def entries_of(spread: Layout) -> native.Entries:
-    return native.Entries(spread.entries, spread.channel, spread.plane, spread.marked, spread.numbers)
+ROOT = Path(__file__).parents[1]
 
 
 # ---------------------------------------------------------------- CPU levels
@@ -41,19 +40,15 @@ def entries_of(spread: Layout) -> native.Entries:
 
 def digest() -> str:
     """What every kernel computes on some data, in short; run in processes of other CPU levels."""
-    rng = np.random.default_rng(5)
     seen: list[Any] = []
-    for n_classes, scale in [(2, 1), (2, 4000), (3, 1), (3, 0.1)]:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        spread = made(rng, KINDS[seed % 3], 2 + seed % 2, n=200)
+        seen += [[np.asarray(part).tolist() for part in call()] for call in calls(rng, spread).values()]
+    for n_classes, scale in [(2, 1), (3, 0.1)]:
         X, y = rng.random((90, 37)) < 0.4, rng.integers(0, n_classes, 90)
         weights = np.round(rng.integers(1, 4, 90) * scale, 3)
-        for depth in (2, 3, 4):
-            seen.append(frontier(X, y, max_depth=depth, sample_weight=weights).scores.tolist())
-        seen.append(solve(X, y, max_depth=3, leaf_penalty=0.01, sample_weight=weights, preset="paper").objective)
-    for kind in KINDS:
-        spread = made(rng, kind, 3)
-        table = np.zeros(spread.table_shape, spread.dtype)
-        native.level_two(np.arange(len(spread.entries)), entries_of(spread), spread.words(), table, 0)
-        seen.append(table.tolist())
+        seen.append(frontier(X, y, max_depth=4, sample_weight=weights).scores.tolist())
     return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
 
 
@@ -94,11 +89,17 @@ def test_no_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_pa
         library.level_names()
 
 
-def test_a_library_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interface numbers that differ are an error, not a crash."""
-    monkeypatch.setattr(library, "INTERFACE", -1)
-    with pytest.raises(MissingKernelsError, match="another version"):
+def test_a_library_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the sources are there, one byte that differs is an error that says what to run; a wheel has no sources."""
+    for path in library._SOURCES.iterdir():
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(library, "_SOURCES", tmp_path)
+    assert source_digest(tmp_path) == library._loaded(library.level_names()[0]).built_from().decode()
+    (tmp_path / "kernels.cpp").write_bytes((tmp_path / "kernels.cpp").read_bytes() + b"\n")
+    with pytest.raises(MissingKernelsError, match=r"sources.*hatch_build"):
         library.level_names()
+    monkeypatch.setattr(library, "_SOURCES", tmp_path / "gone")
+    assert library.level_names()
 
 
 def test_damaged_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -172,13 +173,11 @@ def test_tables_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match="words"):
         native.level_two(members, entries_of(spread), other.words(), table, 0)
     whole = native.Counts(table, np.zeros((1, spread.width), np.int16), np.zeros(1, np.int16))
-    level = native.level_three(True, members, entries_of(spread), whole, None, np.zeros((0, 4, spread.width), np.int16))
+    level = native.level_three(True, members, entries_of(spread), whole, None)
     with pytest.raises(ValueError, match="work of other data"):
         level(0, table, other.work(), np.zeros(6 * spread.width, np.int16))
     with pytest.raises(ValueError, match="no such feature"):
         level(40, table, spread.work(), np.zeros(6 * spread.width, np.int16))
-    with pytest.raises(ValueError, match="splits"):
-        native.level_three(True, members, entries_of(spread), whole, None, np.zeros((0, 4, 1), np.int16))
     limits = spread.limits(1.0, None)
     with pytest.raises(ValueError, match="channels"):
         native.pass_block(whole, native.Scores.of(2, spread.width, spread.dtype), 0, True, limits)
@@ -227,7 +226,6 @@ def test_damaged_records_are_refused_or_harmless(seed: int) -> None:
         table = np.zeros(spread.table_shape, spread.dtype)
         single = np.zeros((spread.n_channels, spread.width), spread.dtype)
         whole = native.Counts(table, single, np.zeros(spread.n_channels, spread.dtype))
-        splits = np.zeros((spread.n_features, 4, spread.width), spread.dtype)
         scores = native.Scores.of(2, spread.width, spread.dtype)
         parts: list[Any] = [entries_of(spread), spread.words(), whole, spread.work(), scores]
         place = int(rng.integers(len(parts)))
@@ -239,11 +237,20 @@ def test_damaged_records_are_refused_or_harmless(seed: int) -> None:
         try:
             native.level_two(members, entries, words, table, 0)
             native.pass_block(whole, scores, 0, signed, None)
-            level = native.level_three(signed, members, entries, whole, None, splits)
+            level = native.level_three(signed, members, entries, whole, None)
             level(int(rng.integers(-1, spread.n_features)), table, work, np.zeros(6 * spread.width, spread.dtype))
         except (TypeError, ValueError):
             refused += 1
     assert refused > 200
+
+
+@pytest.mark.parametrize("start", [0, 500, 1000])
+def test_changed_arguments_and_extreme_data(start: int, tmp_path: Path) -> None:
+    """Some rounds of the fuzzer: other forms, damaged arrays, ends of the counters, forms of the caller's data."""
+    seen = fuzz_native.rounds(start, 60, tmp_path / "round")
+    kinds = Counter(what.split(":")[0] for what in seen.elements())
+    assert kinds["borders"] == kinds["library"] == 6 and kinds["many values"] == kinds["many rows"] == 1
+    assert seen["arguments: refused"] > 10
 
 
 # ---------------------------------------------------------------- memory
@@ -266,8 +273,229 @@ def test_memory_limits_end_an_enumeration() -> None:
     assert native.outcomes_two(*given, 10, rewards, 2**30) is None
     codes = np.arange(5000)[::-1].copy()
     counts = native.TreeCounts(2**24)
-    assert counts.add_joined(codes, np.ones_like(codes), np.zeros(1, np.int64), np.ones(1, np.int64), 0, 3, 0, 10**6)
+    counts.add_joined(codes, np.ones_like(codes), np.zeros(1, np.int64), np.ones(1, np.int64), 0, 3)
     values, numbers = counts.sorted()
     assert np.array_equal(values, codes) and (numbers == 3).all()
-    with pytest.raises(MemoryError):
-        native.TreeCounts(20_000).add_joined(codes, codes, np.zeros(1, np.int64), codes[:1], 0, 1, 0, 10**6)
+    # While the table grows there are the old arrays, of 196,608 bytes, and new ones of 65,536, 65,536 and 262,144.
+    for limit in (20_000, 500_000, 589_000):
+        with pytest.raises(MemoryError):
+            native.TreeCounts(limit).add_joined(codes, codes, np.zeros(1, np.int64), codes[:1], 0, 1)
+
+
+# ---------------------------------------------------------------- kernels and plain loops
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_come_best_first(seed: int) -> None:
+    """All pairs within the slack that keep the limits, also one that uses a limit up; ties by place. By plain loops."""
+    rng = np.random.default_rng(seed)
+    sizes, n_limits = rng.integers(3, 9, 2), int(rng.integers(0, 3))
+    losses = [np.sort(rng.integers(0, 5, size)).astype(float) for size in sizes]
+    results = [rng.integers(0, 3, (size, 1 + n_limits)).astype(float) for size in sizes]
+    slack, limits = float(rng.integers(2, 9)), rng.integers(2, 4, n_limits).astype(float)
+    sums = {
+        (i, j): results[0][i] + results[1][j] for i, j in np.ndindex(*sizes) if losses[0][i] + losses[1][j] <= slack
+    }
+    expected = sorted((-total[0], *place) for place, total in sums.items() if (total[1:] <= limits).all())
+    found: list[tuple[float, int, int]] = []
+    last = (np.inf, -1, -1)
+    while len(found) <= len(expected):
+        value, i, j, _ = native.best_pair(losses[0], results[0], losses[1], results[1], slack, limits, -1.0, last)
+        if i < 0:
+            break
+        last = (value, i, j)
+        found.append((-value, i, j))
+    assert found == expected
+
+
+def best_below(gains: Any, columns: Any, price: int, any_label: bool) -> tuple[int, int | None]:
+    """Best value of a leaf or a stump on some samples, and of a stump alone; gains (n, K), columns (n, C)."""
+
+    def labels(sums: Any) -> list[int]:
+        return [*range(len(sums))] if any_label else [int(sums.argmax())]
+
+    stumps = [
+        int(zero[k] + one[m]) - 2 * price
+        for zero, one in ((gains[~column].sum(axis=0), gains[column].sum(axis=0)) for column in columns.T)
+        for k in labels(zero)
+        for m in labels(one)
+        if k != m and zero.sum() and one.sum()
+    ]
+    return max([int(gains.sum(axis=0).max()) - price, *stumps]), max(stumps, default=None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sides_of_columns_by_plain_loops(seed: int) -> None:
+    """Best trees on both sides of every column, and of both together, where siblings never have the same class."""
+    rng = np.random.default_rng(seed)
+    n, C, K = 6, int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    price, any_label = int(rng.integers(0, 3)), seed % 2 == 0
+    columns, gains = rng.random((n, C)) < 0.5, rng.integers(0, 3, (n, K))
+    both = np.einsum("nk,nc,nd->kcd", gains, columns, columns).astype(np.int64)
+    none = -(10**9)
+    found = native.two_sides(both, gains.sum(axis=0), price, any_label, none)
+    for c, column in enumerate(columns.T):
+        parts = [gains[~column], gains[column]]
+        sides = [best_below(gains[rows], columns[rows], price, any_label) for rows in (~column, column)]
+        assert found[:2, c].tolist() == [best for best, _ in sides]
+        values = [sides[1 - side][0] + stump for side, (_, stump) in enumerate(sides) if stump is not None]
+        sums = [part.sum(axis=0) for part in parts]
+        first = [int(total.argmax()) for total in sums]
+        values += [
+            int(sums[0][k] + sums[1][m]) - 2 * price
+            for k, m in np.ndindex(K, K)
+            if k != m and (any_label or [k, m] == first)
+        ]
+        assert found[2, c] == max(values) if values else found[2, c] < none // 2
+
+
+# ---------------------------------------------------------------- stopping
+
+#: Kernels that end within a few milliseconds on any data that they are given.
+SHORT = {"pass_block", "best_set"}
+
+
+@pytest.fixture
+def often() -> Iterator[None]:
+    """Kernels ask after every step whether to go on."""
+    library.kernels().set_poll_interval(0)
+    yield
+    library.kernels().set_poll_interval(20_000_000)
+
+
+class Question:
+    """A `should_stop` that counts how often it is asked, and answers yes, or raises, at one of these times."""
+
+    def __init__(self, last: int | None = None, error: Exception | None = None) -> None:
+        self.asked, self.last, self.error = 0, last, error
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        if self.asked == self.last and self.error is not None:
+            raise self.error
+        return self.asked == self.last
+
+
+def stoppable(seed: int) -> list[Call]:
+    rng = np.random.default_rng(seed)
+    spread = made(rng, KINDS[seed % 3], 2 + seed % 2, F=20)
+    return [call for name, call in calls(rng, spread).items() if name not in {*SHORT, "first_tree"}]
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("seed", range(6))
+def test_kernels_return_as_soon_as_they_are_told_to(seed: int) -> None:
+    """Every kernel, wherever it asks: it raises `Stopped`, asks no more, and leaves nothing behind."""
+    asked: Counter[str] = Counter()
+    for call in stoppable(seed):
+        expected, never = call(), Question()
+        assert same(call(never), expected), call.name
+        asked[call.name] = never.asked
+        for last in {1, 2, never.asked // 2, never.asked} & {*range(1, never.asked + 1)}:
+            question = Question(last)
+            with pytest.raises(native.Stopped):
+                call(question)
+            assert question.asked == last, call.name
+        assert same(call(), expected), call.name
+    assert sum(map(bool, asked.values())) >= 12, asked
+
+
+@pytest.mark.usefixtures("often")
+def test_every_long_kernel_asks() -> None:
+    """On some data each of them does: none was forgotten."""
+    asked: Counter[str] = Counter()
+    for seed in range(12):
+        for call in stoppable(seed):
+            question = Question()
+            call(question)
+            asked[call.name] += question.asked
+    assert all(asked.values()), asked
+
+
+@pytest.mark.usefixtures("often")
+def test_errors_while_a_kernel_asks_are_raised() -> None:
+    """An error of `should_stop` ends the kernel, and the call raises it."""
+    for call in stoppable(0):
+        question = Question()
+        call(question)
+        if question.asked:
+            with pytest.raises(KeyError, match="asked"):
+                call(Question(question.asked, KeyError("asked")))
+
+
+@pytest.mark.usefixtures("often")
+def test_kernels_may_be_called_while_a_kernel_asks() -> None:
+    """A search may make steps of its own before it answers: other kernels, or the same one with arrays of its own."""
+    for call in stoppable(1):
+        expected, asked = call(), Question()
+
+        def answer(call: Call = call, expected: Any = expected, asked: Question = asked) -> bool:
+            asked()
+            assert asked.asked > 2 or same(call(), expected)
+            return False
+
+        assert same(call(answer), expected), call.name
+
+
+def slow_call(n_masks: int) -> Any:
+    """Gains of pairs that take seconds."""
+    words = np.random.default_rng(0).integers(0, 2**63, (1200, 500)).astype(np.uint64)
+    masks = np.full((n_masks, 500), 2**64 - 1, np.uint64)
+    return lambda **more: native.pair_gains(
+        words, masks, np.zeros(n_masks, np.int64), np.zeros(n_masks, np.int64), 1, **more
+    )
+
+
+def test_long_calls_ask_many_times_a_second() -> None:
+    """The work between two questions takes some 20 ms of this thread; sanitizers make it fifty times that."""
+    asked: list[float] = []
+
+    def should_stop() -> bool:
+        asked.append(time.thread_time())
+        return len(asked) > 10
+
+    with pytest.raises(native.Stopped):
+        slow_call(100)(should_stop=should_stop)
+    assert np.median(np.diff(asked)) < (2.0 if os.environ.get("ACCEL_OCT_CPU") == "sanitized" else 0.2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_ctrl_c_ends_a_running_kernel() -> None:
+    """The handler runs while the kernel does: KeyboardInterrupt, long before the kernel would have ended."""
+    call = slow_call(1000)
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs aside without one
+    began = time.perf_counter()
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.perf_counter() - began < 30  # of some minutes
+
+
+# ---------------------------------------------------------------- building
+
+
+def test_no_compiler_says_what_to_install(tmp_path: Path) -> None:
+    """A platform without a wheel and without a compiler: `pip install .` ends with one sentence."""
+    copy = tmp_path / "project"
+    (copy / "accel_oct" / "native").mkdir(parents=True)
+    shutil.copy(ROOT / "hatch_build.py", copy)
+    for name in ("digest.py", "source"):
+        source = ROOT / "accel_oct" / "native" / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / "accel_oct" / "native" / name)
+    (tmp_path / "ziglang.py").write_text("raise ModuleNotFoundError('No module named ziglang')")
+    plain = {name: value for name, value in os.environ.items() if name not in ("CXX", "ACCEL_OCT_TARGET")}
+    environments = [
+        (plain | {"PYTHONPATH": str(tmp_path)}, "no compiler: pip install ziglang, or set CXX to a C++20 compiler"),
+        (plain | {"CXX": "no-such-compiler"}, "the compiler no-such-compiler cannot be started"),
+        (plain | {"ACCEL_OCT_TARGET": "linux-z80"}, "no native kernels for linux-z80; there are linux-x86_64"),
+    ]
+    for environment, sentence in environments:
+        done = subprocess.run(
+            [sys.executable, "hatch_build.py"], cwd=copy, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 1 and done.stderr.startswith("accel_oct: ") and sentence in done.stderr, done.stderr
+        assert done.stderr.count("\n") == 1 and not (copy / "accel_oct" / "native" / "lib").exists()

@@ -170,16 +170,6 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
         assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 
 
-def test_work_is_resumed_where_it_was_left(monkeypatch) -> None:
-    """Kernels that return to look at the clock after every column or code count the same."""
-    instance = replace(random_instance(np.random.default_rng(8)), max_depth=4, leaf_penalty=0.01)
-    search = search_of(instance, 0.1)
-    expected = counter_of(search, best_of(search))
-    monkeypatch.setattr(counting, "_MOST_PAIRS", 0)
-    counter = counter_of(search, best_of(search))
-    assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
-
-
 # ---------------------------------------------------------------- parts
 
 
@@ -220,7 +210,7 @@ def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool) -> N
         columns = problem.columns(points)
         chosen = problem.X[points][:, columns.feature].astype(np.int64)
         expected = np.einsum("nk,nc,nd->kcd", problem.gains[points], chosen, chosen)
-        assert np.array_equal(problem.pair_sums(points, columns.feature), expected)
+        assert np.array_equal(problem.pair_sums(points, columns.feature, lambda: False), expected)
         threshold = values.best(points, 2) - problem.code_slack
         table = counter.table(points, 2, threshold).as_table()
         assert table == reference.count_two(problem, points, threshold)

@@ -13,10 +13,10 @@ from oracles.instances import Instance, random_instance
 from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.formulation import Master, Path, Site, TreePoint
 from accel_oct.mip import Event, Point, Rows, Validity
 from accel_oct.solving.config import PathBoundConfig
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
 from accel_oct.tree import DecisionTree
 
 KINDS = ("bound", "negative_samples", "structure")

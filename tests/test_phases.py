@@ -7,7 +7,7 @@ import pytest
 from test_constraints import FewFeatures
 
 import accel_oct
-from accel_oct.constraints import MaxLeaves
+from accel_oct.constraints import Linear, MaxLeaves
 from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
 from accel_oct.mip import AUTO, SolveOptions, create_backend
@@ -115,10 +115,12 @@ def test_the_choice_of_auto_is_named_where_there_is_only_one() -> None:
 
 
 def test_most_leaves() -> None:
-    """Some optimum has no empty leaf; under a constraint it may have."""
+    """Some optimum has no empty leaf, unless a constraint asks for leaves."""
     dataset = BinaryDataset.from_arrays([[0], [1], [1]], [0, 1, 0])
     assert Problem.of(Accuracy().bind(dataset), 4, 0.0, None).most_leaves == 3
-    assert Problem.of(Accuracy().bind(dataset), 4, 0.0, [MaxLeaves(5)]).most_leaves == 16
+    assert Problem.of(Accuracy().bind(dataset), 4, 0.0, [MaxLeaves(5)]).most_leaves == 3
+    five = Linear(np.zeros((3, 2)), leaves=1.0, lower=5.0)
+    assert Problem.of(Accuracy().bind(dataset), 4, 0.0, [MaxLeaves(5), five]).most_leaves == 16
 
 
 def test_statistics_are_a_plain_mapping() -> None:

@@ -13,7 +13,6 @@ from oracles.instances import Instance
 from oracles.outcomes import reachable
 
 from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
-from accel_oct.pricing.values import RootValues
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 
@@ -126,7 +125,7 @@ def test_best_values_of_sides(depth: int) -> None:
     for case in cases(20 + depth, 40):
         problem = LimitedProblem(**{**vars_of(case.problem), "max_depth": depth})
         priced = problem.priced(random_prices(rng, problem))
-        root = RootValues(problem, priced, lambda: False, 1, 1 << 30)
+        root = problem.side_tables(priced, None, lambda: False)
         assert root.known
         everyone = np.arange(len(problem.X))
         best = best_priced(problem, priced, everyone, depth)
@@ -341,7 +340,8 @@ def test_outcomes_of_the_sides_of_a_root(seed: int) -> None:
     problem = telling_problem(rng, 5, 20, 4)
     priced = problem.priced(np.zeros(1))
     closing = Closing(problem, priced, np.inf, lambda tree: -np.inf, lambda: False)
-    lost_more = 0
+    columns, *priced_sides = problem.side_tables(priced, None, lambda: False).sides()
+    features, lost_more = columns.tolist(), 0
     for feature in range(5):
         for side in (False, True):
             points = np.flatnonzero(problem.X[:, feature] == side)
@@ -349,7 +349,8 @@ def test_outcomes_of_the_sides_of_a_root(seed: int) -> None:
             expected = {float(u): float(v) for v, u in (part.outcome(t) for *_, t in reachable(part.X, 2, 3))}
             best = max(expected.values())
             slack = float(rng.integers(2, 9)) + 0.25
-            found = closing._outcomes(points, 3, slack, ((feature, side),))
+            earned = float(priced_sides[int(side)][features.index(feature)])
+            found = closing.collected(points, 3, earned, earned - slack, ((feature, side),))
             assert dict(zip(found.results[:, 1], found.results[:, 0], strict=True)) == {
                 used: value for used, value in expected.items() if value >= best - slack
             }

@@ -15,14 +15,13 @@ from oracles.instances import Instance, chain_instances, fork_instances
 from subtree_support import keep_no_tables
 
 from accel_oct.data import BinaryDataset
+from accel_oct.exact import SubtreeBounds, best_tree, frontier_table
+from accel_oct.exact.levels import PairLevel, side_ceilings
+from accel_oct.exact.price_search import PriceSearch
+from accel_oct.exact.samples import reduce_data
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import SubtreeBounds, best_tree, frontier_table
-from accel_oct.subtree.pair_level import PairLevel
-from accel_oct.subtree.price_pairs import _ceilings
-from accel_oct.subtree.price_search import PriceSearch
-from accel_oct.subtree.reduction import reduce_data
 
 STEPS = (*range(12), 20)
 #: More than any search below needs: one that forgets to end fails instead of hanging.
@@ -206,8 +205,8 @@ def test_a_root_with_one_side_unfinished_stays_open() -> None:
         assert np.all(table.scores[1:9] <= exact) and np.all(table.upper_bounds[1:9] >= exact), steps
 
 
-def test_ceilings_of_pairs() -> None:
-    """The equivalent-point bound of every side and of both sides of every pair, from its definition."""
+def test_ceilings_of_sides() -> None:
+    """The equivalent-point bound of every side of every feature, from its definition."""
     for instance in chain_instances((3,), seed=9):
         dataset = instance.dataset
         doubled = BinaryDataset.from_arrays(  # some points in two classes
@@ -217,12 +216,9 @@ def test_ceilings_of_pairs() -> None:
         )
         data = reduce_data(*_arrays(doubled))
         pairs = PairLevel(data)
-        sides, quarters = _ceilings(pairs)
+        sides = side_ceilings(data)
         for f, a in np.ndindex(data.n_features, 2):
-            here = data.X[:, f] == a
-            assert sides[f, a] == _ceiling(pairs, here)
-            for g, b in np.ndindex(data.n_features, 2):
-                assert quarters[f, a, g, b] == _ceiling(pairs, here & (data.X[:, g] == b)), (f, a, g, b)
+            assert sides[f, a] == _ceiling(pairs, data.X[:, f] == a)
 
 
 def _ceiling(pairs: PairLevel, rows: np.ndarray) -> float:

@@ -441,9 +441,9 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"a,b\n1,2\n3\n", "row 3: 1 fields instead of 2"),
-        (b"a,b\n1,2\n3,4,5\n", "row 3: 3 fields instead of 2"),
-        (b'a,b\n1,2\n"3",4,5\n', "row 3: 3 fields instead of 2"),
+        (b"a,b\n1,2\n3\n", "line 3: 1 fields instead of 2"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3: 3 fields instead of 2"),
+        (b'a,b\n1,2\n"3",4,5\n', "line 3: 3 fields instead of 2"),
         (b"a,b,a\n1,2,3\n", "alike: 'a'"),
         ("a,b\nä,1\n".encode("latin-1"), "encoding utf-8.*byte 4"),
         (b"a,b\n1,\0\n", "NUL"),

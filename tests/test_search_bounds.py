@@ -8,9 +8,9 @@ from oracles.dynamic_programme import optimal_value
 from subtree_support import keep_no_tables
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import best_tree
-from accel_oct.subtree.price_search import PriceSearch
-from accel_oct.subtree.reduction import reduce_data
+from accel_oct.exact import best_tree
+from accel_oct.exact.price_search import PriceSearch
+from accel_oct.exact.samples import reduce_data
 
 
 def _near_duplicates(seed: int) -> BinaryDataset:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
-from accel_oct.subtree.cache import CacheStatistics
+from accel_oct.exact import DepthTwoSolver, SubtreeCache
+from accel_oct.exact.d2s import CacheStatistics
 
 
 @pytest.fixture

@@ -33,10 +33,8 @@ from accel_oct.constraints import (
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.outcomes import Outcomes
 from accel_oct.pricing import CellProblem, Dual, LimitedProblem
-from accel_oct.pricing.cell_values import CellRootValues, best_cell_tree
-from accel_oct.pricing.kinds import root_values, set_outcomes
-from accel_oct.pricing.outcomes import Outcomes
 from accel_oct.tree import DecisionTree
 
 
@@ -183,24 +181,24 @@ def test_best_values_are_those_of_the_points(seed: int, depth: int) -> None:
     """Of both sides of every column, below them, and of the best tree; with masses, with columns apart, and without."""
     rows, cells, stated = both_problems(seed, depth)
     priced, counted = rows.priced(stated * rows.scales), cells.priced(stated * cells.scales)
-    table = root_values(rows, priced, None, lambda: False, 1, 1 << 30)
-    found = CellRootValues(cells, counted, None, lambda: False)
+    table = rows.side_tables(priced, None, lambda: False)
+    found = cells.side_tables(counted, None, lambda: False)
     constant, own = priced.constant, counted.constant
     assert found.value + own == pytest.approx(table.value + constant, abs=1e-8)
     assert found.columns.tolist() == table.columns.tolist()
     mine, expected = (_finite(*values.sides()) for values in (found, table))
     assert list(mine) == list(expected)
     np.testing.assert_allclose(np.array(list(mine.values())) + own, np.array(list(expected.values())) + constant)
-    tree, bound = best_cell_tree(cells, counted, None, lambda: False)
+    tree, bound = cells.best_priced(counted, None)
     value = cells.outcome(tree)
     np.testing.assert_allclose(value[0], rows.outcome(tree)[0])
     np.testing.assert_allclose(value[1:] * cells.scales, rows.outcome(tree)[1:] * rows.scales, atol=1e-9)
     at_prices = value[0] + (stated * cells.scales) @ (cells.upper - value[1:])
     assert at_prices == pytest.approx(bound + own, abs=1e-8)
     for root in expected:
-        alone = CellRootValues(cells, counted, root, lambda: False)
+        alone = cells.side_tables(counted, root, lambda: False)
         assert alone.value == pytest.approx(mine[root])
-        tree, bound = best_cell_tree(cells, counted, root, lambda: False)
+        tree, bound = cells.best_priced(counted, root)
         outcome = cells.outcome(tree)
         assert tree.feature[0] == root
         at_prices = outcome[0] + (stated * cells.scales) @ (cells.upper - outcome[1:])
@@ -228,8 +226,8 @@ def test_outcomes_are_those_of_the_points(seed: int, height: int) -> None:
     priced, counted = rows.priced(stated * rows.scales), cells.priced(stated * cells.scales)
     columns, slack = cells.columns, 25.0
     for path in ((), ((0, True),), ((2, False), (3, True)), ((0, False), (2, True))):
-        found = set_outcomes(cells, counted, lambda: False).two(path, columns, height, slack)
-        expected = set_outcomes(rows, priced, lambda: False).two(rows.reached(path), columns, height, slack)
+        found = cells.outcomes(counted, lambda: False).two(path, columns, height, slack)
+        expected = rows.outcomes(priced, lambda: False).two(rows.reached(path), columns, height, slack)
         scales = np.append(1.0, cells.scales), np.append(1.0, rows.scales)
         lists = [_sorted(one, scale) for one, scale in zip((found, expected), scales, strict=True)]
         assert len(lists[0]) == len(lists[1]) > 0

@@ -17,28 +17,25 @@ from accel_oct.constraints import ForbiddenFeatures, ForbiddenPairs, MaxFeatures
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.data.column_sets import given as on_one_side
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import samples
+from accel_oct.exact.counts import TallyCounts
 from accel_oct.objectives import ClassWeights, CostMatrix, InstanceCosts
-from accel_oct.subtree import pair_level
-from accel_oct.subtree.tallied_counts import TalliedCounts
 
 PATCHED = [HealthCheck.function_scoped_fixture]
 
 
-class ByArrays(TalliedCounts):
+class ByArrays(TallyCounts):
     """As under several masses: without kernels, so that root features are searched one by one."""
 
-    kept = False
-    table_bytes = 0
-
-    def __init__(self, data, compiled):
-        super().__init__(data, False)
+    def __init__(self, *arguments, kernels, apart):
+        super().__init__(*arguments, kernels=False, apart=apart)
 
 
 @pytest.fixture(params=["levels", "arrays"])
 def way(request, monkeypatch):
     """Tallies by the compiled levels, and by arrays."""
     if request.param == "arrays":
-        monkeypatch.setattr(pair_level, "TalliedCounts", ByArrays)
+        monkeypatch.setattr(samples, "TallyCounts", ByArrays)
     return request.param
 
 

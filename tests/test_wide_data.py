@@ -9,20 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles.dynamic_programme import optimal_score, optimal_value
+from oracles.dynamic_programme import optimal_scores, optimal_value
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import LocalRules, SubtreeBounds, best_tree, compiled_counts, frontier_table, pair_counts
-from accel_oct.subtree.pair_level import PairLevel
-from accel_oct.subtree.reduction import column_keys, reduce_data
-from accel_oct.subtree.stopping import Stopper
+from accel_oct.exact import LocalRules, SubtreeBounds, best_tree, counts, frontier_table
+from accel_oct.exact.columns import column_keys
+from accel_oct.exact.levels import PairLevel
+from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.stopping import Stopper
 
 
 @pytest.fixture(params=["kernels", "products"])
 def small_steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Steps of one block of columns: of kernels, and of the matrix products that several masses of leaves take."""
-    monkeypatch.setattr(compiled_counts, "_STEP_BYTES", 1)
-    monkeypatch.setattr(pair_counts, "_NUMPY_STEP", 1)
+    monkeypatch.setattr(counts, "_STEP_BYTES", 1)
+    monkeypatch.setattr(counts, "_NUMPY_STEP", 1)
     return str(request.param)
 
 
@@ -50,8 +51,7 @@ def _data(seed: int, n_samples: int = 60, n_features: int = 100) -> BinaryDatase
 def _optima(seed: int, depth: int) -> tuple[float, list[float]]:
     """Value at a price of 0.5, and the score by number of leaves; both ways of counting are compared with them."""
     dataset = _data(seed, **SMALL)
-    scores = [optimal_score(dataset, depth, leaves) for leaves in range(1, 2**depth + 1)]
-    return optimal_value(dataset, depth, 0.5), scores
+    return optimal_value(dataset, depth, 0.5), optimal_scores(dataset, depth, 2**depth)
 
 
 def _arrays(dataset: BinaryDataset) -> tuple[Any, Any, Any, int]:
@@ -72,8 +72,8 @@ def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit
     data = reduce_data(*_arrays(dataset), _rules(small_steps, dataset))
     stepped = PairLevel(data, None, table_limit)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled_counts, "_STEP_BYTES", 2**25)
-        patch.setattr(pair_counts, "_NUMPY_STEP", 2**21)
+        patch.setattr(counts, "_STEP_BYTES", 2**25)
+        patch.setattr(counts, "_NUMPY_STEP", 2**21)
         whole = PairLevel(data)
     assert stepped.exact and whole.exact
     assert stepped.kept == (small_steps == "kernels" and table_limit > 0)
@@ -83,8 +83,7 @@ def test_steps_give_what_one_pass_gives(small_steps: str, seed: int, table_limit
     for leaves in (1, 2, 3, 4):
         assert stepped.tree(leaves) == whole.tree(leaves)
     if stepped.kept:
-        assert stepped.compiled is not None and whole.compiled is not None
-        assert np.array_equal(stepped.compiled.blocked, whole.compiled.blocked)
+        assert np.array_equal(stepped.table, whole.table)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -96,7 +95,7 @@ def test_a_stop_leaves_a_tree_and_valid_bounds(small_steps: str, seed: int) -> N
     seen_partial = False
     for asked in (*range(8), 20, 40):
         part = PairLevel(data, _stop_after(asked))
-        seen_partial |= 0 < part._counts.known.sum() < data.n_features
+        seen_partial |= 0 < part.counts.known.sum() < data.n_features
         assert np.all(part.profile <= whole.profile) and np.all(whole.profile <= part.upper_profile)
         assert np.all(part.side_profiles <= whole.side_profiles) and np.all(whole.side_profiles <= part.side_upper)
         assert np.array_equal(part.upper_profile[:2], whole.profile[:2])  # a single split is always known
@@ -133,14 +132,14 @@ def test_no_step_is_begun_after_a_stop(small_steps: str, monkeypatch: pytest.Mon
     data = reduce_data(*_arrays(dataset), _rules(small_steps, dataset))
     steps: list[int] = []
     if small_steps == "kernels":
-        original = compiled_counts.CompiledCounts._pass
+        original = counts.CompiledCounts._pass
         monkeypatch.setattr(
-            compiled_counts.CompiledCounts, "_pass", lambda self, *given: (steps.append(1), original(self, *given))[1]
+            counts.CompiledCounts, "_pass", lambda self, *given: (steps.append(1), original(self, *given))[1]
         )
     else:
-        product = pair_counts.NumpyCounts._multiply
+        product = counts.ProductCounts._multiply
         monkeypatch.setattr(
-            pair_counts.NumpyCounts, "_multiply", lambda self, *given: (steps.append(1), product(self, *given))[1]
+            counts.ProductCounts, "_multiply", lambda self, *given: (steps.append(1), product(self, *given))[1]
         )
     part = PairLevel(data, Stopper(should_stop=lambda: len(steps) >= 3))
     assert len(steps) == 3
@@ -154,7 +153,7 @@ def test_the_memory_limit_covers_the_pairs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sparse: bool
 ) -> None:
     """Where the table of pairs is larger than the limit it is never there as a whole; the log says what happens."""
-    monkeypatch.setattr(compiled_counts, "_STEP_BYTES", 2**20)
+    monkeypatch.setattr(counts, "_STEP_BYTES", 2**20)
     rng = np.random.default_rng(0)
     X = rng.random((100, 3000)) < (0.01 if sparse else 0.5)
     if sparse:

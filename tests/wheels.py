@@ -21,7 +21,8 @@ SYSTEM = {
     "win": {"KERNEL32.dll", "ntdll.dll", "msvcrt.dll"},
 }
 X86 = {"x86_64_v2", "x86_64_v3", "x86_64_v4"}
-SYMBOLS = {"level_two", "level_three", "level_four", "first_tree", "outcomes_two", "interface_version", "machine_level"}
+KERNELS = Path(__file__).parents[1] / "accel_oct" / "native" / "source" / "kernels.cpp"
+SYMBOLS = set(re.findall(r"^EXPORT [^(]*?(\w+)\(", KERNELS.read_text(), re.MULTILINE))
 
 
 def problems(wheel: Path) -> list[str]:

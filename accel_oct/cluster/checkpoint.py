@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from accel_oct.cluster.jobs import Found, Job, Path
 from accel_oct.errors import InvalidInputError
-from accel_oct.subtree.reduction import Reduced
+from accel_oct.exact.samples import RowSamples
 from accel_oct.support.files import as_path, check_writable, read_text, replacing
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Checkpoint:
     ----------
     path : path or None
         Read if it is there.
-    data : Reduced
+    data : RowSamples
     max_depth : int
 
     Notes
@@ -52,7 +52,7 @@ class Checkpoint:
         When there is something else in the file, or when it belongs to other data, rules or another depth.
     """
 
-    def __init__(self, path: Any, data: Reduced, max_depth: int) -> None:
+    def __init__(self, path: Any, data: RowSamples, max_depth: int) -> None:
         self._path: FilePath | None = None if path is None else as_path(path, "checkpoint")
         self._max_depth = max_depth
         self._known: dict[Path, list[float]] = {}
@@ -138,7 +138,7 @@ class Checkpoint:
             raise self.refused("has regions that cannot be read") from None
 
 
-def fingerprint(data: Reduced) -> str:
+def fingerprint(data: RowSamples) -> str:
     """Of everything that profiles depend on."""
     rules = data.rules
     parts: list[Any] = [data.X, data.y, data.weights, data.row_ceiling, data.feature, data.flipped]

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.errors import ClusterError
-from accel_oct.subtree.profile_roots import side_of
-from accel_oct.subtree.profile_solver import ProfileSolver
-from accel_oct.subtree.profiles import Profile
-from accel_oct.subtree.reduction import Reduced
-from accel_oct.subtree.root_board import Start
+from accel_oct.exact.profile_search import ProfileSolver
+from accel_oct.exact.profiles import Profile
+from accel_oct.exact.root_board import Start
+from accel_oct.exact.samples import RowSamples
 
 Floats = NDArray[np.float64]
 Literal = tuple[int, int]
@@ -56,24 +55,24 @@ class Task:
 
     Attributes
     ----------
-    data : Reduced
+    data : RowSamples
     memory_limit : int
     version : str
         Of this library; workers that have another one refuse.
     """
 
-    data: Reduced
+    data: RowSamples
     memory_limit: int
     version: str
 
 
-def place_of(data: Reduced, literal: Literal) -> tuple[int, int]:
+def place_of(data: RowSamples, literal: Literal) -> tuple[int, int]:
     """Column and side of the reduced data."""
     column = int(np.flatnonzero(data.feature == literal[0])[0])
     return column, literal[1] ^ int(data.flipped[column])
 
 
-def literal_of(data: Reduced, column: int, side: int) -> Literal:
+def literal_of(data: RowSamples, column: int, side: int) -> Literal:
     """The reverse."""
     return int(data.feature[column]), side ^ int(data.flipped[column])
 
@@ -84,7 +83,7 @@ def run_job(task: Task, job: Job, version: str) -> Found:
         raise ClusterError(f"a worker has accel_oct {version}, not {task.version}: install the same everywhere")
     data = task.data
     for literal in job.path:
-        data = side_of(data, *place_of(data, literal))
+        data = data.at(place_of(data, literal))
     solver = ProfileSolver(memory_limit=task.memory_limit)
     if job.whole:
         found = solver.solve(data, job.depth)

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.cluster.jobs import Found, Job, Literal, Path, literal_of, place_of
-from accel_oct.subtree.profile_roots import joined_tree, side_of
-from accel_oct.subtree.profile_solver import Beginning, ProfileSolver
-from accel_oct.subtree.profiles import Profile
-from accel_oct.subtree.reduction import Reduced
-from accel_oct.subtree.root_board import RootBoard
+from accel_oct.exact.profile_search import Beginning, ProfileSolver, joined_tree
+from accel_oct.exact.profiles import Profile
+from accel_oct.exact.root_board import RootBoard
+from accel_oct.exact.samples import RowSamples
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]
@@ -35,7 +34,7 @@ class Region:
 
     Parameters
     ----------
-    data : callable () -> Reduced
+    data : callable () -> RowSamples
         The samples, when they are needed here: few regions ever are.
     depth : int
     n_features : int
@@ -54,7 +53,7 @@ class Region:
 
     def __init__(
         self,
-        data: Callable[[], Reduced],
+        data: Callable[[], RowSamples],
         depth: int,
         n_features: int,
         path: Path = (),
@@ -72,7 +71,7 @@ class Region:
         self._sides: dict[Literal, Region] = {}
 
     @cached_property
-    def data(self) -> Reduced:
+    def data(self) -> RowSamples:
         """The samples."""
         return self._data()
 
@@ -124,7 +123,7 @@ class Region:
         literal = literal_of(self.data, column, value)
         if literal not in self._sides:
             self._sides[literal] = Region(
-                lambda: side_of(self.data, column, value),
+                lambda: self.data.at((column, value)),
                 self.depth - 1,
                 self.data.n_features,
                 (*self.path, literal),

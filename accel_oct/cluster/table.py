@@ -14,12 +14,12 @@ from accel_oct.cluster.checkpoint import Checkpoint
 from accel_oct.cluster.jobs import Job, Path, Task
 from accel_oct.cluster.regions import SHORT, Region
 from accel_oct.cluster.workers import Workers, check_client, workers_of
-from accel_oct.subtree import FrontierTable, LocalRules
-from accel_oct.subtree.profile_solver import ProfileSolver
-from accel_oct.subtree.profiles import Profile, Units
-from accel_oct.subtree.reduction import reduce_data
-from accel_oct.subtree.steps import Steps
-from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.exact import FrontierTable, LocalRules
+from accel_oct.exact.profile_search import ProfileSolver
+from accel_oct.exact.profiles import Profile, Units
+from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.steps import Steps
+from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 
 Floats = NDArray[np.float64]
 

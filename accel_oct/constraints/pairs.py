@@ -13,9 +13,9 @@ from accel_oct.constraints.arguments import feature_places, listed
 from accel_oct.constraints.features import use_columns
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
-from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 

@@ -12,7 +12,7 @@ bound to the data, and from then on it can do two things, independently of each 
 A constraint that ties subtrees together switches off whatever chooses them one by one: path-bound cuts, and the proof
 by subtree tables (their bound still holds, for the best tree of all is at least as good as the best one allowed). A
 *local* constraint, about single leaves or single paths, does not, if it says so: a bound constraint may have an
-attribute `local` with `accel_oct.subtree.LocalRules` (or None) that say exactly what its `violation` says, in rows and
+attribute `local` with `accel_oct.exact.LocalRules` (or None) that say exactly what its `violation` says, in rows and
 columns of the data that it was bound to. The tables take these rules in and prove with them, and `accel_oct.frontier`
 accepts the constraint; path-bound cuts stay off.
 """
@@ -24,8 +24,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
-from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 

@@ -10,12 +10,26 @@ from accel_oct.formulation.incumbent import broken_rules
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.samples import some_trees
 
-__all__ = ["check_local_rules", "contradiction", "is_built_in"]
+__all__ = ["check_local_rules", "contradiction", "is_built_in", "survives_pruning"]
 
 
 def is_built_in(constraint: BoundConstraint) -> bool:
     """Whether a bound constraint is one of the library, whose statements the tests compare with all trees."""
     return type(constraint).__module__.startswith("accel_oct.")
+
+
+def survives_pruning(constraint: BoundConstraint) -> bool:
+    """Whether a tree that keeps the constraint still does when splits that separate no samples are taken out of it.
+
+    True of local rules, and of the library's own constraints, which limit predictions, leaves, paths and features from
+    above; not of a `Linear` one that asks for more leaves or branches.
+    """
+    if local_rules(constraint) is not None:
+        return True
+    limits = getattr(constraint, "limits", None) or ()
+    return is_built_in(constraint) and all(
+        limit.leaves >= 0.0 and (limit.branches is None or bool((limit.branches >= 0.0).all())) for limit in limits
+    )
 
 
 def contradiction(constraint: BoundConstraint, dataset: BinaryDataset, tree: DecisionTree, kept: bool) -> str | None:

@@ -16,9 +16,9 @@ from accel_oct.data import BinaryDataset
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.exact_weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
-from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]

@@ -20,8 +20,8 @@ from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.support import MinLeafWeight
 from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
-from accel_oct.subtree import LocalRules
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import CELL, TalliedRows, TalliedTrees
 

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_oct.exact import SubtreeBounds, best_tree
 from accel_oct.formulation import Master, Path, Response, Site, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.subtree import SubtreeBounds, best_tree
 from accel_oct.tree import DecisionTree
 
 _USED = 1e-6

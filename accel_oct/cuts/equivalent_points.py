@@ -17,6 +17,7 @@ What the paper leaves open is settled like this:
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -39,6 +40,7 @@ _BYTES_PER_NONZERO = 16
 #: Larger requests are refused, and ones larger than the second figure are announced as a warning.
 MEMORY_LIMIT = 4 << 30
 _WARN_ABOVE = 256 << 20
+_SECONDS_PER_NONZERO = 5e-7
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ class EquivalentPointInequalities:
         Largest split set that is modelled.
     memory_limit : int
         Bytes that the rows may take.
+    deadline : float, optional
+        Reading of `time.monotonic` at which the solve ends: rows that cannot be written before it are left out.
 
     Attributes
     ----------
@@ -127,6 +131,7 @@ class EquivalentPointInequalities:
         bounding: Bounding = "group_selection",
         max_split_size: int = 2,
         memory_limit: int = MEMORY_LIMIT,
+        deadline: float | None = None,
     ) -> None:
         if linking not in ("basic", "chain", "recursive"):
             raise InvalidInputError(f"equivalent_points.linking must be basic, chain or recursive, got {linking!r}")
@@ -140,6 +145,8 @@ class EquivalentPointInequalities:
         self._groups = Groups(master, self.sets)
         self._linked = np.flatnonzero(self.sets.split_sets[:, 0] >= 0)
         self.size = self._estimate()
+        if not self._is_in_time(deadline):
+            return
         self._announce(memory_limit)
         if len(self.sets):
             self._build()
@@ -151,6 +158,7 @@ class EquivalentPointInequalities:
             return None
         return cls(
             site.master,
+            deadline=site.deadline,
             linking=switches.linking,
             disaggregated=switches.disaggregated,
             bounding=switches.bounding,
@@ -202,6 +210,13 @@ class EquivalentPointInequalities:
             )
         level = logging.WARNING if self.size.bytes > _WARN_ABOVE else logging.INFO
         logger.log(level, "equivalent-point inequalities add %s", self.size)
+
+    def _is_in_time(self, deadline: float | None) -> bool:
+        needed = _SECONDS_PER_NONZERO * self.size.nonzeros
+        if deadline is None or time.monotonic() + needed < deadline:
+            return True
+        logger.info("equivalent-point inequalities are left out: they take about %.1f s, more than is left", needed)
+        return False
 
     # ---------------------------------------------------------------- columns and rows
 

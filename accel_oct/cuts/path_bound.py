@@ -15,7 +15,7 @@ is zero, and the part of the tree below P may be required to be that subtree:
 
 All of them are OPTIMALITY cuts. Even the bound removes trees, for the subtree maximises score minus leaf price: one
 with a higher score and more leaves may exist and be cut off. What they keep together is argued where the choice among
-equally good subtrees is made, in `accel_oct.subtree.d2s`. That argument replaces subtrees one at a time, so the cuts
+equally good subtrees is made, in `accel_oct.exact.d2s`. That argument replaces subtrees one at a time, so the cuts
 are wrong once a further constraint couples subtrees: see `Master.couple_subtrees`.
 
 Algorithm 2 begins below the root. The empty path is a path too (`empty_path`): its relax is the sum of p over
@@ -36,10 +36,10 @@ import numpy as np
 
 from accel_oct.cuts.relaxed_rows import Part, relaxed_rows, without
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import PREORDER, Subtree, SubtreeCache
 from accel_oct.formulation import Master, Path, Response, Site, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.subtree import PREORDER, Subtree, SubtreeCache
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What `OptimalTreeClassifier` does with a raw table: every threshold where they fit a budget, else a good choice.
+"""What `OptimalTreeClassifier` does where it cannot search every split: all thresholds within a budget, or a choice.
 
 An optimal tree is optimal over the questions that it may ask. Where all of them can be afforded, the encoder asks all;
 where not, it takes quantiles, the thresholds of CART trees of the depth in question, and those of a few boosted trees.

@@ -113,23 +113,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._check_parameters()
-        table = check_table(self, X, reset=True)
-        weights = as_weights(sample_weight, len(table))
-        kinds: list[Kind] = [
-            "ignored" if j in self._ignored else self._kind_in(table, j) for j in range(len(table.columns))
-        ]
-        present = table if (weights > 0).all() else table.rows(weights > 0)
-        learnt = {j: learn_scale(present, j, kind) for j, kind in enumerate(kinds)}
-        self.scales_ = {j: scale for j, scale in learnt.items() if scale is not None}
-        columns = [self._column(table, j, kind) for j, kind in enumerate(kinds) if kind != "ignored"]
-        if (weights == 0).any():
-            rows = weights > 0
-            columns = [Column(c.index, c.name, c.kind, c.values[rows], c.scale) for c in columns]
-            weights, y = weights[rows], None if y is None else np.asarray(y)[rows]
-        if not np.all(weights == np.floor(weights)):
-            weights = whole_where_close(weights * ((self._n_samples or len(weights)) / weights.sum()))
-        self.kinds_ = tuple(kinds)
+        columns, y, weights = self._learn_columns(X, y, sample_weight)
         found = list(self._find_conditions(columns, y, weights))
         if self.missing == "category":
             of_column: dict[int, list[Condition]] = {}
@@ -138,10 +122,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for column in columns:
                 if column.has_missing:
                     found += _about_missing(column, of_column.get(column.index, []))
-        found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in found]
-        self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
-        self.inexact_ = changed_in_single_precision(self.conditions_, {c.index: c.values for c in columns})
-        self.oversized_ = tuple(c.index for c in columns if c.kind == "numeric" and beyond_single_precision(c.values))
+        self._ask(found, columns)
         return self
 
     def transform(self, X: Any) -> NDArray[np.int8]:
@@ -185,6 +166,34 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     # ---------------------------------------------------------------- helpers
+
+    def _learn_columns(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Column], Any, FloatArray]:
+        """Learn how to read the columns; return those of the rows that have a weight, with their y and weights."""
+        self._check_parameters()
+        table = check_table(self, X, reset=True)
+        weights = as_weights(sample_weight, len(table))
+        kinds: list[Kind] = [
+            "ignored" if j in self._ignored else self._kind_in(table, j) for j in range(len(table.columns))
+        ]
+        present = table if (weights > 0).all() else table.rows(weights > 0)
+        learnt = {j: learn_scale(present, j, kind) for j, kind in enumerate(kinds)}
+        self.scales_ = {j: scale for j, scale in learnt.items() if scale is not None}
+        columns = [self._column(table, j, kind) for j, kind in enumerate(kinds) if kind != "ignored"]
+        if (weights == 0).any():
+            rows = weights > 0
+            columns = [Column(c.index, c.name, c.kind, c.values[rows], c.scale) for c in columns]
+            weights, y = weights[rows], None if y is None else np.asarray(y)[rows]
+        if not np.all(weights == np.floor(weights)):
+            weights = whole_where_close(weights * ((self._n_samples or len(weights)) / weights.sum()))
+        self.kinds_ = tuple(kinds)
+        return columns, y, weights
+
+    def _ask(self, conditions: Iterable[Condition], columns: Sequence[Column]) -> None:
+        """Keep these conditions, which are about these columns."""
+        found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in conditions]
+        self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
+        self.inexact_ = changed_in_single_precision(self.conditions_, {c.index: c.values for c in columns})
+        self.oversized_ = tuple(c.index for c in columns if c.kind == "numeric" and beyond_single_precision(c.values))
 
     def ignoring(self, columns: Collection[int]) -> BinaryEncoder:
         """This encoder, to be fitted; it will not look at these columns of the input, whatever is in them."""

@@ -76,26 +76,43 @@ class TableEncoder(BinaryEncoder):
 
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
         numeric = QuantileThresholdEncoder(DEFAULT_QUANTILES) if self.numeric is None else clone(self.numeric)
-        by_default = OneHotCategoryEncoder(DEFAULT_CATEGORIES)
-        categorical = by_default if self.categorical is None else clone(self.categorical)
-        for encoder in (numeric, categorical):
-            encoder.missing = self.missing
-            encoder._check_parameters()
-        parts: dict[str, list[Column]] = {kind: [] for kind in (*_THRESHOLDS, *_OTHERS)}
+        numeric.missing = self.missing
+        numeric._check_parameters()
+        parts = self._by_kind(columns, weights)
+        categorical = self._category_encoder()
+        others = self._other_conditions(parts, categorical, weights)
+        for column in parts["ordered"]:
+            others += _by_order(column, weights, categorical.max_categories)
+        return [*others, *self._numeric_conditions(numeric, parts["numeric"], others, columns, y, weights)]
+
+    def _by_kind(self, columns: Sequence[Column], weights: FloatArray) -> dict[str, list[Column]]:
+        """Columns by the way in which they are encoded; "numeric" are all that have thresholds and no fixed order."""
+        parts: dict[str, list[Column]] = {kind: [] for kind in ("numeric", *_OTHERS)}
         for column in columns:
             zero_one = column.kind == "numeric" and Distinct.of(column.values, weights).is_binary
             part = "numeric" if column.kind in _THRESHOLDS else column.kind
             parts["zero_one" if zero_one else part].append(column)
-        others = [Condition(c.index, "is_true") for c in parts["boolean"] if len(np.unique(c.values)) > 1]  # NaN counts
-        others += [Condition(column.index, "equals", value=1.0) for column in parts["zero_one"]]
-        others += categorical._find_conditions(parts["categorical"], y, weights)
-        for column in parts["ordered"]:
-            others += _by_order(column, weights, categorical.max_categories)
+        return parts
+
+    def _category_encoder(self) -> OneHotCategoryEncoder:
+        by_default = OneHotCategoryEncoder(DEFAULT_CATEGORIES)
+        encoder: OneHotCategoryEncoder = by_default if self.categorical is None else clone(self.categorical)
+        encoder.missing = self.missing
+        encoder._check_parameters()
+        return encoder
+
+    def _other_conditions(
+        self, parts: dict[str, list[Column]], categorical: OneHotCategoryEncoder, weights: FloatArray
+    ) -> list[Condition]:
+        """Those of booleans, of columns of 0 and 1, and of categories without an order."""
+        found = [Condition(c.index, "is_true") for c in parts["boolean"] if len(np.unique(c.values)) > 1]  # NaN counts
+        found += [Condition(column.index, "equals", value=1.0) for column in parts["zero_one"]]
+        found += categorical._find_conditions(parts["categorical"], None, weights)
         self.categories_ = categorical.categories_
         self.unknown_ = categorical.unknown
         if self.categorical is None:
             self._warn_of_many({column.index: column.name for column in parts["categorical"]})
-        return [*others, *self._numeric_conditions(numeric, parts["numeric"], others, columns, y, weights)]
+        return found
 
     def _numeric_conditions(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from accel_oct.constraints import Constraint
+from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.labels import as_labels, as_weights, encode_labels
 from accel_oct.data.tally import Tally
@@ -27,10 +29,11 @@ from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
+from accel_oct.estimators.every_split import unlimited_depth_error
 from accel_oct.estimators.fitted import FittedClassifier
 from accel_oct.estimators.in_pieces import by_weight, column_table, gathered_for_fit, gathered_rows, opened
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
-from accel_oct.estimators.training import RowValues, TrainingData, as_tree, attached, training_data
+from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
 from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
 from accel_oct.objectives.costs import COSTS
 from accel_oct.objectives.shares import balancing
@@ -83,46 +86,63 @@ class TreeClassifier(FittedClassifier):
         tallies: bool = False,
     ) -> TrainingData:
         """Check the data, learn the encoding, and remember the classes; `tallies`: there need not be rows."""
+        named = self._named(X, y, sample_weight, sensitive_features)
+        if is_in_pieces(named.X, named.y):
+            given = (named.sample_weight, named.sensitive_features, costs)
+            return self._prepare_pieces(named.X, named.y, given, progress, tallies)
+        return self._chosen_splits(named, self._checked(named, costs))
+
+    def _chosen_splits(self, named: Any, checked: CheckedRows) -> TrainingData:
+        """Learn the encoding; the data as the encoder sees them."""
+        weights = None if named.sample_weight is None else checked.weights
+        encoder = self._fitted_encoder(named.X, named.y, weights, checked.ignored)
+        return self._encoded_data(checked, encoder)
+
+    def _named(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Any:
+        """What was passed, with columns that were given by their names taken out of X."""
         if y is None:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it holds the classes"
             )
-        named = given_data(X, y, sample_weight, sensitive_features)
-        X, y, sample_weight, sensitive_features = named.X, named.y, named.sample_weight, named.sensitive_features
-        if is_in_pieces(X, y):
-            return self._prepare_pieces(X, y, (sample_weight, sensitive_features, costs), progress, tallies)
-        table = check_table(self, X, reset=True)
+        return given_data(X, y, sample_weight, sensitive_features)
+
+    def _checked(self, named: Any, costs: Any) -> CheckedRows:
+        """Check data in memory, and remember the classes and columns."""
+        table = check_table(self, named.X, reset=True)
         with as_invalid_input():
-            labels = column_or_1d(as_labels(y), warn=True)
+            labels = column_or_1d(as_labels(named.y), warn=True)
             check_consistent_length(table, labels)
         self.classes_, codes = encode_labels(labels, len(table))
         with as_invalid_input():
             check_classification_targets(labels)
-        weights = as_weights(sample_weight, len(table))
-        given = attached(sensitive_features, costs, len(table))
+        weights = as_weights(named.sample_weight, len(table))
+        given = attached(named.sensitive_features, costs, len(table))
         ignored = excluded_columns(self.exclude, table)
-        self.encoder_ = self._fitted_encoder(X, y, None if sample_weight is None else weights, ignored)
         factors = self._class_factors(labels, codes, weights)
-        own = isinstance(self.encoder_, BinaryEncoder)
-        columns = [table.name(condition.column) for condition in self.encoder_.conditions_] if own else None
-        rows = RowValues(table, given)
-        data = training_data(
-            self._transformed(X),
-            codes,
+        return CheckedRows(named.X, table, codes, weights, RowValues(table, given), ignored, factors)
+
+    def _encoded_data(self, checked: CheckedRows, encoder: Any, starts: Sequence[Any] | None = None) -> TrainingData:
+        """The data as a fitted encoder sees them; the encoder is kept."""
+        self.encoder_ = encoder
+        own = isinstance(encoder, BinaryEncoder)
+        columns = [checked.table.name(condition.column) for condition in encoder.conditions_] if own else None
+        data = checked.encoded(
+            self._transformed(checked.X),
             self.classes_,
-            weights,
-            sources=None if columns is None else tuple(columns),
-            rows=rows,
-            objective=self._objective(factors),
-            starts=getattr(self.encoder_, "greedy_", ()),
-            class_factors=factors,
-            names=tuple(map(str, self._binary_names())),
+            self._objective(checked.class_factors),
+            None if columns is None else tuple(columns),
+            tuple(map(str, self._binary_names())),
+            getattr(encoder, "greedy_", ()) if starts is None else starts,
         )
-        if given.costs is not None and COSTS not in rows.asked:
-            raise InvalidInputError(f"costs are not used by objective {shown(self.objective)}; use InstanceCosts()")
-        if given.group is not None and not self.constraints:
-            warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=3)
+        self._check_attached(checked.rows)
         return data
+
+    def _check_attached(self, rows: RowValues) -> None:
+        """Complain about what was passed to `fit` and is not used."""
+        if COSTS in rows and COSTS not in rows.asked:
+            raise InvalidInputError(f"costs are not used by objective {shown(self.objective)}; use InstanceCosts()")
+        if SENSITIVE in rows and not self.constraints:
+            warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=4)
 
     def _prepare_pieces(
         self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Any, tallies: bool
@@ -131,7 +151,7 @@ class TreeClassifier(FittedClassifier):
         source = opened(X, y, given[0])
         table = column_table(source, y, given[0])
         encoder = self._new_encoder(excluded_columns(self.exclude, table))
-        depth = checked_depth(self.max_depth)
+        depth = self._depth_limit()
         found = gathered_for_fit(
             source,
             y,
@@ -196,7 +216,7 @@ class TreeClassifier(FittedClassifier):
         elif isinstance(self.encoder, str):
             if self.encoder != "auto":
                 raise InvalidInputError(f"encoder must be 'auto', None or a transformer, got {self.encoder!r}")
-            depth, (budget, most) = checked_depth(self.max_depth), self._effort()
+            depth, (budget, most) = self._depth_limit(), self._effort()
             encoder = AutoEncoder(depth, budget=budget, max_features=most, missing=self.missing)
         elif hasattr(self.encoder, "transform"):
             encoder = clone(self.encoder)
@@ -207,6 +227,12 @@ class TreeClassifier(FittedClassifier):
                 raise InvalidInputError("exclude needs an encoder of accel_oct; leave the columns out of yours instead")
             encoder.ignoring(ignored)
         return encoder
+
+    def _depth_limit(self) -> int:
+        """The depth, where there has to be one."""
+        if self.max_depth is None:
+            raise unlimited_depth_error()
+        return checked_depth(self.max_depth)
 
     def _effort(self) -> tuple[float, int | None]:
         """Seconds that one search over thresholds may take, by estimate, and the most features.
@@ -231,7 +257,7 @@ class TreeClassifier(FittedClassifier):
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
         """Keep the tree that was found, in the user's terms."""
-        result = replace(result, scope=self._scope())
+        result = replace(result, scope=self._scope(result))
         tree = result.tree
         data = data.seen_by(tree)
         if relabel and data.rows is not None and not self._all_constraints(data):

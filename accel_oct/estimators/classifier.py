@@ -4,44 +4,57 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct.constraints import Constraint
+from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.passthrough import PassthroughEncoder
 from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
+from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
+from accel_oct.estimators.families import along_penalties, by_leaves
 from accel_oct.estimators.good_trees import listed_trees
-from accel_oct.estimators.parameters import n_threads, solver_seed
-from accel_oct.estimators.refining import Refined, Refinement
-from accel_oct.estimators.training import TrainingData
+from accel_oct.estimators.in_pieces import in_memory_only
+from accel_oct.estimators.parameters import checked_penalties, n_threads, solver_seed
+from accel_oct.estimators.refining import Refinement
+from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.near_optimal.trees import NearOptimalTrees
-from accel_oct.solving.activity import say
+from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.solving.activity import Relay, Teller, say
 from accel_oct.solving.config import Config
+from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Progress, Result
+from accel_oct.solving.search import Clock
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
 from accel_oct.support.interrupts import kept_interrupts
 
 __all__ = ["OptimalTreeClassifier"]
 
+_LEAST_FOR_BOUND, _SHARE_FOR_BOUND, _MOST_FOR_BOUND = 0.5, 0.5, 10.0
+"""Seconds for a bound over every split: at least, as a share of what the solve took, at most."""
+
 
 class OptimalTreeClassifier(TreeClassifier):
     """The classification tree with the best penalised accuracy, with a proof.
 
     Maximises ``accuracy - leaf_penalty * (number of leaves)`` on the training data, over all trees of depth at most
-    `max_depth` that split on the encoded columns.
+    `max_depth` and every split of the table; where splits have to be chosen (see `encoder`), over these.
 
     Parameters
     ----------
-    max_depth : int
-        0 gives a single leaf.
+    max_depth : int or None
+        0 gives a single leaf. None: any depth; then `leaf_penalty` must be above 0, or `max_leaf_nodes` given.
     leaf_penalty : float
         Training accuracy that a further leaf must bring; `OptimalTreeClassifierCV` chooses it by cross-validation.
     backend : str
@@ -54,10 +67,10 @@ class OptimalTreeClassifier(TreeClassifier):
     gap : float
         Relative gap at which to stop; 0 asks for a proof.
     encoder : "auto", None or transformer
-        How columns become binary. "auto" is `AutoEncoder`: every threshold of the numbers where the search over them
-        takes a few seconds at most (`exact_` says so), else quantiles and the thresholds of CART trees; strings
-        one-hot, booleans as they are. None takes X as binary. A transformer (scikit-learn's too) must give columns of 0
-        and 1.
+        How columns become binary. "auto" needs no choice: every threshold and each category against the others is
+        searched, and `encoder_` asks what the tree asks. Where that cannot be (constraints that tie subtrees together,
+        ratios, data in pieces) it is `AutoEncoder`: quantiles and the thresholds of CART trees. None takes X as binary.
+        A transformer (scikit-learn's too) must give columns of 0 and 1.
     missing : {"category", "error"}
         For ``encoder="auto"``: missing values as a category of their own, or an error.
     class_weight : dict, "balanced" or None
@@ -102,9 +115,11 @@ class OptimalTreeClassifier(TreeClassifier):
     tree_ : FittedTree
         scikit-learn's arrays (children_left, feature, value, ...) over the binary features.
     objective_, bound_, gap_, status_
-        What was reached and what is proven, over trees that split as the encoder can ask.
+        What was reached and what is proven; over which splits, `proof_` says.
     exact_ : bool
-        Whether the encoder can ask for every split of the table: then `bound_` holds for all trees of that depth on it.
+        Whether `bound_` holds for every split of the table.
+    table_bound_ : float or None
+        What no tree over any split of the table exceeds: `bound_` where `exact_`; None where it is not known.
     proof_ : str
         What is proven, in words.
     constraints_ : ConstraintTable
@@ -125,7 +140,7 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def __init__(
         self,
-        max_depth: int = 3,
+        max_depth: int | None = 3,
         leaf_penalty: float = 0.01,
         *,
         backend: str = "highs",
@@ -202,10 +217,47 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
         began = time.perf_counter()
         say(progress, "encoding")
-        data = self._prepare(X, y, *given, progress=progress, tallies=True)
+        named = self._named(X, y, *given[:2])
+        checked = None if is_in_pieces(named.X, named.y) else self._checked(named, given[2])
+        search: TableSearch | FeatureSearch | None = None if checked is None else TableSearch.of(self, checked)
+        if search is None:
+            if checked is None:
+                data = self._prepare(X, y, *given, progress=progress, tallies=True)
+            else:
+                data = self._chosen_splits(named, checked)
+            search = FeatureSearch.of(self, data) if self.max_depth is None else None
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
-            result, data = self._solve_refining(X, y, given, data, began, stopped.is_set, progress)
-            self._adopt(result, data)
+            if search is not None:
+                solved = search.solve(self.leaf_penalty, Clock(began, self.time_limit), progress)
+            else:
+                solved = self._solve_refining(X, y, given, data, began, stopped.is_set, progress, checked)
+            self._adopt(solved.result, solved.data)
+
+    def _with_table_bound(
+        self,
+        solved: Solved,
+        checked: CheckedRows,
+        began: float,
+        is_stopped: Callable[[], bool],
+        progress: Progress | None,
+    ) -> Solved:
+        """Add what no tree over any split of the table exceeds, where the search was over chosen ones."""
+        encoder, result = solved.encoder, solved.result
+        chosen = isinstance(encoder, BinaryEncoder) and not isinstance(encoder, PassthroughEncoder)
+        known = result.status in ("optimal", "infeasible", "gap_limit")
+        if not chosen or encoder.exact_ or not known or self.preset != "default" or self.config is not None:
+            return solved
+        spent = time.perf_counter() - began
+        seconds = min(_MOST_FOR_BOUND, max(_LEAST_FOR_BOUND, spent * _SHARE_FOR_BOUND))
+        left = time_left(self.time_limit, began)
+        say(progress, "bound over every split")
+        limit = seconds if left is None else min(seconds, left)
+        bound = table_bound(self, checked, result.objective, limit, is_stopped)
+        if bound is None:
+            return solved
+        if result.status == "optimal" and bound <= result.objective + PROOF_TOLERANCE:
+            bound = result.objective
+        return solved._replace(result=replace(result, stats={**result.stats, "table_bound": bound}))
 
     def _solve_refining(
         self,
@@ -216,14 +268,120 @@ class OptimalTreeClassifier(TreeClassifier):
         began: float,
         is_stopped: Callable[[], bool],
         progress: Progress | None,
-    ) -> tuple[Result, TrainingData]:
-        """Solve, over finer splits where no tree over the first ones keeps the constraints; `encoder_` has them."""
-        found = Refined(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
-        if found.result.status == "infeasible":
+        checked: CheckedRows | None = None,
+    ) -> Solved:
+        """Solve, over finer splits where no tree over the first ones keeps the constraints.
+
+        With `checked` rows, what no tree over any split of the table exceeds is found as well; it may prove that finer
+        splits do not help.
+        """
+        found = Solved(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
+        if checked is not None:
+            found = self._with_table_bound(found, checked, began, is_stopped, progress)
+        if found.result.status == "infeasible" and not self._holds_for_table(found.result):
             left = time_left(self.time_limit, began)
             found = Refinement(self, X, y, given, left, is_stopped, progress).run(found)
-        self.encoder_ = found.encoder
-        return found.result, found.data
+            self.encoder_ = found.encoder
+            if checked is not None and found.result.found is not None:
+                found = self._with_table_bound(found, checked, began, is_stopped, progress)
+        return found
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        leaf_penalties: Iterable[float],
+        *,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+        costs: Any = None,
+    ) -> list[OptimalTreeClassifier]:
+        """The optimal tree of each leaf penalty.
+
+        The classifier stays as it is, fitted or not; its `leaf_penalty` is not used.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            As in `fit`, in memory.
+        leaf_penalties : iterable of float
+
+        Returns
+        -------
+        list of OptimalTreeClassifier
+            Fitted, one per penalty, in the order given. The time limit holds for all of them together.
+
+        Raises
+        ------
+        NoTreeError
+            Where no tree keeps the constraints.
+        """
+        given = (sample_weight, sensitive_features, costs)
+        penalties = checked_penalties(leaf_penalties)
+        return self._family(
+            X,
+            y,
+            given,
+            lambda base, named, checked, clock, progress: along_penalties(
+                base, named, checked, penalties, lambda: clock, progress
+            ),
+            [{"leaf_penalty": penalty} for penalty in penalties],
+        )
+
+    def frontier(
+        self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
+    ) -> list[OptimalTreeClassifier]:
+        """The best tree for each number of leaves; leaf penalties are not counted.
+
+        The classifier stays as it is, fitted or not.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            As in `fit`, in memory.
+
+        Returns
+        -------
+        list of OptimalTreeClassifier
+            Fitted; the one at place h - 1 has at most h leaves, up to ``2**max_depth`` or `max_leaf_nodes`. The time
+            limit holds for all of them together.
+
+        Raises
+        ------
+        InvalidInputError
+            For constraints that tie subtrees together, and objectives that are ratios.
+        NoTreeError
+            Where no tree keeps the constraints.
+        """
+        given = (sample_weight, sensitive_features, costs)
+        return self._family(X, y, given, by_leaves, None)
+
+    def _family(
+        self,
+        X: Any,
+        y: Any,
+        given: tuple[Any, Any, Any],
+        search: Callable[..., Iterator[Solved]],
+        parameters: list[dict[str, Any]] | None,
+    ) -> list[OptimalTreeClassifier]:
+        """Fitted classifiers from a search that finds several trees; by default those of a frontier."""
+        began = time.perf_counter()
+        base: OptimalTreeClassifier = clone(self)
+        named = base._named(X, y, *given[:2])
+        if is_in_pieces(named.X, named.y):
+            raise in_memory_only("a path or a frontier")
+        found: list[OptimalTreeClassifier] = []
+        with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
+            say(progress, "encoding")
+            clock = Clock(began, self.time_limit)
+            relay = Relay(Teller(progress, lambda: clock.seconds))
+            checked = base._checked(named, given[2])
+            for place, solved in enumerate(search(base, named, checked, clock, relay)):
+                own = {"leaf_penalty": 0.0, "max_leaf_nodes": place + 1} if parameters is None else parameters[place]
+                model = base._like().set_params(**own)
+                model._adopt(solved.result, solved.data)
+                found.append(model)
+        return found
 
     def near_optimal(
         self,
@@ -239,7 +397,8 @@ class OptimalTreeClassifier(TreeClassifier):
     ) -> NearOptimalTrees:
         """All trees whose objective is almost that of the best one, in the columns of X; see `accel_oct.near_optimal`.
 
-        The classifier stays as it is, fitted or not; pass what it is, or would be, fitted on.
+        These are trees over the splits that `AutoEncoder` chooses, or that the classifier's own encoder asks for. The
+        classifier stays as it is, fitted or not; pass what it is, or would be, fitted on.
 
         Parameters
         ----------
@@ -296,14 +455,15 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _warn_of_single_leaf(self) -> None:
         """Not where that was asked for, or where there is nothing to tell apart."""
-        asked = self.tree_.tree.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints
+        asked = self.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints
         if self.tree_.n_leaves > 1 or asked or np.count_nonzero(self.tree_.class_weights[0]) < 2:
             return
         place = int(self.tree_.label[0])
         label, share = self.classes_.tolist()[place], self.tree_.value[0, 0, place]
         ways = [] if self.class_weight is not None or self.objective is not None else ["class_weight='balanced'"]
         ways += [f"a leaf_penalty below {self.leaf_penalty:g}"] if self.leaf_penalty > 0 else []
-        ways = ways if self.tree_.n_features else []  # columns without two values cannot be split at all
+        n_splits = self.result_.stats.get("every_split", {}).get("splits", self.tree_.n_features)
+        ways = ways if n_splits else []  # columns without two values cannot be split at all
         hint = f"; {' or '.join(ways)} may give a tree that splits" if ways else ""
         warnings.warn(
             f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} "

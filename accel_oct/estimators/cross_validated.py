@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldTeller, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
+from accel_oct.estimators.parameters import checked_penalties
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
@@ -45,8 +47,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
 
     Parameters
     ----------
-    max_depth : int or sequence of int
-        One depth, or several to choose from.
+    max_depth : int, None, or sequence of these
+        One depth, or several to choose from; None is no limit, see `OptimalTreeClassifier`.
     leaf_penalties : sequence of float or None
         To choose from; None takes 0.1, 0.05, 0.025 and so on, nine in all.
     cv : int, splitter or iterable
@@ -182,7 +184,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         if is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
         say(progress, "encoding")
-        data = self._classifier(depths[0], penalties[0])._prepare(X, y, *given)
+        data = self._classifier(depths[0] or 1, penalties[0])._prepare(X, y, *given)
         bind_all(self._all_constraints(data), data.dataset)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
@@ -203,7 +205,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         y: Any,
         weights: Any,
         given: Attached,
-        depths: list[int],
+        depths: list[int | None],
         penalties: list[float],
         progress: Progress | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
@@ -226,13 +228,13 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         shaped = scores.reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
         return shaped[..., 0], shaped[..., 1], frozenset().union(*(outcome.failures for outcome in outcomes))
 
-    def _summary(self, scores: Any, leaves: Any, depths: list[int], penalties: list[float]) -> dict[str, Any]:
+    def _summary(self, scores: Any, leaves: Any, depths: list[int | None], penalties: list[float]) -> dict[str, Any]:
         """The attributes that tell what was chosen, and from what."""
         n_folds = scores.shape[2]
         mean, std = scores.mean(axis=2), scores.std(axis=2)
         error = scores.std(axis=2, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros_like(mean)
         results = {
-            "max_depth": np.repeat(depths, len(penalties)),
+            "max_depth": np.repeat(np.array(depths), len(penalties)),
             "leaf_penalty": np.tile(penalties, len(depths)),
             "mean_test_score": mean.ravel(),
             "std_test_score": std.ravel(),
@@ -243,7 +245,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         enough = mean[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
         # Simplest first: few leaves on average, then shallow, then a large penalty.
         size = leaves.mean(axis=2)
-        good = [(size[d, p], depths[d], -penalties[p], d, p) for d, p in np.argwhere(mean >= enough).tolist()]
+        good = [(size[d, p], _order(depths[d]), -penalties[p], d, p) for d, p in np.argwhere(mean >= enough).tolist()]
         *_, d, p = min(good)
         points = np.column_stack([size[d], mean[d], error[d]])
         return {
@@ -262,7 +264,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             setattr(self, name, value)
 
     def _classifier(
-        self, max_depth: int, leaf_penalty: float, progress: Progress | None = None
+        self, max_depth: int | None, leaf_penalty: float, progress: Progress | None = None
     ) -> OptimalTreeClassifier:
         own = ("encoder", "progress", "max_depth", "leaf_penalty", "n_jobs")
         shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]
@@ -275,22 +277,16 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             **{name: getattr(self, name) for name in shared},
         )
 
-    def _depths(self) -> list[int]:
+    def _depths(self) -> list[int | None]:
         depths = list(self.max_depth) if isinstance(self.max_depth, Sequence | np.ndarray) else [self.max_depth]
         if not depths:
             raise InvalidInputError(f"max_depth must be one or more whole numbers, got {self.max_depth!r}")
-        return sorted({checked_depth(depth) for depth in depths})
+        return sorted({None if depth is None else checked_depth(depth) for depth in depths}, key=_order)
 
     def _penalties(self) -> list[float]:
         if self.leaf_penalties is None:
             return list(DEFAULT_PENALTIES)
-        try:
-            penalties = sorted({float(penalty) for penalty in self.leaf_penalties}, reverse=True)
-        except (TypeError, ValueError):
-            raise InvalidInputError(f"leaf_penalties must be numbers, got {shown(self.leaf_penalties)}") from None
-        if not penalties or not all(np.isfinite(p) and p >= 0 for p in penalties):
-            raise InvalidInputError(f"leaf_penalties must be finite and not negative, got {self.leaf_penalties!r}")
-        return penalties
+        return sorted(set(checked_penalties(self.leaf_penalties)), reverse=True)
 
     def _check_solver_arguments(self) -> None:
         """What only a solver would complain about, before the first fold is solved."""
@@ -300,6 +296,11 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             Config.preset(self.preset)
         candidate_backends(self.backend)
         SolveOptions(time_limit=self.time_limit, gap=self.gap)
+
+
+def _order(depth: int | None) -> float:
+    """Depths in increasing order; no limit comes last."""
+    return math.inf if depth is None else depth
 
 
 def _no_tree(failures: frozenset[str]) -> NoTreeError:

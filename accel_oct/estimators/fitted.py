@@ -21,7 +21,7 @@ from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.in_pieces import answered, in_memory_only
 from accel_oct.export import to_html, to_json, to_sklearn, to_text
 from accel_oct.pieces.recognising import is_in_pieces, is_source
-from accel_oct.solving.result import Scope
+from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
 
 __all__ = ["FittedClassifier"]
@@ -39,6 +39,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tree_: FittedTree
     encoder_: Any
     classes_: NDArray[Any]
+    result_: Result
+    bound_: float
+    objective_: float
+    status_: str
+    gap_: float
 
     # ---------------------------------------------------------------- prediction
 
@@ -115,32 +120,56 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def exact_(self) -> bool:
-        """Whether every threshold of the table, and each category against the others, was among the features."""
+        """Whether `bound_` holds for every threshold of the table and each category against the others."""
         check_is_fitted(self, "tree_")
-        return bool(getattr(self.encoder_, "exact_", False))
+        return self._holds_for_table(self.result_)
+
+    @property
+    def table_bound_(self) -> float | None:
+        """What no tree over any split of the table exceeds: `bound_` where `exact_`; None where it is not known."""
+        check_is_fitted(self, "tree_")
+        bound = self.result_.stats.get("table_bound")
+        return self.bound_ if self.exact_ else float(bound) if isinstance(bound, int | float) else None
+
+    def _holds_for_table(self, result: Result | None) -> bool:
+        """Whether what is proven of a result is proven of all splits."""
+        if result is None or getattr(self.encoder_, "exact_", False):
+            return bool(getattr(self.encoder_, "exact_", False))
+        bound = result.stats.get("table_bound")
+        return isinstance(bound, int | float) and bound <= result.objective
 
     @property
     def proof_(self) -> str:
         """What is proven, and over which trees, in words."""
         check_is_fitted(self, "tree_")
-        scope = self._scope()
-        over = f"over {scope.splits}, depth at most {scope.max_depth}"
+        scope = self._scope(self.result_)
+        over = f"over {scope.splits}, {scope.depth}"
+        if scope.max_depth is None:
+            over += f" (searched to depth {self.result_.stats.get('searched_depth')})"
         if self.status_ == "optimal":
-            return f"proven optimal {over}"
+            return f"proven optimal {over}{self._beyond_chosen()}"
         gap = "below 0.01%" if 0 < self.gap_ < 5e-5 else f"{self.gap_:.2%}"
-        return f"not proven ({self.status_}): gap {gap} {over}"
+        return f"not proven ({self.status_}): gap {gap} {over}{self._beyond_chosen()}"
 
-    def _scope(self) -> Scope:
-        """The trees that are searched."""
+    def _beyond_chosen(self) -> str:
+        """How much better a tree over other splits could be, where that is known."""
+        bound = self.table_bound_
+        if self.exact_ or bound is None:
+            return ""
+        return f"; a tree over other splits of the table is better by {bound - self.objective_:.4g} at most"
+
+    def _scope(self, result: Result | None = None) -> Scope:
+        """The trees that the proof of a result is about; without one, those that the encoder can ask for."""
         columns = "the table" if getattr(self, "exclude", None) is None else "the columns that are not excluded"
-        exact = bool(getattr(self.encoder_, "exact_", False))
+        exact = self._holds_for_table(result)
         if not exact:
             splits = f"{len(self._binary_names())} chosen splits of {columns}"
         elif any(len(known) > _ALL_SUBSETS for known in getattr(self.encoder_, "categories_", {}).values()):
             splits = f"every threshold of {columns} and each category against the others"
         else:
             splits = f"all splits of {columns}"
-        return Scope(int(self.max_depth_ if hasattr(self, "max_depth_") else self.max_depth), splits, exact)
+        depth = self.max_depth_ if hasattr(self, "max_depth_") else self.max_depth
+        return Scope(None if depth is None else int(depth), splits, exact)
 
     def to_text(self) -> str:
         """The tree as indented rules; see `accel_oct.export` for other forms."""

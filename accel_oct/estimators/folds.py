@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from accel_oct.constraints import MaxLeaves, bind_all, local_rules
 from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.families import along_penalties
 from accel_oct.estimators.held_out import held_out_data, held_out_score, rows_of
-from accel_oct.estimators.parameters import n_threads
-from accel_oct.estimators.training import Attached, TrainingData
-from accel_oct.objectives import Fixed, LinearScore
+from accel_oct.estimators.training import Attached, Solved
 from accel_oct.solving.activity import Relay, Teller, activity_listener
-from accel_oct.solving.frontier import solve_path
-from accel_oct.solving.result import HistoryRow, Progress, Result
+from accel_oct.solving.result import HistoryRow, Progress
+from accel_oct.solving.search import Clock
 from accel_oct.support.interrupts import remembered_interrupts
 
 logger = logging.getLogger("accel_oct")
@@ -111,24 +109,27 @@ def solve_folds(tasks: list[Task], n_jobs: int | None, teller: FoldTeller) -> li
 def solve_fold(
     task: Task, should_stop: Callable[[], bool] = lambda: False, progress: Progress | None = None
 ) -> FoldOutcome:
-    model, X, y, weights, given, train, test, penalties, scoring = task
-    data = model._prepare(
-        rows_of(X, train), y[train], None if weights is None else weights[train], given.of_rows(train)
-    )
+    model, X, y, weights, given, _, test, _, scoring = task
     held_out = rows_of(X, test)
     test_weights = None if weights is None or not weights[test].any() else weights[test]
-    rows = held_out_data(model, held_out, y[test], test_weights, given.of_rows(test))
+    encoder, rows = None, None
     scores: list[tuple[float, float]] = []
     history: list[HistoryRow] = []
     interrupted, failures = False, set()
-    for result in _results(model, data, penalties, progress):
+    for solved in _solved(task, progress):
+        result = solved.result
         if result.found is None:
             scores.append((math.nan, math.nan))
             failures.add(result.status)
         else:
-            model._adopt(result, data)
+            model._adopt(result, solved.data)
+            if rows is None or solved.encoder is not encoder:
+                encoder, rows = (
+                    solved.encoder,
+                    held_out_data(model, held_out, y[test], test_weights, given.of_rows(test)),
+                )
             tree = model.tree_.tree
-            score = held_out_score(model, scoring, tree, rows, data, held_out, y[test], test_weights)
+            score = held_out_score(model, scoring, tree, rows, solved.data, held_out, y[test], test_weights)
             scores.append((score, float(model.get_n_leaves())))
         history += result.history
         interrupted = interrupted or result.status == "interrupted" or should_stop()
@@ -137,25 +138,16 @@ def solve_fold(
     return FoldOutcome(scores, history, interrupted, frozenset(failures))
 
 
-def _results(
-    model: OptimalTreeClassifier, data: TrainingData, penalties: list[float], progress: Progress | None
-) -> Iterable[Result]:
-    """The optimum of each penalty: all read off one frontier, unless something was asked for that only `solve` does."""
-    constraints = model._all_constraints(data)
-    asked = (model.backend, model.preset, model.gap, model.config, model.components)
-    bound = bind_all(constraints, data.dataset)
-    independent = all(local_rules(each) is not None or isinstance(each, MaxLeaves) for each in bound)
-    if asked != ("highs", "default", 0.0, None, None) or not independent or not isinstance(data.score, LinearScore):
-        return (
-            model.set_params(leaf_penalty=penalty)._solve(data, model.time_limit, progress) for penalty in penalties
-        )
-    return solve_path(
-        data.dataset,
-        max_depth=model.max_depth,
-        leaf_penalties=penalties,
-        time_limit=model.time_limit,
-        threads=n_threads(model.n_jobs),
-        progress=progress,
-        constraints=constraints,
-        objective=Fixed(data.score),
+def _solved(task: Task, progress: Progress | None) -> Iterator[Solved]:
+    """The optimum of each penalty on the training rows; the model knows the encoding of the last one."""
+    model, train = task.model, task.train
+    weights = None if task.weights is None else task.weights[train]
+    named = model._named(rows_of(task.X, train), task.y[train], weights, task.given.of_rows(train))
+    return along_penalties(
+        model,
+        named,
+        model._checked(named, None),
+        task.penalties,
+        lambda: Clock(time.perf_counter(), model.time_limit),
+        progress,
     )

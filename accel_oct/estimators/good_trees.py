@@ -57,10 +57,10 @@ def _listed(
     data = base._prepare(X, y, *given)
     best: Result | None = None
     if base._all_constraints(data):
-        best, data = base._solve_refining(X, y, given, data, began, lambda: False, progress)
+        _, data, best = base._solve_refining(X, y, given, data, began, lambda: False, progress)
         if best.status == "infeasible":
             _ = replace(best, scope=base._scope()).tree  # raises
-    constraints = base._all_constraints(data)
+    constraints, scope = base._all_constraints(data), base._scope()
 
     def as_model(tree: DecisionTree, objective: float, optimum: float) -> Any:
         chosen = base._like()
@@ -81,6 +81,7 @@ def _listed(
             progress=progress,
             objective=Fixed(data.score),
             as_model=as_model,
+            splits="" if scope.complete else scope.splits,
         )
 
     if best is None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from accel_oct.errors import InvalidInputError, as_invalid_input
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
-__all__ = ["n_threads", "solver_seed"]
+__all__ = ["checked_penalties", "n_threads", "solver_seed"]
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -29,3 +29,14 @@ def solver_seed(random_state: Any) -> int:
     with as_invalid_input("random_state"):
         generator = check_random_state(random_state)
     return int(generator.randint(2**31 - 1))
+
+
+def checked_penalties(leaf_penalties: Any) -> list[float]:
+    """Leaf penalties as numbers, in the order given, or an error that says what is wrong with them."""
+    try:
+        penalties = [float(penalty) for penalty in leaf_penalties]
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"leaf_penalties must be numbers, got {shown(leaf_penalties)}") from None
+    if not penalties or not all(np.isfinite(p) and p >= 0 for p in penalties):
+        raise InvalidInputError(f"leaf_penalties must be finite and not negative, got {leaf_penalties!r}")
+    return penalties

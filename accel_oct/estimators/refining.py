@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from accel_oct.constraints import BoundConstraint, bind_all
 from accel_oct.data import BinaryDataset
 from accel_oct.encoding.auto import AutoEncoder
-from accel_oct.estimators.training import TrainingData
+from accel_oct.estimators.training import Solved, TrainingData
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.activity import say
-from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 
-__all__ = ["Refined", "Refinement"]
+__all__ = ["Refinement"]
 
 ROUNDS = (250, 600)
 """Most features of each round at depth two and beyond."""
@@ -44,14 +43,6 @@ _CHUNK = 1000
 
 _ROUNDING = 1e-9
 """Of sums, relative to the sum of all magnitudes; far above what adding floats loses."""
-
-
-class Refined(NamedTuple):
-    """Splits, the data over them, and what was found."""
-
-    encoder: Any
-    data: TrainingData
-    result: Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +70,12 @@ class Refinement:
     is_stopped: Callable[[], bool]
     progress: Any
 
-    def run(self, coarse: Refined) -> Refined:
+    def run(self, coarse: Solved) -> Solved:
         """What is known in the end: a tree, or a proof for as many splits as possible.
 
         Parameters
         ----------
-        coarse : Refined
+        coarse : Solved
             The chosen splits; status "infeasible".
         """
         model = self.model
@@ -96,7 +87,7 @@ class Refinement:
 
     # ---------------------------------------------------------------- depth one
 
-    def _stumps(self, coarse: Refined, end: float) -> Refined:
+    def _stumps(self, coarse: Solved, end: float) -> Solved:
         """Check every split with every pair of classes, then solve over the splits that keep the constraints."""
         say(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
         finer, data = self._encoded(MOST_CELLS // max(1, coarse.data.dataset.n_samples), np.inf)
@@ -112,22 +103,22 @@ class Refinement:
             return coarse
         if not kept:
             stats = {**coarse.result.stats, "infeasible": tuple(each.name for each in bound)}
-            return Refined(finer.encoder_, data, replace(coarse.result, stats=stats))
+            return Solved(finer.encoder_, data, replace(coarse.result, stats=stats))
         places = np.array(kept)
         left = None if self.time_limit is None else max(0.0, end - time.perf_counter())
         selected = _selected(finer, data, places)
         result = finer._solve(selected, left, self.progress)
         if not all_checked:
-            return Refined(_asking(finer.encoder_, places), selected, result)
+            return Solved(_asking(finer.encoder_, places), selected, result)
         # No other split is in a tree that keeps the constraints: the optimum over these is the optimum over all.
         if result.found is not None:
             feature = result.found.feature
             result = replace(result, found=DecisionTree(np.where(feature < 0, -1, places[feature]), result.found.label))
-        return Refined(finer.encoder_, data, result)
+        return Solved(finer.encoder_, data, result)
 
     # ---------------------------------------------------------------- deeper
 
-    def _rounds(self, coarse: Refined, end: float) -> Refined:
+    def _rounds(self, coarse: Solved, end: float) -> Solved:
         """More thresholds round by round, until a tree is found or a limit is reached."""
         best = coarse
         for most in ROUNDS:
@@ -144,12 +135,12 @@ class Refinement:
                 return self._around(coarse, finer, data, result.found)
             if result.found is None and result.status != "infeasible":
                 break
-            best = Refined(finer.encoder_, data, result)
+            best = Solved(finer.encoder_, data, result)
             if result.found is not None:
                 break
         return best
 
-    def _around(self, coarse: Refined, finer: Any, data: TrainingData, tree: DecisionTree) -> Refined:
+    def _around(self, coarse: Solved, finer: Any, data: TrainingData, tree: DecisionTree) -> Solved:
         """The optimum over the splits of a tree and the first choice, as far as that is among the finer ones."""
         known = set(coarse.encoder.conditions_)
         first = {place for place, condition in enumerate(finer.encoder_.conditions_) if condition in known}
@@ -157,7 +148,7 @@ class Refinement:
         selected = _selected(finer, data, places)
         feature = np.where(tree.feature < 0, -1, np.searchsorted(places, tree.feature))
         selected = replace(selected, starts=(DecisionTree(feature, tree.label),))
-        return Refined(_asking(finer.encoder_, places), selected, finer._solve(selected, None, self.progress))
+        return Solved(_asking(finer.encoder_, places), selected, finer._solve(selected, None, self.progress))
 
     # ---------------------------------------------------------------- helpers
 

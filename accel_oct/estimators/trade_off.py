@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -18,12 +19,14 @@ from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.every_split import TableSearch
 from accel_oct.estimators.held_out import held_out_data, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable
-from accel_oct.estimators.training import Attached, TrainingData, attached
+from accel_oct.estimators.training import Attached, CheckedRows, Solved, attached
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.result import Result, Scope
+from accel_oct.solving.result import Scope
+from accel_oct.solving.search import Clock
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -163,15 +166,47 @@ def trade_off(
         if is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
     base: OptimalTreeClassifier = clone(model)
-    data = base._prepare(X, y, sample_weight, sensitive_features, costs)
-    found = [_point(base, data, constraint, field, limit) for limit in asked]
+    fitting = _Fitting(base, X, y, sample_weight, sensitive_features, costs)
+    found = [_point(base, fitting, constraint, field, limit) for limit in asked]
     if cv is not None:
-        given = attached(sensitive_features, costs, data.dataset.n_samples)
-        weights = None if sample_weight is None else as_weights(sample_weight, data.dataset.n_samples)
-        tests = _held_out(base, X, y, weights, given, data.dataset.y, constraint, field, asked, cv)
+        codes = fitting.data.dataset.y
+        given = attached(sensitive_features, costs, len(codes))
+        weights = None if sample_weight is None else as_weights(sample_weight, len(codes))
+        tests = _held_out(base, X, y, weights, given, codes, constraint, field, asked, cv)
         found = [_with_tests(point, tests[place]) for place, point in enumerate(found)]
     name = type(model.constraints[constraint]).__name__
-    return TradeOff(name, data.score.name, tuple(found), base._scope())
+    return TradeOff(name, fitting.data.score.name, tuple(found), base._scope())
+
+
+class _Fitting:
+    """Rows on which several classifiers are fitted that differ in a limit: over every split, or over the same ones.
+
+    Attributes
+    ----------
+    data : TrainingData
+        Of chosen splits, or of those of the last tree.
+    """
+
+    def __init__(self, base: OptimalTreeClassifier, X: Any, y: Any, *given: Any) -> None:
+        named = base._named(X, y, *given[:2])
+        self._checked: CheckedRows | None = None
+        if is_in_pieces(named.X, named.y):
+            self.data = base._prepare(X, y, *given)
+            return
+        checked = base._checked(named, given[2] if len(given) > 2 else None)
+        search = TableSearch.of(base, checked)
+        if search is None:
+            self.data = base._chosen_splits(named, checked)
+        else:
+            self._checked = checked
+            base.encoder_, self.data = search.orders.asking([]), search.data
+
+    def solved(self, model: OptimalTreeClassifier) -> Solved:
+        """The best tree of a classifier."""
+        search = None if self._checked is None else TableSearch.of(model, self._checked)
+        if search is None:
+            return Solved(model.encoder_, self.data, model._solve(self.data, model.time_limit))
+        return search.solve(model.leaf_penalty, Clock(time.perf_counter(), model.time_limit))
 
 
 def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:
@@ -208,9 +243,9 @@ def _with_limit(model: OptimalTreeClassifier, constraint: int, field: str, limit
     return changed
 
 
-def _point(base: OptimalTreeClassifier, data: TrainingData, constraint: int, field: str, limit: Any) -> TradeOffPoint:
+def _point(base: OptimalTreeClassifier, fitting: _Fitting, constraint: int, field: str, limit: Any) -> TradeOffPoint:
     model = _with_limit(base, constraint, field, limit)
-    result: Result = model._solve(data, model.time_limit)
+    _, data, result = fitting.solved(model)
     if result.found is None:
         return TradeOffPoint(limit, None, math.nan, result.objective, result.bound, result.status, None, None)
     model._adopt(result, data)
@@ -248,13 +283,13 @@ def _held_out(
     for fold, (train, test) in enumerate(folds):
         model: OptimalTreeClassifier = clone(base)
         train_weights, test_weights = (None if weights is None else weights[rows] for rows in (train, test))
-        data = model._prepare(rows_of(X, train), labels[train], train_weights, given.of_rows(train))
-        rows = held_out_data(model, rows_of(X, test), labels[test], test_weights, given.of_rows(test))
+        fitting = _Fitting(model, rows_of(X, train), labels[train], train_weights, given.of_rows(train))
         for place, limit in enumerate(limits):
             own = _with_limit(model, constraint, field, limit)
-            result = own._solve(data, own.time_limit)
+            _, data, result = fitting.solved(own)
             if result.found is None:
                 continue
+            rows = held_out_data(own, rows_of(X, test), labels[test], test_weights, given.of_rows(test))
             try:
                 bound: Any = own.constraints[constraint].bind(rows)
                 found[place, fold, 0] = bound.value(result.found)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import Fixed, LinearScore, Objective, Score
 from accel_oct.objectives.costs import COSTS
+from accel_oct.solving.result import Result
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["Attached", "RowValues", "TrainingData", "as_tree", "attached", "training_data"]
+__all__ = ["Attached", "CheckedRows", "RowValues", "Solved", "TrainingData", "as_tree", "attached"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,14 @@ class TrainingData:
     def rows(self) -> BinaryDataset | None:
         """What the best label of a leaf is decided on; None where labels depend on each other."""
         return self.score.rows if isinstance(self.score, LinearScore) else None
+
+
+class Solved(NamedTuple):
+    """A fitted encoder, the data over its features, and what was found."""
+
+    encoder: Any
+    data: TrainingData
+    result: Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,44 +201,69 @@ def _columns(values: Any) -> dict[str, NDArray[Any]]:
     return named
 
 
-def training_data(
-    binary: Any,
-    codes: NDArray[np.int64],
-    classes: NDArray[Any],
-    weights: NDArray[np.float64],
-    *,
-    sources: tuple[str, ...] | None,
-    rows: RowValues,
-    objective: Objective,
-    class_factors: NDArray[np.float64],
-    names: tuple[str, ...],
-    starts: tuple[Any, ...] = (),
-) -> TrainingData:
-    """Put the parts together.
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows in memory as they were given, checked and not yet encoded.
 
-    Parameters
+    Attributes
     ----------
-    binary : array (n_samples, n_features) of 0 and 1
-    sources : tuple of str or None
-        The column that each binary feature was made from, where that is known.
-    names : tuple of str
-        Of the binary features.
-    starts : tuple of nested trees
-        See `AutoEncoder`.
+    X : data frame or array
+        As given.
+    table : Table
+    codes : int array
+        Of the classes.
+    weights : float array
+    rows : RowValues
+    ignored : set of int
+        Columns that no split may use.
+    class_factors : float array (n_classes,)
+        See `TrainingData`.
     """
-    n_features = binary.shape[1]
-    # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
-    X = binary if n_features else np.zeros((len(codes), 1), dtype=bool)
-    known = names if n_features and len(set(names)) == len(names) else None
-    dataset = BinaryDataset.from_arrays(X, codes, weights, feature_names=known, name="encoder output")
-    dataset = replace(
-        dataset,
-        classes=classes.copy(),  # constraints name classes as the user does
-        sources=sources if n_features or sources is None else ("",),
-        row_values=rows,
-    )
-    trees = tuple(as_tree(nested) for nested in starts)
-    return TrainingData(dataset, objective.bind(dataset), n_features, class_factors, trees)
+
+    X: Any
+    table: Table
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    rows: RowValues
+    ignored: frozenset[int]
+    class_factors: NDArray[np.float64]
+
+    def encoded(
+        self,
+        binary: Any,
+        classes: NDArray[Any],
+        objective: Objective,
+        sources: tuple[str, ...] | None,
+        names: tuple[str, ...] | None,
+        starts: Sequence[Any] = (),
+    ) -> TrainingData:
+        """The rows with binary features.
+
+        Parameters
+        ----------
+        binary : array (n_samples, n_features) of 0 and 1
+        classes : array
+        objective : Objective
+        sources : tuple of str or None
+            The column that each binary feature was made from, where that is known.
+        names : tuple of str or None
+            Of the binary features.
+        starts : sequence of nested trees
+            See `AutoEncoder`.
+        """
+        n_features = binary.shape[1]
+        # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
+        X = binary if n_features else np.zeros((len(self.codes), 1), dtype=bool)
+        known = names if names and n_features and len(set(names)) == len(names) else None
+        dataset = BinaryDataset.from_arrays(X, self.codes, self.weights, feature_names=known, name="encoder output")
+        dataset = replace(
+            dataset,
+            classes=classes.copy(),  # constraints name classes as the user does
+            sources=sources if n_features or sources is None else ("",),
+            row_values=self.rows,
+        )
+        trees = tuple(as_tree(nested) for nested in starts)
+        return TrainingData(dataset, objective.bind(dataset), n_features, self.class_factors, trees)
 
 
 def as_tree(nested: Any) -> DecisionTree:

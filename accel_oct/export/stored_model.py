@@ -94,7 +94,8 @@ def _text(source: Any, max_bytes: int) -> str:
 
 
 def _read_parameters(entries: Reader) -> dict[str, Any]:
-    checked_depth(entries.get("max_depth"))
+    if entries.get("max_depth") is not None:
+        checked_depth(entries.get("max_depth"))
     for name in ("backend", "preset", "missing"):
         entries.string(name)
     for name in ("leaf_penalty", "gap"):

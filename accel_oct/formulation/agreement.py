@@ -108,6 +108,12 @@ class Agreement:
         self._known: deque[tuple[DecisionTree, FloatArray]] = deque()
         self._seen: set[bytes] = set()
         self._checked = 0
+        self._size = self._size_now
+
+    @property
+    def _size_now(self) -> tuple[int, int]:
+        model = self.master.model
+        return model.n_columns, len(model.row_batches)
 
     @contextmanager
     def written_by(self, author: str, rule: Rule | None = None, statements: Statements | None = None) -> Iterator[None]:
@@ -120,7 +126,9 @@ class Agreement:
         """
         model = self.master.model
         columns, batches, lifts = model.n_columns, len(model.row_batches), len(self.master.lifts)
+        self.check_nothing_came()
         yield
+        self._size = self._size_now
         own = range(columns, model.n_columns)
         if model.objective[columns:].any():
             raise InvalidInputError(
@@ -129,6 +137,22 @@ class Agreement:
             )
         rows = Rows.concatenate([rows for _, rows in model.row_batches[batches:]])
         self._parts.append(Part(author, rule, rows, own, range(lifts, len(self.master.lifts)), statements))
+
+    @contextmanager
+    def written_by_the_library(self) -> Iterator[None]:
+        """Let columns and rows come inside the block that nobody has to answer for."""
+        self.check_nothing_came()
+        yield
+        self._size = self._size_now
+
+    def check_nothing_came(self) -> None:
+        """Raise InvalidInputError if columns or rows were added that are no author's part: no tree was compared."""
+        if self._size_now != self._size:
+            names = ", ".join(part.author for part in self._parts)
+            raise InvalidInputError(
+                f"columns or rows were added to the master after it was built, by one of {names}: a constraint writes "
+                "them in `add_to`, a component when it is made (docs/write-a-constraint.md)"
+            )
 
     def check_all(self, trees: Sequence[DecisionTree]) -> None:
         """Check a growing list of trees that all rules allow; those of earlier calls are passed over."""

@@ -32,6 +32,9 @@ def solver_scale(total_weight: float, n_samples: int, integral: bool) -> float:
     return 1.0 if integral and total_weight <= _LARGE_TOTAL else n_samples / total_weight
 
 
+_SECONDS_PER_COLUMN = 1e-6
+
+
 class Master:
     """The master problem for one data set, depth and leaf price.
 
@@ -88,6 +91,13 @@ class Master:
         self._lifts: list[Lift] = []
         self._couplings: list[str] = []
         self._add_tree_rows()
+
+    @staticmethod
+    def seconds_to_build(dataset: BinaryDataset, max_depth: int) -> float:
+        """What building the model and loading it take, roughly and rather too much; they cannot be interrupted."""
+        topology = Topology(max_depth)
+        branching = topology.n_internal * (dataset.n_features + max_depth)
+        return _SECONDS_PER_COLUMN * (branching + topology.n_nodes * (dataset.n_classes + max_depth))
 
     def _add_tree_rows(self) -> None:
         """Constraints (branch variables), (prediction variables) and (path predictions) of the minimal model."""

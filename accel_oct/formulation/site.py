@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accel_oct.exact import SubtreeCache
 from accel_oct.formulation.master import Master
-from accel_oct.subtree import SubtreeCache
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree import Subtree, SubtreeCache
+from accel_oct.exact import Subtree, SubtreeCache
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]

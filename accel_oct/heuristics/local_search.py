@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_oct.exact.price_search import best_tree
 from accel_oct.heuristics.growing import EXACT_LEVELS, Criterion, Grower, Ints, Literals, Node, OutOfTime, Place
-from accel_oct.subtree.price_tree import best_tree
 from accel_oct.tree import DecisionTree
 
 _CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
-from accel_oct.subtree import Subtree
+from accel_oct.exact import Subtree
 from accel_oct.tree import DecisionTree
 
 __all__ = ["SubtreeLookup", "polish", "polish_roots"]

@@ -227,10 +227,10 @@ class _Records:
                 if amount is not None and reader.line_num >= amount:
                     return
         except csv.Error as error:
-            raise csv.Error(f"{error}, in row {before + reader.line_num}") from None
+            raise csv.Error(f"{error}, in line {before + reader.line_num}") from None
 
     def _refuse(self, found: int, wanted: int, line: int) -> None:
-        raise InvalidInputError(f"{self._name}, row {line}: {found} fields instead of {wanted}")
+        raise InvalidInputError(f"{self._name}, line {line}: {found} fields instead of {wanted}")
 
     # ---------------------------------------------------------------- by NumPy
 

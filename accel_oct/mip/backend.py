@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from accel_oct.mip.cutloop import decide_again
 from accel_oct.mip.errors import BackendUnavailableError, HandlerError, MipError, ModelError, UnsupportedError
 from accel_oct.mip.exchange import Event, Handler, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
@@ -143,7 +144,7 @@ class Backend(ABC):
         """Add rows to the loaded model for good."""
         arrays = self._loaded
         rows.check(arrays.n_columns)
-        joined = Rows.concatenate([arrays.rows, rows])
+        joined = Rows.concatenate([arrays.rows, rows.scaled_up()])
         self._arrays = ModelArrays(
             arrays.maximise, arrays.objective, arrays.lower, arrays.upper, arrays.integer, joined
         )
@@ -178,6 +179,7 @@ class Backend(ABC):
             if self._start is not None:
                 session.offer_start(self._start)
             termination, nodes = self._solve(session)
+            termination = decide_again(session, termination)
             reconcile(session)
             outcome.append(session.result(termination, nodes))
 

@@ -59,10 +59,12 @@ class LinearProgram:
     def checked(self, run: Run, seconds: float) -> Run:
         """Return a run whose claim is proven: the one given, that of a second solve, or one that is UNDECIDED.
 
+        An engine that failed says UNDECIDED: the second solve may not.
+
         An OPTIMAL run keeps its bound where multipliers prove it up to `FEASIBILITY_TOLERANCE`; otherwise the bound is
         what they do prove, and lies beyond the value of `x`.
         """
-        if run.status not in (RunStatus.OPTIMAL, RunStatus.INFEASIBLE):
+        if run.status not in (RunStatus.OPTIMAL, RunStatus.INFEASIBLE, RunStatus.UNDECIDED):
             return run
         if self._is_proven(run, run.multipliers):
             return run

@@ -8,7 +8,9 @@ going on would prove little. What a run proves about the relaxed master is a bou
 accepts is an incumbent.
 
 What an LP claims is checked (`accel_oct.mip.certificates`). A MIP solver that says "infeasible", or "optimal" with a
-bound that does not prove it, is not believed: branch and cut over checked LPs decides.
+bound that does not prove it, is not believed: branch and cut over checked LPs decides (`decide`). Small models are
+searched a second time that way (`decide_again`): all that a MIP solver of this loop was asked about, and on every
+backend those with coefficients about as small as the solvers' tolerances.
 
 A backend takes part by giving a `LoopEngine`, or better a `BranchingEngine`.
 """
@@ -39,21 +41,24 @@ _STALL_SHARE = 1e-4
 _RESTART_SHARE = 0.5
 #: Nodes that may be spent to prove or refute a MIP solver's claim; its search can be out of reach of ours.
 _NODES_TO_DECIDE = 10_000
+#: The same for a claim that is only looked at again because the model is small.
+_NODES_TO_CONFIRM = 100
 
 
 class CutLoop:
     """One solve by repeated runs; see the module's description."""
 
-    def __init__(self, session: SolveSession, engine: LoopEngine) -> None:
+    def __init__(self, session: SolveSession, engine: LoopEngine, pool: CutPool | None = None) -> None:
         self.session = session
         self.engine = engine
-        self.pool = CutPool(session.model.n_columns, session.options.seed)
+        self.pool = CutPool(session.model.n_columns, session.options.seed) if pool is None else pool
         self.relaxation = CutRelaxation(session, engine, self.pool)
         self.nodes = 0
 
     def run(self) -> tuple[Termination, int]:
         """Relaxation phase, then integer phase: why it ended, and the number of nodes."""
         session = self.session
+        session.is_checked = True
         if not session.model.integer.any():
             return self._relaxation_phase(), self.nodes
         active = np.empty(0, dtype=np.int64)
@@ -68,7 +73,13 @@ class CutLoop:
             self.nodes += branching.nodes
             if termination is not Termination.UNBOUNDED:
                 return termination, self.nodes
-        return self._integer_phase(active), self.nodes
+        termination = self._integer_phase(active)
+        return decide_again(session, termination, self.pool, self._own_relaxation), self.nodes
+
+    @property
+    def _own_relaxation(self) -> CutRelaxation | None:
+        """The LP of the engine, if it can be branched on."""
+        return self.relaxation if isinstance(self.engine, BranchingEngine) else None
 
     def _limit(self) -> Termination | None:
         if self.session.stop_requested:
@@ -146,6 +157,7 @@ class CutLoop:
 
     def _integer_phase(self, active: IntArray) -> Termination:
         session = self.session
+        session.is_checked, session.is_suspect = False, session.is_small
         present = np.zeros(len(self.pool), dtype=bool)
         present[active] = True
         if active.size:
@@ -180,12 +192,10 @@ class CutLoop:
                 raise SolverError(NO_PROGRESS)
 
     def _decided_by_ourselves(self) -> Termination:
-        """A MIP solver claims what it has no proof for: branch and cut over checked LPs decides."""
-        relaxation = CutRelaxation(self.session, ScipyEngine(self.session.model), self.pool)
-        branching = BranchAndCut(self.session, self.pool, relaxation, _NODES_TO_DECIDE)
-        termination = branching.run()
-        self.nodes += branching.nodes
-        return Termination.SOLVER_FAILED if termination is Termination.NODE_LIMIT else termination
+        """A MIP solver claims what it has no proof for."""
+        termination, nodes = decide(self.session, self.pool, self._own_relaxation)
+        self.nodes += nodes
+        return termination
 
     def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
         session, progress = self.session, _Progress()
@@ -257,6 +267,62 @@ class CutLoop:
         if wanted.any():
             self.engine.add_integer_rows(self.pool.rows.take(wanted))
         return ~absent | wanted
+
+
+def decide(
+    session: SolveSession, pool: CutPool, relaxation: CutRelaxation | None = None, most_nodes: int = _NODES_TO_DECIDE
+) -> tuple[Termination, int]:
+    """Solve by branch and cut over checked LPs, by scipy if none are given; returns why it ended, and how many nodes.
+
+    Nothing that the solver has claimed is used; what it has found counts where no decision is reached.
+    """
+    found = session.incumbent_x
+    session.distrust()
+    if session.model.integer.any():
+        relaxation = relaxation or CutRelaxation(session, ScipyEngine(session.model), pool)
+        branching = BranchAndCut(session, pool, relaxation, most_nodes)
+        termination, nodes = branching.run(), branching.nodes
+    else:
+        loop = CutLoop(session, ScipyEngine(session.model), pool)
+        loop.relaxation.add(np.arange(len(pool), dtype=np.int64))
+        termination, nodes = loop._relaxation_phase(), 0
+    session.is_checking = False
+    if found is not None and termination is not Termination.OPTIMAL and session.model.is_feasible(found):
+        session.accept(found)
+        termination = session.nothing_left() if termination is Termination.INFEASIBLE else termination
+    return Termination.SOLVER_FAILED if termination is Termination.NODE_LIMIT else termination, nodes
+
+
+def decide_again(
+    session: SolveSession,
+    termination: Termination,
+    pool: CutPool | None = None,
+    relaxation: CutRelaxation | None = None,
+) -> Termination:
+    """Return how the solve ended after a doubtful claim was decided by ourselves.
+
+    Where that takes too many nodes nothing is claimed about an uneven model; about others the solver is believed.
+    """
+    claims = termination in (Termination.OPTIMAL, Termination.INFEASIBLE) or session.is_proven
+    if not claims or not session.is_doubtful or session.stop_requested:
+        return termination
+    if pool is None:
+        pool = CutPool(session.model.n_columns, session.options.seed)
+        pool.add(tuple(session.cuts))
+    bound, claimed, x = session.bound, session.incumbent, session.incumbent_x
+    decided = decide(session, pool, relaxation, _NODES_TO_DECIDE if session.is_uneven else _NODES_TO_CONFIRM)[0]
+    if session.is_uneven or session.failed:
+        return decided
+    if decided in (Termination.OPTIMAL, Termination.INFEASIBLE) and not _are_close(session.incumbent, claimed):
+        return decided
+    session.bound, session.incumbent, session.incumbent_x = bound, claimed, x
+    return termination
+
+
+def _are_close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= FEASIBILITY_TOLERANCE * max(1.0, abs(one))
 
 
 @dataclass

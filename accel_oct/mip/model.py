@@ -165,7 +165,7 @@ class MipModel:
 
 @dataclass(frozen=True)
 class ModelArrays:
-    """A model frozen into arrays at the moment it is loaded into a backend."""
+    """A model frozen into arrays at the moment it is loaded into a backend; its rows are scaled up."""
 
     maximise: bool
     objective: FloatArray
@@ -177,7 +177,7 @@ class ModelArrays:
     @classmethod
     def of(cls, model: MipModel) -> ModelArrays:
         """The arrays of a model as it is now."""
-        return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows)
+        return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows.scaled_up())
 
     @property
     def n_columns(self) -> int:

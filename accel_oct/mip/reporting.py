@@ -25,9 +25,11 @@ class ReportGate:
         self._spent = 0.0
         self._last = 0.0
 
-    def has_news(self, bound: float, incumbent: float | None, seconds: float) -> bool:
-        """Whether this differs from what was reported last, or that was long ago; the first report has a bound."""
-        return (bound, incumbent) != self._heard or (self._last > 0.0 and seconds - self._last >= _PULSE)
+    def has_news(self, bound: float, incumbent: float | None, seconds: float | None = None) -> bool:
+        """Whether this differs from what was reported last, or (at a moment of the solve) that was long ago."""
+        if (bound, incumbent) != self._heard:
+            return True
+        return seconds is not None and self._last > 0.0 and seconds - self._last >= _PULSE
 
     def is_open(self, seconds: float) -> bool:
         """Whether the handler has time to hear a report at this moment of the solve."""

@@ -154,6 +154,30 @@ class Rows:
         entries = np.arange(starts[-1]) + np.repeat(self.starts[:-1][rows] - starts[:-1], lengths)
         return Rows(starts, self.columns[entries], self.values[entries], self.lower[rows], self.upper[rows])
 
+    def scaled_up(self) -> Rows:
+        """The same rows, those whose coefficients are all below one multiplied until the largest is between 1 and 2.
+
+        Solvers take rows that are missed by an absolute tolerance, which is as much as such a row has to say. The
+        factors are powers of two, so nothing is rounded. Rows with larger coefficients stay: to scale them down would
+        allow more than they do.
+        """
+        sizes = np.zeros(self.n_rows)
+        filled = self.starts[:-1] < self.starts[1:]
+        if filled.any():
+            sizes[filled] = np.maximum.reduceat(np.abs(self.values), self.starts[:-1][filled])
+        small = (sizes > 0.0) & (sizes < 1.0)
+        if not small.any():
+            return self
+        exponents = np.where(small, np.minimum(1 - np.frexp(sizes)[1], _LARGEST_EXPONENT), 0)
+        with np.errstate(over="ignore"):
+            sides = [np.ldexp(side, exponents) for side in (self.lower, self.upper)]
+        return Rows(self.starts, self.columns, np.ldexp(self.values, exponents[self.row_of_entry]), *sides)
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether some coefficient is so small that the tolerance of a solver is a good part of what it can add."""
+        return bool(np.any((self.values != 0.0) & (np.abs(self.values) < _LEAST_COEFFICIENT)))
+
     def activity(self, x: FloatArray) -> FloatArray:
         """``A x``."""
         result = np.zeros(self.n_rows)
@@ -218,6 +242,12 @@ class Rows:
             count += int(np.count_nonzero(seen))
         return count
 
+
+#: Coefficients below 2**-40 stay smaller than one when rows are scaled up: what is left of them is mostly noise.
+_LARGEST_EXPONENT = 40
+
+#: A hundred times the tolerance that solvers have for rows.
+_LEAST_COEFFICIENT = 1e-4
 
 #: Distinct entries are counted in a bitmap of all positions when it has at most this many bytes per entry.
 _BITMAP_SHARE = 64

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 #: Bound and objective closer than this, relative to max(1, |objective|), are equal: solvers compute in floating point.
 CONVERGENCE_TOLERANCE = 1e-9
+
+#: Models with more columns are not searched a second time: it would take longer than the solver did.
+_MOST_COLUMNS_CHECKED = 200
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,18 @@ class SolveSession(SolveControl):
         """Cuts that came while the start was vetted."""
         self.optimality_rows: list[Rows] = []
         """Of every OPTIMALITY cut so far."""
+        self.is_checked = False
+        """Whether what is claimed rests on LPs whose claims were checked, not on a MIP solver's word."""
+        self.is_small = model.n_columns <= _MOST_COLUMNS_CHECKED
+        """Whether a MIP solver's claim about this model can be checked."""
+        self.is_uneven = self.is_small and model.rows.is_uneven
+        """Whether tolerances may decide about it, so that no MIP solver is believed."""
+        self.is_suspect = self.is_uneven
+        """Whether a MIP solver's claim is checked: also where it comes from one that was wrong on even models."""
+        self.is_checking = False
+        """Whether the model is searched a second time: bounds begin anew, and nobody is told."""
+        self.cuts: list[Cuts] = []
+        """Every cut so far, of a small model."""
         self.nodes = 0  # as far as the solver has told
         self._gate = ReportGate(self.bound)
 
@@ -92,6 +107,23 @@ class SolveSession(SolveControl):
         """Whether the bound proves a value up to the gap that was asked for and the tolerance of a solver's bound."""
         allowed = self.options.gap * abs(value) + FEASIBILITY_TOLERANCE * max(1.0, abs(value))
         return self.model.sign * (self.bound - value) <= allowed
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether what the solver claims is still to be checked."""
+        return self.is_suspect and not self.is_checked
+
+    @property
+    def _hides_bounds(self) -> bool:
+        return self.is_checking or (self.is_uneven and not self.is_checked)
+
+    def distrust(self) -> None:
+        """Forget bound and incumbent: from now on LPs that are checked decide.
+
+        A point that a solver takes may miss rows by its tolerance, and be better for it than any that misses none.
+        """
+        self.is_checked, self.is_checking, self.bound = True, True, self.model.sign * math.inf
+        self.incumbent = self.incumbent_x = None
 
     # ---------------------------------------------------------------- the handler
 
@@ -151,7 +183,8 @@ class SolveSession(SolveControl):
         """Call the handler once; returns whether a candidate must be rejected."""
         assert self.handler is not None
         x.flags.writeable = False
-        point = Point(event, x, self.model.value(x), self.incumbent, self.bound, self.seconds)
+        bound = self.model.sign * math.inf if self._hides_bounds else self.bound
+        point = Point(event, x, self.model.value(x), self.incumbent, bound, self.seconds)
         began = time.perf_counter()
         try:
             reply = self.handler(point)
@@ -169,20 +202,28 @@ class SolveSession(SolveControl):
             return cut_off
         if reply.stop:
             self.request_stop(Termination.STOPPED)
-        for batch in reply.cuts:
+        received = [replace(batch, rows=batch.rows.scaled_up()) for batch in reply.cuts]
+        for batch in received:
             if batch.rows.n_rows:
                 cuts.append(batch)
+                self._remember(batch)
                 if batch.validity is Validity.OPTIMALITY:
                     self.optimality_rows.append(batch.rows)
                 statistics.cuts[batch.source] = statistics.cuts.get(batch.source, 0) + batch.rows.n_rows
         offers.extend(np.array(solution, dtype=np.float64) for solution in reply.solutions)
         if event is not Event.CANDIDATE:
             return False
-        if cut_off or any(rejects(batch, x) for batch in reply.cuts):
+        if cut_off or any(rejects(batch, x) for batch in received):
             statistics.rejected_candidates += 1
             return True
         self.accept(x)
         return False
+
+    def _remember(self, batch: Cuts) -> None:
+        if self.is_small:
+            self.cuts.append(batch)
+            self.is_uneven = self.is_uneven or batch.rows.is_uneven
+            self.is_suspect = self.is_suspect or self.is_uneven
 
     def _vet(self, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray]) -> bool:
         """Whether x is feasible, by the model and by the handler, and better than the incumbent."""
@@ -223,14 +264,19 @@ class SolveSession(SolveControl):
         """
         if bound is not None:
             self.tighten(bound)
-        self.nodes = max(self.nodes, nodes)
-        if self.needs.bounds and not self.stop_requested and self._gate.is_open(self.seconds):
+        self.nodes = self.nodes if self.is_checking else max(self.nodes, nodes)
+        if (
+            self.needs.bounds
+            and not self._hides_bounds
+            and not self.stop_requested
+            and self._gate.is_open(self.seconds)
+        ):
             self._tell_news()
 
-    def _tell_news(self) -> None:
+    def _tell_news(self, *, last: bool = False) -> None:
         # A bound that rounding has put on the wrong side of the incumbent is not passed on.
         bound = self.bound if self.better(self.bound, self.incumbent) else cast(float, self.incumbent)
-        if not self._gate.has_news(bound, self.incumbent, self.seconds):
+        if not self._gate.has_news(bound, self.incumbent, None if last else self.seconds):
             return
         report = BoundReport(bound, self.incumbent, self.nodes, self.seconds)
         began = time.perf_counter()
@@ -254,7 +300,7 @@ class SolveSession(SolveControl):
         Neither cuts that hold for every feasible point nor cuts that keep an optimum can do that once a feasible
         point is known.
         """
-        if self.incumbent is None or self.failed:
+        if self.incumbent is None or self.failed or self.is_doubtful:
             return Termination.INFEASIBLE
         raise InvalidCutError(
             f"no point satisfies all cuts, although one with objective {self.incumbent} was accepted as feasible: "
@@ -277,7 +323,7 @@ class SolveSession(SolveControl):
                 termination = Termination.SOLVER_FAILED
         if self.needs.bounds:
             self.nodes = max(self.nodes, nodes)
-            self._tell_news()
+            self._tell_news(last=True)
             self.raise_kept()
         if termination is Termination.INFEASIBLE and self.incumbent is None:
             self.bound = -self.model.sign * math.inf
@@ -302,7 +348,9 @@ class SolveSession(SolveControl):
         excess = self.model.sign * (incumbent - self.bound)
         if excess <= 0:
             return
-        if excess > FEASIBILITY_TOLERANCE * max(1.0, abs(incumbent)):
+        # Rounding the integer columns of a point that a solver takes may gain this much.
+        rounding = float(np.abs(self.model.objective[self.model.integer]).sum())
+        if excess > FEASIBILITY_TOLERANCE * max(1.0, abs(incumbent), rounding):
             raise InvalidCutError(
                 f"the solver proved the bound {self.bound}, but a feasible solution has objective {incumbent}: "
                 "some cut removed it. Solve again with check_cuts=True to find out which."

@@ -1,20 +1,25 @@
 """The compiled kernels as Python functions: the one place that passes pointers.
 
 Every function checks what relates its arguments before it calls C++ (``source/``): a kernel never reads or writes
-outside of an array. The calls release the GIL. `records` has the groups of arrays that functions take, `library` loads
-the code.
+outside of an array. `records` has the groups of arrays that functions take, `library` loads the code.
+
+The calls release the GIL. Those that may take long ask `should_stop` every 20 ms or so, and Python handles signals
+meanwhile. They raise `Stopped`, or the error of `should_stop` or of a signal (Ctrl-C); what they wrote until then is of
+no use.
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref, c_double, c_int32, c_int64
+import math
+from collections.abc import Callable, Generator
+from ctypes import byref, c_double, c_int64
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.native.library import kernels
+from accel_oct.native.library import MAY_GO_ON, kernels
 from accel_oct.native.records import (
     BLOCK_BYTES,
     COUNTERS,
@@ -58,7 +63,7 @@ __all__ = [
     "Rewards",
     "Scores",
     "Sets",
-    "StopFlag",
+    "Stopped",
     "TreeCounts",
     "Words",
     "Work",
@@ -86,10 +91,10 @@ __all__ = [
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+ShouldStop = Callable[[], bool]
 
 _ANY_MEMORY = 2**62
-_OUT_OF_RANGE = 1
-_TOO_MANY, _NO_MEMORY = -1, -2
+_DONE, _OUT_OF_RANGE, _OUT_OF_MEMORY = 0, 1, 2
 
 
 def _require(good: bool, what: str) -> None:
@@ -97,39 +102,65 @@ def _require(good: bool, what: str) -> None:
         raise ValueError(f"native kernels: {what}")
 
 
-def _done(status: int) -> None:
+class Stopped(Exception):
+    """A kernel was stopped before its end."""
+
+
+def _never() -> bool:
+    return False
+
+
+def _answers(should_stop: ShouldStop, errors: list[BaseException]) -> Generator[int, None, None]:
+    """Yield one while a kernel may go on, and zero where it shall end.
+
+    Python runs the handlers of signals before the first statement of a function. A generator is resumed within its
+    ``try``, so that what a handler raises is caught as well.
+    """
+    answer = 1
+    while True:
+        try:
+            yield answer
+            answer = int(not should_stop())
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            errors.append(error)
+            answer = 0
+
+
+def _run(name: str, should_stop: ShouldStop, *arguments: Any) -> None:
+    """Call a kernel that can be stopped, and raise what it ended with."""
+    errors: list[BaseException] = []
+    answers = _answers(should_stop, errors)
+    next(answers)
+    status = getattr(kernels(), name)(*arguments, MAY_GO_ON(answers.__next__))
+    if status == _DONE:
+        return
     if status == _OUT_OF_RANGE:
         raise IndexError("native kernels: an index is out of range")
-    if status:
+    if status == _OUT_OF_MEMORY:
         raise MemoryError("native kernels: out of memory")
-
-
-class StopFlag:
-    """A flag that a running kernel looks at; another thread may raise it."""
-
-    def __init__(self) -> None:
-        self._flag = c_int32(0)
-        self.address = ctypes.addressof(self._flag)
-
-    def raise_(self) -> None:
-        """Ask the kernel to return."""
-        self._flag.value = 1
+    raise errors[0] if errors else Stopped
 
 
 # ---------------------------------------------------------------- levels
 
 
-def level_two(members: Ints, entries: Entries, words: Words, table: Array, base: int) -> None:
+def level_two(
+    members: Ints, entries: Entries, words: Words, table: Array, base: int, should_stop: ShouldStop = _never
+) -> None:
     """Count all pairs of features over the entries of a set, for the lanes of `table` from `base` on."""
     target = written("table", table, table.dtype, 4)
     _check_table(entries, words, table, base)
     indices = _members(members, entries)
-    kernels().level_two(COUNTERS[table.dtype], byref(indices), entries.address, words.address, byref(target), base)
+    given = byref(indices), entries.address, words.address
+    _run("level_two", should_stop, COUNTERS[table.dtype], *given, byref(target), base)
 
 
 def _members(members: Ints, entries: Entries) -> View:
     n_entries = entries.rows.shape[0]
     _require(not members.size or (int(members.min()) >= 0 and int(members.max()) < n_entries), "members out of range")
+    _require(members.size <= n_entries, "more members than entries")
     return read("members", members, np.int64, 1)
 
 
@@ -143,7 +174,7 @@ def _check_table(entries: Entries, words: Words, table: Array, base: int) -> Non
     _require(table.dtype != np.float64 or entries.numbers.shape[0] == n_entries, "real counts need numbers")
 
 
-def level_two_sparse(ones: Ones, table: Array, base: int) -> None:
+def level_two_sparse(ones: Ones, table: Array, base: int, should_stop: ShouldStop = _never) -> None:
     """`level_two` from lists of ones, for data that are nearly all zeros."""
     target = written("table", table, ones.counter, 4)
     channels, _, n_features, lanes = table.shape
@@ -151,7 +182,7 @@ def level_two_sparse(ones: Ones, table: Array, base: int) -> None:
     width = ones.entries_start.size - 1
     _require(n_features <= width and int(ones.features.max(initial=-1)) < n_features, "features beyond the table")
     _require(ones.n_channels <= channels, "table too small for the entries")
-    kernels().level_two_sparse(COUNTERS[table.dtype], ones.address, byref(target), base)
+    _run("level_two_sparse", should_stop, COUNTERS[table.dtype], ones.address, byref(target), base)
 
 
 def pass_block(counts: Counts, scores: Scores, base: int, signed: bool, limits: Limits | None) -> None:
@@ -219,8 +250,6 @@ class level_three:
     ----------
     signed, members, source, whole, limits
         The set: its entries, or a tally; its counts.
-    splits : (F, 4, P), or (0, 4, P)
-        Receives the best two-leaf scores of the pairs (f, c), by sign pattern.
     """
 
     def __init__(
@@ -230,24 +259,21 @@ class level_three:
         source: Entries | Sets,
         whole: Counts,
         limits: Limits | None,
-        splits: Array,
     ) -> None:
         self._set = _LevelArguments(signed, members, source, whole, limits, 3)
-        self._splits = written("splits", splits, whole.counter, 3)
-        F = self._set.n_features
-        _require(splits.shape in ((F, 4, self._set.width), (0, 4, self._set.width)), "splits of another shape")
-        self._kept = splits
 
-    def __call__(self, f: int, with_f: Array, work: Work, best: Array) -> None:
+    def __call__(self, f: int, with_f: Array, work: Work, best: Array, should_stop: ShouldStop = _never) -> None:
         """Write the table of f = 1, and raise `best`, flat (2, 3, P), by side, leaves and feature."""
         own = self._set
         own.check_work(work, 1)
         _require(0 <= f < own.n_features, "no such feature")
         table = written("with_f", with_f, own.counter, 4, own.shape)
         target = written("best", best, own.counter, 1, (6 * own.width,))
-        kernels().level_three(
+        _run(
+            "level_three",
+            should_stop,
             *(own.number, f, own.signed, byref(own.members), own.entries, own.sets, own.whole, byref(table)),
-            *(work.address, byref(target), byref(self._splits), own.limits),
+            *(work.address, byref(target), own.limits),
         )
 
 
@@ -261,9 +287,7 @@ class level_four:
     tables : (F, channels, blocks, F, L)
         The tables of level three.
     wanted : (F, F) of uint8
-        Pairs f < g to look at.
-    symmetric : bool
-        Visit every triple of features once, for all its pairs; else all third features for each pair.
+        Pairs f < g that may share a path.
     """
 
     def __init__(
@@ -275,26 +299,27 @@ class level_four:
         limits: Limits | None,
         tables: Array,
         wanted: NDArray[np.uint8],
-        symmetric: bool,
     ) -> None:
         self._set = own = _LevelArguments(signed, members, source, whole, limits, 4)
         self._tables = view("tables", tables, own.counter, 5, (own.n_features, *own.shape))
         self._wanted = read("wanted", wanted, np.uint8, 2, (own.n_features, own.n_features))
-        self._symmetric = symmetric
         self._kept = tables, wanted
 
-    def __call__(self, first: int, count: int, work: Work, best: Array, stop: StopFlag) -> bool:
-        """Raise `best`, flat (F, 4, 3, P), for pairs with f in ``first .. first + count - 1``. False when stopped."""
+    def __call__(self, first: int, count: int, work: Work, best: Array, should_stop: ShouldStop = _never) -> None:
+        """Raise `best`, flat (F, 4, 3, P), for pairs with f in ``first .. first + count - 1``.
+
+        When stopped, it is a lower bound.
+        """
         own = self._set
         own.check_work(work, count)
         _require(first >= 0 and count > 0 and first + count <= own.n_features and count <= 16, "no such features")
         target = written("best", best, own.counter, 1, (own.n_features * 12 * own.width,))
-        done = kernels().level_four(
-            *(own.number, first, count, own.signed, self._symmetric, byref(self._wanted), byref(own.members)),
+        _run(
+            "level_four",
+            should_stop,
+            *(own.number, first, count, own.signed, byref(self._wanted), byref(own.members)),
             *(own.entries, own.sets, own.whole, byref(self._tables), work.address, byref(target), own.limits),
-            stop.address,
         )
-        return bool(done)
 
 
 class _FirstTree(ctypes.Structure):
@@ -323,7 +348,9 @@ def first_tree(samples: Ints, setup: DepthTwo, signed: bool, leaf_price: float, 
     number = COUNTERS[setup.counter]
     given = byref(read("samples", samples, np.int64, 1))
     _require(not signed or setup.counts.table.shape[0] == 1, "signed counts have one channel")
-    _done(kernels().first_tree(number, given, setup.address, signed, leaf_price, max_depth, byref(tree)))
+    _require(math.isfinite(leaf_price), "the price of a leaf must be finite")
+    # `setup` is written to, so nobody else may be asked meanwhile: `should_stop` could come back to it.
+    _run("first_tree", _never, number, given, setup.address, signed, leaf_price, max_depth, byref(tree))
     nodes = np.frombuffer(memoryview(tree), np.int64, 14, _FirstTree.feature.offset)
     return FirstTree(tree.value, tree.score, tuple(tree.scores), nodes[:7], nodes[7:])
 
@@ -331,10 +358,12 @@ def first_tree(samples: Ints, setup: DepthTwo, signed: bool, leaf_price: float, 
 # ---------------------------------------------------------------- groups of columns
 
 
-def count_triples(samples: GroupSamples, counts: GroupCounts, work: GroupWork) -> None:
+def count_triples(
+    samples: GroupSamples, counts: GroupCounts, work: GroupWork, should_stop: ShouldStop = _never
+) -> None:
     """Count all columns together with nothing else, with one other column, and with two."""
     _check_groups(samples, counts, work)
-    kernels().count_triples(COUNTERS[samples.counter], samples.address, counts.address, work.address)
+    _run("count_triples", should_stop, COUNTERS[samples.counter], samples.address, counts.address, work.address)
 
 
 def _check_groups(samples: GroupSamples, counts: GroupCounts, work: GroupWork) -> None:
@@ -357,8 +386,9 @@ def _check_groups(samples: GroupSamples, counts: GroupCounts, work: GroupWork) -
 
 
 def group_tables(
-    root: int | None, samples: GroupSamples, counts: GroupCounts, work: GroupWork, tables: GroupTables
-) -> None:
+    root: int | None, samples: GroupSamples, counts: GroupCounts, work: GroupWork, tables: GroupTables,
+    should_stop: ShouldStop = _never,
+) -> None:  # fmt: skip
     """Depth one on the four sides of every pair of columns, on both sides of a root or on all samples, by group."""
     _check_groups(samples, counts, work)
     columns = samples.ones.shape[0]
@@ -366,15 +396,18 @@ def group_tables(
     good = tables.counter == samples.counter and tables.singles.shape[1] == columns and tables.fits(samples.lanes)
     _require(good and len(tables.leaves) >= (1 if root is None else 2), "tables of other samples")
     number, place = COUNTERS[samples.counter], -1 if root is None else root
-    kernels().group_tables(number, place, samples.address, counts.address, work.address, tables.address)
+    given = samples.address, counts.address, work.address, tables.address
+    _run("group_tables", should_stop, number, place, *given)
 
 
-def fill_reach(tables: GroupTables, samples: GroupSamples, root: int | None, price: float) -> None:
+def fill_reach(
+    tables: GroupTables, samples: GroupSamples, root: int | None, price: float, should_stop: ShouldStop = _never
+) -> None:
     """Bounds on a side of a column if the next column is of some group, and the last of any: ``tables.reach``."""
     _require(tables.fits(samples.lanes) and tables.singles.shape[1] == samples.place.size, "tables of other samples")
     place = byref(read("place", samples.place, np.int64, 1))
-    number = COUNTERS[tables.counter]
-    kernels().fill_reach(number, tables.address, place, samples.lanes, -1 if root is None else root, price)
+    given = tables.address, place, samples.lanes, -1 if root is None else root
+    _run("fill_reach", should_stop, COUNTERS[tables.counter], *given, price)
 
 
 def best_set(
@@ -461,8 +494,9 @@ def _copied(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def outcomes_two(
-    points: Ints, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards, memory: int
-) -> FoundOutcomes | None:
+    points: Ints, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards, memory: int,
+    should_stop: ShouldStop = _never,
+) -> FoundOutcomes | None:  # fmt: skip
     """Outcomes of the trees of depth at most `height`, up to two, on a set of points, within a slack.
 
     A choice is (feature, then for each side split, class, class); the feature is -1 for a leaf, whose class is the last
@@ -472,13 +506,14 @@ def outcomes_two(
     given = byref(read("points", points, np.int64, 1)), None, None, byref(read("columns", columns, np.int64, 1))
     _require(len(rewards.X) == len(rewards.weights), "points need their features")
     with _Arena(memory) as arena:
-        _done(kernels().outcomes_two(*given, height, slack, most_pairs, rewards.address, arena.address, byref(found)))
+        room = rewards.address, arena.address, byref(found)
+        _run("outcomes_two", should_stop, *given, height, slack, most_pairs, *room)
         return _outcomes(found, rewards.fixed.size, 7)
 
 
 def cell_outcomes_two(
     table: CellTable, priced: Priced, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards,
-    memory: int,
+    memory: int, should_stop: ShouldStop = _never,
 ) -> FoundOutcomes | None:  # fmt: skip
     """`outcomes_two` on a set of a tally, with its priced sums."""
     n_cells, n_classes = rewards.weights.shape
@@ -487,28 +522,26 @@ def cell_outcomes_two(
     found = _Found()
     given = None, table.address, priced.address, byref(read("columns", columns, np.int64, 1))
     with _Arena(memory) as arena:
-        _done(kernels().outcomes_two(*given, height, slack, most_pairs, rewards.address, arena.address, byref(found)))
+        room = rewards.address, arena.address, byref(found)
+        _run("outcomes_two", should_stop, *given, height, slack, most_pairs, *room)
         return _outcomes(found, rewards.fixed.size, 7)
 
 
-def best_sides(points: Ints, columns: Ints, height: int, rewards: Rewards) -> Floats:
+def best_sides(points: Ints, columns: Ints, height: int, rewards: Rewards, should_stop: ShouldStop = _never) -> Floats:
     """Best priced values (C, 2) of both sides of every column, with one more split where the height is two."""
     result = np.empty((columns.size, 2))
     _require(len(rewards.X) == len(rewards.weights), "points need their features")
     with _Arena() as arena:
         given = read("points", points, np.int64, 1), read("columns", columns, np.int64, 1)
         target = written("result", result, np.float64, 2)
-        _done(
-            kernels().best_sides(
-                byref(given[0]), byref(given[1]), height, rewards.address, arena.address, byref(target)
-            )
-        )
+        room = rewards.address, arena.address, byref(target)
+        _run("best_sides", should_stop, byref(given[0]), byref(given[1]), height, *room)
     return result
 
 
 def joined(
     lost: Floats, sides: Ints, losses: Floats, results: Floats, leaves: Floats, slack: float, most_pairs: int,
-    per_grain: Floats, memory: int,
+    per_grain: Floats, memory: int, should_stop: ShouldStop = _never,
 ) -> FoundOutcomes | None:  # fmt: skip
     """Outcomes of a set from those of the sides of some splits, see `outcomes_two`.
 
@@ -524,43 +557,47 @@ def joined(
     places = read("sides", sides, np.int64, 2)
     found = _Found()
     with _Arena(memory) as arena:
-        _done(
-            kernels().joined(
-                *(byref(views["lost"]), byref(places), byref(views["losses"]), byref(views["results"])),
-                *(byref(views["leaves"]), slack, most_pairs, byref(views["per_grain"]), arena.address, byref(found)),
-            )
+        _run(
+            "joined",
+            should_stop,
+            *(byref(views["lost"]), byref(places), byref(views["losses"])),
+            *(byref(views["results"]), byref(views["leaves"]), slack, most_pairs, byref(views["per_grain"])),
+            *(arena.address, byref(found)),
         )
         return _outcomes(found, n_results, 3)
 
 
 class _BestPair(ctypes.Structure):
-    _fields_ = (("value", c_double), ("zero", c_int64), ("one", c_int64), ("next", c_int64), ("made", c_int64))
+    _fields_ = (("value", c_double), ("zero", c_int64), ("one", c_int64), ("made", c_int64))
 
 
 def best_pair(
     zero: Floats, zero_results: Floats, one: Floats, one_results: Floats, slack: float, limits: Floats, above: float,
-    last: tuple[float, int, int], first: int, most_pairs: int,
-) -> tuple[float, int, int, int, int]:  # fmt: skip
+    last: tuple[float, int, int], should_stop: ShouldStop = _never,
+) -> tuple[float, int, int, int]:  # fmt: skip
     """The first of the best pairs of outcomes of two sides that keep the limits, worth more than `above`.
 
-    `last` (value, place, place): only pairs that are worth less, or as much and come later. Begins with outcome `first`
-    of the zero side and looks at `most_pairs` pairs, or a few more: returns the value (`above` without such a pair),
-    both places, where to go on, and how many pairs were looked at.
+    `last` (value, place, place): only pairs that are worth less, or as much and come later. Returns the value (`above`
+    without such a pair), both places (-1 then), and how many pairs were looked at.
     """
     n_results = limits.size + 1
     _require(zero_results.shape == (zero.size, n_results), "results of another number")
-    _require(one_results.shape == (one.size, n_results) and first >= 0, "results of another number")
+    _require(one_results.shape == (one.size, n_results), "results of another number")
     arrays = ("zero", zero, 1), ("zero_results", zero_results, 2), ("one", one, 1), ("one_results", one_results, 2)
     given = [read(name, array, np.float64, axes) for name, array, axes in arrays]
-    state = _BestPair(above, -1, -1, first, 0)
-    kernels().best_pair(
-        *(byref(part) for part in given), slack, byref(read("limits", limits, np.float64, 1)), *last, most_pairs,
-        byref(state),
-    )  # fmt: skip
-    return state.value, state.zero, state.one, state.next, state.made
+    state = _BestPair(above, -1, -1, 0)
+    _run(
+        "best_pair",
+        should_stop,
+        *(*(byref(part) for part in given), slack),
+        *(byref(read("limits", limits, np.float64, 1)), *last, byref(state)),
+    )
+    return state.value, state.zero, state.one, state.made
 
 
-def cell_values(a: int, columns: Ints, height: int, begin: int, sums: CellSums) -> Floats:
+def cell_values(
+    a: int, columns: Ints, height: int, begin: int, sums: CellSums, should_stop: ShouldStop = _never
+) -> Floats:
     """Best values (C, 2, 2) below column a of a tally, or of all samples where it is negative.
 
     `height` is that of trees on all samples. With a height of four, by another column from the one at place `begin` on,
@@ -570,11 +607,12 @@ def cell_values(a: int, columns: Ints, height: int, begin: int, sums: CellSums) 
     _require(sums.reaches(min(height, 2) if a < 0 else height) and 1 <= height <= 4, "sums too shallow")
     _require(height > 2 or a < 0, "trees below a column have a height of three or four")
     _require(begin >= 0 and (columns.size > 0 or a < 0 or height > 3), "no columns")
+    _require(bool((np.diff(columns) > 0).all()), "columns must increase")
     result = np.empty((columns.size, 2, 2))
     target = written("result", result, np.float64, 3)
     with _Arena() as arena:
         given = byref(read("columns", columns, np.int64, 1))
-        _done(kernels().cell_values(a, given, height, begin, sums.address, arena.address, byref(target)))
+        _run("cell_values", should_stop, a, given, height, begin, sums.address, arena.address, byref(target))
     return result
 
 
@@ -594,55 +632,51 @@ class TreeCounts:
             kernels().count_store_free(self._address)
 
     def add_two(
-        self, both: Ints, totals: Ints, multiplicity: Ints, price: int, threshold: int, any_label: bool, first: int,
-        most_pairs: int,
-    ) -> int:  # fmt: skip
+        self, both: Ints, totals: Ints, multiplicity: Ints, price: int, threshold: int, any_label: bool,
+        should_stop: ShouldStop = _never,
+    ) -> None:  # fmt: skip
         """Count the trees of depth at most two on a set that are worth at least `threshold`.
 
         `both` (K, C, C) has the gains of every class over the samples that have both of two columns, `totals` (K,) over
-        all; column c stands for ``multiplicity[c]`` features. Begins with root column `first` and makes `most_pairs`
-        pairs, or a few more; returns the column to go on with.
+        all; column c stands for ``multiplicity[c]`` features.
         """
         n_classes, n_columns, _ = both.shape
         _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
-        _require(multiplicity.size == n_columns and first >= 0, "shapes differ")
+        _require(multiplicity.size == n_columns, "shapes differ")
         given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
         factor = read("multiplicity", multiplicity, np.int64, 1)
         buffer = np.empty((4, n_classes), np.int64)
         room = written("room", buffer, np.int64, 2)
-        return self._next(
-            kernels().count_two(
-                *(self._address, byref(given[0]), byref(given[1]), byref(factor), price, threshold, any_label),
-                *(first, most_pairs, byref(room)),
-            )
+        _run(
+            "count_two",
+            should_stop,
+            *(self._address, byref(given[0]), byref(given[1]), byref(factor), price),
+            *(threshold, any_label, byref(room)),
         )
 
     def add_joined(
-        self, zero: Ints, zero_counts: Ints, one: Ints, one_counts: Ints, threshold: int, factor: int, first: int,
-        most_pairs: int,
-    ) -> int:  # fmt: skip
-        """Add all pairs of two sides, values largest first, `factor` times; returns where to go on."""
-        _require(zero.size == zero_counts.size and one.size == one_counts.size and first >= 0, "shapes differ")
+        self, zero: Ints, zero_counts: Ints, one: Ints, one_counts: Ints, threshold: int, factor: int,
+        should_stop: ShouldStop = _never,
+    ) -> None:  # fmt: skip
+        """Add all pairs of two sides, values largest first, `factor` times."""
+        _require(zero.size == zero_counts.size and one.size == one_counts.size, "shapes differ")
         arrays = zero, zero_counts, one, one_counts
         given = [read("values and counts", array, np.int64, 1) for array in arrays]
         parts = (byref(part) for part in given)
-        return self._next(kernels().count_joined(self._address, *parts, threshold, factor, first, most_pairs))
+        _run("count_joined", should_stop, self._address, *parts, threshold, factor)
 
-    def sorted(self) -> tuple[Ints, Ints]:
+    def sorted(self, should_stop: ShouldStop = _never) -> tuple[Ints, Ints]:
         """Values, largest first, and their numbers of trees."""
         values, counts = np.empty((2, kernels().count_store_size(self._address)), np.int64)
         targets = written("values", values, np.int64, 1), written("counts", counts, np.int64, 1)
-        kernels().count_store_sorted(self._address, byref(targets[0]), byref(targets[1]))
+        _run("count_store_sorted", should_stop, self._address, byref(targets[0]), byref(targets[1]))
         return values, counts
 
-    @staticmethod
-    def _next(place: int) -> int:
-        if place == _NO_MEMORY:
-            raise MemoryError("the table of tree counts needs more than its memory limit")
-        return place
 
-
-def pair_gains(words: NDArray[np.uint64], masks: NDArray[np.uint64], label: Ints, plane: Ints, n_classes: int) -> Ints:
+def pair_gains(
+    words: NDArray[np.uint64], masks: NDArray[np.uint64], label: Ints, plane: Ints, n_classes: int,
+    should_stop: ShouldStop = _never,
+) -> Ints:  # fmt: skip
     """Gains (K, C, C) over the points that have both of two columns.
 
     `words` (C, W) has the points of every column as bits. Gains are given in binary digits: where ``masks[m]`` has a
@@ -657,11 +691,13 @@ def pair_gains(words: NDArray[np.uint64], masks: NDArray[np.uint64], label: Ints
     given = [read("words", words, np.uint64, 2), read("masks", masks, np.uint64, 2)]
     given += [read("label", label, np.int64, 1), read("plane", plane, np.int64, 1)]
     given += [written("room", room, np.uint64, 2), written("result", result, np.int64, 3)]
-    kernels().pair_gains(*(byref(part) for part in given))
+    _run("pair_gains", should_stop, *(byref(part) for part in given))
     return result
 
 
-def two_sides(both: Ints, totals: Ints, price: int, any_label: bool, none: int) -> Ints:
+def two_sides(
+    both: Ints, totals: Ints, price: int, any_label: bool, none: int, should_stop: ShouldStop = _never
+) -> Ints:
     """Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
 
     The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree.
@@ -671,13 +707,14 @@ def two_sides(both: Ints, totals: Ints, price: int, any_label: bool, none: int) 
     result, room = np.empty((3, n_columns), np.int64), np.empty((2, n_classes), np.int64)
     given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
     targets = written("room", room, np.int64, 2), written("result", result, np.int64, 2)
-    kernels().two_sides(byref(given[0]), byref(given[1]), price, any_label, none, byref(targets[0]), byref(targets[1]))
+    written_to = byref(targets[0]), byref(targets[1])
+    _run("two_sides", should_stop, byref(given[0]), byref(given[1]), price, any_label, none, *written_to)
     return result
 
 
 def add_sets(
     rows: NDArray[np.uint64], n_columns: int, starts: Ints, choose: Ints, weight: int, columns: NDArray[np.uint64],
-    found: NDArray[np.uint64], counts: Ints,
+    found: NDArray[np.uint64], counts: Ints, should_stop: ShouldStop = _never,
 ) -> None:  # fmt: skip
     """Add `weight` to ``counts`` for every row and every set of its columns.
 
@@ -687,13 +724,19 @@ def add_sets(
     """
     depth = starts.size - 2
     _require(0 <= depth <= 64 and choose.shape == (n_columns + 1, depth + 1), "choose of another shape")
+    pascal = (choose[:, :1] == 1).all() and not choose[0, 1:].any()
+    pascal = pascal and np.array_equal(choose[1:, 1:], choose[:-1, 1:] + choose[:-1, :-1])
+    _require(bool(pascal), "choose must hold binomial coefficients")
+    _require(starts.tolist() == [0, *np.cumsum(choose[n_columns]).tolist()], "starts that do not fit the columns")
     _require(n_columns <= 64 * rows.shape[1] and counts.size >= int(starts[-1]), "counts too small")
     words = -(-len(rows) // 512) * 8
     _require(columns.shape[0] >= n_columns and columns.shape[1] >= words, "columns too small")
     _require(found.shape[0] >= depth and found.shape[1] == columns.shape[1], "found too small")
     given = [read("rows", rows, np.uint64, 2), read("starts", starts, np.int64, 1), read("choose", choose, np.int64, 2)]
     room = [written("columns", columns, np.uint64, 2), written("found", found, np.uint64, 2)]
-    kernels().add_sets(
+    _run(
+        "add_sets",
+        should_stop,
         *(byref(given[0]), n_columns, byref(given[1]), byref(given[2]), weight),
         *(byref(room[0]), byref(room[1]), byref(written("counts", counts, np.int64, 1))),
     )

@@ -9,16 +9,16 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from ctypes import c_double, c_int32, c_int64, c_void_p
+from ctypes import c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from pathlib import Path
 
 from accel_oct.errors import MissingKernelsError
-
-#: Raised together with that of ``kernels.cpp`` when a record or a function changes.
-INTERFACE = 1
+from accel_oct.native.digest import source_digest
 
 _FOLDER = Path(__file__).parent / "lib"
+#: A wheel does not have them: its library and its Python code come from one build.
+_SOURCES = Path(__file__).parent / "source"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 #: Level numbers of the machine and the libraries that it can run, best first.
@@ -31,35 +31,46 @@ _RUNNABLE = {
 
 _P, _I, _N, _R = c_void_p, c_int64, c_int32, c_double
 
-#: Arguments and result of every function of ``kernels.cpp``.
+MAY_GO_ON = ctypes.CFUNCTYPE(c_int32)
+"""What a kernel calls now and then; it ends early where the result is zero."""
+
+_S = MAY_GO_ON
+
+#: Arguments and result of every function of ``kernels.cpp``. Those that can be stopped return how they ended.
 _SIGNATURES: dict[str, tuple[list[object], object]] = {
-    "level_two": ([_N, _P, _P, _P, _P, _I], None),
-    "level_two_sparse": ([_N, _P, _P, _I], None),
+    "set_poll_interval": ([_I], None),
+    "level_two": ([_N, _P, _P, _P, _P, _I, _S], _N),
+    "level_two_sparse": ([_N, _P, _P, _I, _S], _N),
     "pass_block": ([_N, _P, _P, _I, _N, _P, _P], None),
-    "level_three": ([_N, _I, _N, _P, _P, _P, _P, _P, _P, _P, _P, _P], None),
-    "level_four": ([_N, _I, _I, _N, _N, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P], _N),
-    "first_tree": ([_N, _P, _P, _N, _R, _I, _P], _N),
-    "count_triples": ([_N, _P, _P, _P], None),
-    "group_tables": ([_N, _I, _P, _P, _P, _P], None),
-    "fill_reach": ([_N, _P, _P, _I, _I, _R], None),
+    "level_three": ([_N, _I, _N, _P, _P, _P, _P, _P, _P, _P, _P, _S], _N),
+    "level_four": ([_N, _I, _I, _N, _P, _P, _P, _P, _P, _P, _P, _P, _P, _S], _N),
+    "first_tree": ([_N, _P, _P, _N, _R, _I, _P, _S], _N),
+    "count_triples": ([_N, _P, _P, _P, _S], _N),
+    "group_tables": ([_N, _I, _P, _P, _P, _P, _S], _N),
+    "fill_reach": ([_N, _P, _P, _I, _I, _R, _S], _N),
     "best_set": ([_N, _P, _I, _I, _P, _I, _P, _I, _R, _P, _P, _P], _I),
     "arena_new": ([_I], _P),
-    "arena_clear": ([_P], None),
     "arena_free": ([_P], None),
-    "outcomes_two": ([_P, _P, _P, _P, _I, _R, _I, _P, _P, _P], _N),
-    "best_sides": ([_P, _P, _I, _P, _P, _P], _N),
-    "joined": ([_P, _P, _P, _P, _P, _R, _I, _P, _P, _P], _N),
-    "best_pair": ([_P, _P, _P, _P, _R, _P, _R, _I, _I, _I, _P], None),
-    "cell_values": ([_I, _P, _I, _I, _P, _P, _P], _N),
+    "outcomes_two": ([_P, _P, _P, _P, _I, _R, _I, _P, _P, _P, _S], _N),
+    "best_sides": ([_P, _P, _I, _P, _P, _P, _S], _N),
+    "joined": ([_P, _P, _P, _P, _P, _R, _I, _P, _P, _P, _S], _N),
+    "best_pair": ([_P, _P, _P, _P, _R, _P, _R, _I, _I, _P, _S], _N),
+    "cell_values": ([_I, _P, _I, _I, _P, _P, _P, _S], _N),
     "count_store_new": ([_I], _P),
     "count_store_free": ([_P], None),
     "count_store_size": ([_P], _I),
-    "count_store_sorted": ([_P, _P, _P], None),
-    "count_two": ([_P, _P, _P, _P, _I, _I, _N, _I, _I, _P], _I),
-    "count_joined": ([_P, _P, _P, _P, _P, _I, _I, _I, _I], _I),
-    "pair_gains": ([_P, _P, _P, _P, _P, _P], None),
-    "two_sides": ([_P, _P, _I, _N, _I, _P, _P], None),
-    "add_sets": ([_P, _I, _P, _P, _I, _P, _P, _P], None),
+    "count_store_sorted": ([_P, _P, _P, _S], _N),
+    "count_two": ([_P, _P, _P, _P, _I, _I, _N, _P, _S], _N),
+    "count_joined": ([_P, _P, _P, _P, _P, _I, _I, _S], _N),
+    "pair_gains": ([_P, _P, _P, _P, _P, _P, _S], _N),
+    "two_sides": ([_P, _P, _I, _N, _I, _P, _P, _S], _N),
+    "add_sets": ([_P, _I, _P, _P, _I, _P, _P, _P, _S], _N),
+    "ordered_new": ([_N, _P, _P, _P], _P),
+    "ordered_free": ([_P], None),
+    "ordered_begin": ([_P, _I, _I, _I], _N),
+    "ordered_work": ([_P, _N], None),
+    "ordered_state": ([_P, _P], None),
+    "ordered_tree": ([_P, _P], _I),
 }
 
 
@@ -70,7 +81,7 @@ def kernels() -> ctypes.CDLL:
     Raises
     ------
     MissingKernelsError
-        If there is none that this machine can run, or it was built from other sources.
+        If there is none that this machine can run, or it was compiled from other sources.
     """
     name = os.environ.get("ACCEL_OCT_CPU") or level_names()[0]
     if not _path(name).is_file():
@@ -107,12 +118,13 @@ def _path(name: str) -> Path:
 def _loaded(name: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(_path(name)))
-        library.interface_version.restype = c_int64
-        version = library.interface_version()
+        library.built_from.restype = c_char_p
+        digest = library.built_from().decode()
     except (OSError, AttributeError) as error:
         raise MissingKernelsError(f"the compiled kernels {_path(name).name} cannot be loaded: {error}") from error
-    if version != INTERFACE:
+    if _SOURCES.is_dir() and digest != source_digest(_SOURCES):
         raise MissingKernelsError(
-            f"the compiled kernels {_path(name).name} belong to another version of accel_oct: run `pip install .` again"
+            f"the compiled kernels {_path(name).name} are not those of the sources beside them: run `pip install -e .` "
+            "again, or `python hatch_build.py`"
         )
     return library

@@ -121,7 +121,7 @@ class Record:
             if isinstance(kind, Kind):
                 dtype = kind.dtype
                 if dtype is None:
-                    dtype = counter = value.dtype if counter is None else counter
+                    dtype = counter = getattr(value, "dtype", None) if counter is None else counter
                     if dtype not in COUNTERS:
                         raise TypeError(f"{name}: counts are int16, int32 or float64, got {dtype}")
                 value = view(f"{type(self).__name__}.{name}", value, dtype, kind.axes)
@@ -154,7 +154,7 @@ def _indices(numbers: Array, length: int) -> bool:
 
 @dataclass(eq=False)
 class Entries(Record):
-    """The samples that can be counted, see `accel_oct.subtree.layout`."""
+    """The samples that can be counted, see `accel_oct.exact.layout`."""
 
     rows: Annotated[Array, Kind(np.uint8, 2)]  # (E, P) 0 or 1
     channel: Annotated[Array, Kind(np.int32, 1)]  # (E,)
@@ -245,6 +245,10 @@ class Words(Record):
     def of(cls, n_entries: int, width: int, itemsize: int) -> Words:
         rows = min(512, n_entries // 16 + 1)
         return cls(np.zeros((rows, width * itemsize), np.uint8), np.zeros(rows * itemsize, np.uint8))
+
+    def check(self) -> None:
+        aligned = all(part.__array_interface__["data"][0] % 8 == 0 for part in (self.words, self.masks))
+        self._require(aligned, "words must begin at a multiple of eight bytes")
 
     def fits(self, width: int, itemsize: int) -> bool:
         """Whether there is room for rows of that many counters."""
@@ -378,6 +382,8 @@ class DepthTwo(Record):
         self._require(_indices(used, n_entries) and np.unique(used).size == used.size, "by_row must name entries once")
         real = self.counts.counter == np.float64
         self._require(not real or self.entries.numbers.shape[0] == n_entries, "real counts need numbers")
+        most = np.finfo(np.float64).max if real else np.iinfo(self.counts.counter).max
+        self._require(bool(np.abs(self.amounts).sum() <= most), "amounts beyond the range of the counts")
 
 
 @dataclass(eq=False)
@@ -460,7 +466,7 @@ class CellSums(Record):
 
 @dataclass(eq=False)
 class GroupSamples(Record):
-    """Samples with columns in groups, see `accel_oct.subtree.group_data`."""
+    """Samples with columns in groups, see `accel_oct.exact.group_sets`."""
 
     numbers: Annotated[Array, Kind(None, 2)]  # (rows, width) signed weight where the row has the column of that place
     ones: Annotated[Array, Kind(np.uint8, 2)]  # (columns, rows)

@@ -7,18 +7,19 @@ worth more, and both the value and the number of leaves can be read off the code
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.sample_sets import SampleSet, SampleSets
+from accel_oct.pricing.limited import SideTables
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
-SampleSet = Any
-"""What a problem takes for a set of samples: some of its points, or the literals of a path of a tally."""
 
 _CODE_BITS = 61
 """Codes of values, and their sums and differences, fit into 64 bits with room to spare."""
@@ -77,7 +78,7 @@ class Scale(NamedTuple):
         return cls((price << bits) + 1, deepest, bits, bonus, allowed)
 
 
-class Coded(ABC):
+class Coded(SampleSets):
     """What trees are worth, in coded units, and what there is to know of sets of samples.
 
     Attributes
@@ -132,17 +133,6 @@ class Coded(ABC):
     # ---------------------------------------------------------------- sets of samples
 
     @abstractmethod
-    def everyone(self) -> SampleSet: ...
-
-    @abstractmethod
-    def side(self, samples: SampleSet, feature: int, side: bool) -> SampleSet:
-        """Those of a set on one side of a feature."""
-
-    @abstractmethod
-    def key(self, samples: SampleSet) -> bytes:
-        """Tells sets apart."""
-
-    @abstractmethod
     def totals(self, samples: SampleSet) -> IntArray:
         """Gains of every class."""
 
@@ -159,12 +149,17 @@ class Coded(ABC):
         """Gains (K, C) of every class over the samples that have a feature."""
 
     @abstractmethod
-    def pair_sums(self, samples: SampleSet, features: IntArray) -> IntArray:
+    def pair_sums(self, samples: SampleSet, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
         """Gains (K, C, C) of every class over the samples that have both of two features."""
 
-    def sides(self, samples: SampleSet, feature: int) -> tuple[SampleSet, SampleSet]:
-        """Both sides of a feature."""
-        return self.side(samples, feature, False), self.side(samples, feature, True)
+    @abstractmethod
+    def side_tables(
+        self, samples: SampleSet, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
+    ) -> SideTables | None:
+        """Best values of the sides of all columns, not coded; None where there are none of such sets.
+
+        Exact while codes are below 2**53.
+        """
 
     def leaf_codes(self, samples: SampleSet) -> list[tuple[int, int]]:
         """Codes and classes of the leaves that count, best first."""

@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
+from accel_oct.exact.enumeration import Enumeration, Path, SideBests, Split
+from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.stopping import OutOfMemory
 from accel_oct.near_optimal import reference
-from accel_oct.near_optimal.coded import Coded, SampleSet
-from accel_oct.near_optimal.stopping import OutOfMemory, Stopped
+from accel_oct.near_optimal.coded import Coded
 from accel_oct.near_optimal.values import SideValues
 
 IntArray = NDArray[np.int64]
-Path = tuple[tuple[int, bool], ...]
-
-_MOST_PAIRS = 2_000_000
-"""Pairs of codes that are made between two looks at the clock."""
 
 _SAFE = 1 << 62
 """Numbers of trees below this are added up in 64 bits."""
@@ -64,7 +62,7 @@ class CodeTable:
 _NOTHING_MORE = CodeTable.of({0: 1})
 
 
-class TreeCounter:
+class TreeCounter(Enumeration[CodeTable]):
     """Counts the trees within the slack.
 
     Parameters
@@ -72,7 +70,7 @@ class TreeCounter:
     problem : Coded
     values : SideValues
     should_stop : callable
-        Asked now and then; then `Stopped` is raised.
+        Asked now and then; then `native.Stopped` is raised.
     memory_limit : int
         Bytes that all tables together may take; beyond that `OutOfMemory` is raised.
 
@@ -82,8 +80,6 @@ class TreeCounter:
         Trees counted so far: a lower bound until `run` has returned.
     by_leaves : dict of int to int
         The same by number of leaves.
-    sets : int
-        Sets of samples that were looked at.
     """
 
     def __init__(
@@ -94,32 +90,33 @@ class TreeCounter:
         memory_limit: int,
         on_count: Callable[[int], None] = lambda count: None,
     ) -> None:
+        super().__init__(problem)
         self.problem, self.values = problem, values
-        self.count, self.sets = 0, 0
+        self.count = 0
         self.by_leaves: dict[int, int] = {}
         self._should_stop, self._on_count = should_stop, on_count
         self._memory_left = memory_limit
-        self._known: dict[tuple[bytes, int], tuple[int, CodeTable]] = {}
 
     def run(self, best: int) -> None:
         """Count all trees that are worth at least `best`, a value before coding, minus the slack."""
         problem, everyone = self.problem, self.problem.everyone()
         threshold = problem.least_code(best - problem.slack)
         if problem.max_depth <= 2:
-            self._note(self._table(everyone, problem.max_depth, threshold, ()))
+            self._note(self.table(everyone, problem.max_depth, threshold))
             return
         for code, _ in problem.leaf_codes(everyone):
             if code >= threshold:
                 self._add(problem.leaves(code), 1)
-        for factor, zero, one, pairs in self._splits(everyone, problem.max_depth, threshold, ()):
-            self._count_pairs(zero, one, threshold, factor)
+        for split in self.splits(everyone, problem.max_depth, threshold, ()):
+            factor, pairs = self._repeats(everyone, problem.max_depth, split, threshold, ())
+            self._count_pairs(split.zero, split.one, threshold, factor)
             for code in pairs:
                 self._add(problem.leaves(code), -factor)
             self._on_count(self.count)
 
     def table(self, samples: SampleSet, height: int, threshold: int) -> CodeTable:
         """Codes of all trees of depth at most `height` on a set, down to a threshold and maybe beyond."""
-        return self._table(samples, height, threshold, ())
+        return self.collected(samples, height, self.values.best(samples, height), threshold, ())
 
     # ---------------------------------------------------------------- at the root
 
@@ -153,67 +150,48 @@ class TreeCounter:
 
     def _look(self) -> None:
         if self._should_stop():
-            raise Stopped
+            raise native.Stopped
 
-    def _table(self, samples: SampleSet, height: int, threshold: int, path: Path) -> CodeTable:
-        key = (self.problem.key(samples), height)
-        done = self._known.get(key)
-        if done is not None and done[0] <= threshold:
-            return done[1]
+    def _shallow(self, samples: SampleSet, height: int, best: int, threshold: int, path: Path) -> CodeTable:
         self._look()
-        self.sets += 1
         if height == 0:
-            table = CodeTable.of(self._leaves(samples, threshold))
-        elif height == 1:
-            table = CodeTable.of(reference.count_one(self.problem, samples, threshold))
-        elif height == 2:
-            table = self._two(samples, threshold)
-        else:
-            table = self._joined(samples, height, threshold, path)
-        self._take(table.nbytes + len(key[0]) - (0 if done is None else done[1].nbytes + len(key[0])))
-        self._known[key] = (threshold, table)
-        return table
+            return CodeTable.of(self._leaves(samples, threshold))
+        if height == 1:
+            return CodeTable.of(reference.count_one(self.problem, samples, threshold))
+        return self._two(samples, threshold)
 
     def _leaves(self, samples: SampleSet, threshold: int) -> reference.Table:
         return Counter(code for code, _ in self.problem.leaf_codes(samples) if code >= threshold)
 
-    def _take(self, n_bytes: int) -> None:
-        self._memory_left -= n_bytes
+    def _spend(self, key: Any, found: CodeTable, before: CodeTable | None) -> None:
+        self._memory_left -= found.nbytes + (len(key[0]) if before is None else -before.nbytes)
         if self._memory_left < 0:
             raise OutOfMemory
 
-    def _splits(
-        self, samples: SampleSet, height: int, threshold: int, path: Path
-    ) -> Iterator[tuple[int, CodeTable, CodeTable, list[int]]]:
-        """Splits within the threshold, best first: factor, tables of both sides, codes of equal leaves."""
-        problem = self.problem
+    def _side_bests(self, samples: SampleSet, height: int, path: Path) -> SideBests:
         columns, zero, one, split = self.values.sides(samples, height, path)
-        # Best first: the sides that sets share are counted with the most slack when they are met first.
-        for place in np.argsort(-split, kind="stable").tolist():
-            if split[place] < threshold:
-                return
-            feature = int(columns.feature[place])
-            sides = problem.sides(samples, feature)
-            tables = [
-                self._table(side, height - 1, threshold - int(other), (*path, (feature, bool(which))))
-                for which, (side, other) in enumerate(zip(sides, (one[place], zero[place]), strict=True))
-            ]
-            alone = [{label: code for code, label in problem.leaf_codes(side)} for side in sides]
-            pairs = [alone[0][label] + alone[1][label] for label in alone[0].keys() & alone[1].keys()]
-            yield (
-                int(columns.multiplicity[place]),
-                tables[0],
-                tables[1],
-                [code for code in pairs if code >= threshold],
-            )
+        return SideBests(columns.feature, zero, one, split)
 
-    def _joined(self, samples: SampleSet, height: int, threshold: int, path: Path) -> CodeTable:
-        """Trees of depth at most three and more."""
+    def _repeats(
+        self, samples: SampleSet, height: int, split: Split[CodeTable], threshold: int, path: Path
+    ) -> tuple[int, list[int]]:
+        """How many features split alike, and codes of pairs of leaves of the same class, which are no trees."""
+        problem = self.problem
+        columns = self.values.sides(samples, height, path).columns
+        sides = problem.sides(samples, split.feature)
+        alone = [{label: code for code, label in problem.leaf_codes(side)} for side in sides]
+        pairs = [alone[0][label] + alone[1][label] for label in alone[0].keys() & alone[1].keys()]
+        return int(columns.multiplicity[split.place]), [code for code in pairs if code >= threshold]
+
+    def _deep(self, samples: SampleSet, height: int, best: int, threshold: int, path: Path) -> CodeTable:
+        self._look()
         leaves = self._leaves(samples, threshold)
         total = sum(leaves.values())
         large: reference.Table = {}  # in Python's whole numbers, where 64 bits may not be enough
         store = self._store()
-        for factor, zero, one, pairs in self._splits(samples, height, threshold, path):
+        for split in self.splits(samples, height, threshold, path):
+            zero, one = split.zero, split.one
+            factor, pairs = self._repeats(samples, height, split, threshold, path)
             total += zero.total * one.total * factor
             if total >= _SAFE:
                 reference.add_pairs(large, zero.as_table(), one.as_table(), threshold, factor)
@@ -223,8 +201,9 @@ class TreeCounter:
                 leaves[code] = leaves.get(code, 0) - factor
         if total < _SAFE:
             self._add_joined(store, CodeTable.of(leaves), _NOTHING_MORE, threshold, 1)
-            return CodeTable(*store.sorted())
-        reference.add_pairs(large, CodeTable(*store.sorted()).as_table(), {0: 1}, threshold, 1)
+            return CodeTable(*store.sorted(self._should_stop))
+        found = CodeTable(*store.sorted(self._should_stop)).as_table()
+        reference.add_pairs(large, found, {0: 1}, threshold, 1)
         reference.add_pairs(large, leaves, {0: 1}, threshold, 1)
         return CodeTable.of({code: count for code, count in large.items() if count})
 
@@ -235,13 +214,8 @@ class TreeCounter:
     def _add_joined(
         self, store: native.TreeCounts, zero: CodeTable, one: CodeTable, threshold: int, factor: int
     ) -> None:
-        first = 0
-        while first < zero.codes.size:
-            with _out_of_memory():
-                first = store.add_joined(
-                    zero.codes, zero.counts, one.codes, one.counts, threshold, factor, first, _MOST_PAIRS
-                )
-            self._look()
+        with _out_of_memory():
+            store.add_joined(zero.codes, zero.counts, one.codes, one.counts, threshold, factor, self._should_stop)
 
     def _two(self, samples: SampleSet, threshold: int) -> CodeTable:
         problem = self.problem
@@ -250,17 +224,13 @@ class TreeCounter:
         stumps = n_classes + features * n_classes**2
         if n_classes + features * stumps**2 >= _SAFE:
             return CodeTable.of(reference.count_two(problem, samples, threshold, self._look))
-        both, totals = problem.pair_sums(samples, columns.feature), problem.totals(samples)
-        store, first = self._store(), 0
-        while True:
-            with _out_of_memory():
-                first = store.add_two(
-                    *(both, totals, columns.multiplicity, problem.price, threshold, problem.any_label),
-                    *(first, _MOST_PAIRS),
-                )
-            if first >= columns.feature.size:
-                return CodeTable(*store.sorted())
-            self._look()
+        both, totals = problem.pair_sums(samples, columns.feature, self._should_stop), problem.totals(samples)
+        store = self._store()
+        with _out_of_memory():
+            store.add_two(
+                *(both, totals, columns.multiplicity, problem.price, threshold, problem.any_label, self._should_stop)
+            )
+        return CodeTable(*store.sorted(self._should_stop))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from accel_oct.constraints.tallied import tallied_trees
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.mip.options import usable_threads
 from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
@@ -22,7 +23,6 @@ from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.tallied import checked_tally, refuse_beside_tally
-from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.interrupts import run_interruptibly
 from accel_oct.tree import DecisionTree
@@ -53,6 +53,7 @@ def near_optimal(
     progress: Callable[[NearOptimalProgress], None] | None = None,
     objective: Objective | str | None = None,
     as_model: Callable[[DecisionTree, float, float], Any] | None = None,
+    splits: str = "",
 ) -> NearOptimalTrees:
     """All trees that are almost as good as the best one: how many there are, and the first of them.
 
@@ -105,6 +106,8 @@ def near_optimal(
         As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
     as_model : callable (tree, objective, optimum), optional
         What `NearOptimalTrees.model` makes of a tree; `OptimalTreeClassifier.near_optimal` gives one.
+    splits : str
+        For the summary: what the columns of X are, where they are a choice of all splits of a table.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def near_optimal(
         if isinstance(score, RatioScore):
             raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
         setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), groups)
-    setting = replace(setting, as_model=as_model)
+    setting = replace(setting, as_model=as_model, splits=splits)
     slack = _number(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.near_optimal.coded import Coded, SampleSet
-from accel_oct.near_optimal.stopping import OutOfMemory
+from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.stopping import OutOfMemory
+from accel_oct.near_optimal.coded import Coded
 from accel_oct.near_optimal.values import SideValues
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.topology import Topology

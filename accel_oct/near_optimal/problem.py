@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.sample_sets import PointSets
 from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
+from accel_oct.pricing.limited import PricedProblem, SideTables
+from accel_oct.pricing.problem import LimitedProblem
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -25,7 +29,7 @@ _MOST_PLANES = 16
 
 
 @dataclass(frozen=True, eq=False)
-class CountingProblem(Coded):
+class CountingProblem(PointSets, Coded):
     """Points, what predictions earn there, and the price of a leaf, all in coded units; made by `of`.
 
     Attributes
@@ -109,19 +113,6 @@ class CountingProblem(Coded):
         """Gains of every class."""
         return np.asarray(self.gains[points].sum(axis=0))
 
-    def everyone(self) -> IntArray:
-        return np.arange(len(self.X))
-
-    def side(self, points: IntArray, feature: int, side: bool) -> IntArray:
-        own: IntArray = points[self.X[points, feature] == side]
-        return own
-
-    def key(self, points: IntArray) -> bytes:
-        """In as many bits as there are points."""
-        mask = np.zeros(len(self.X), dtype=bool)
-        mask[points] = True
-        return np.packbits(mask).tobytes()
-
     def most(self, points: IntArray) -> int:
         return int(self.gains[points].max(axis=1).sum())
 
@@ -145,7 +136,7 @@ class CountingProblem(Coded):
             flipped=X[0, features] != X[0, features[first]][column],
         )
 
-    def pair_sums(self, points: IntArray, features: IntArray) -> IntArray:
+    def pair_sums(self, points: IntArray, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
         """Gains (K, C, C) of every class over the points that have both of two features."""
         gains = self._grains[points]
         planes = int(gains.max(initial=0)).bit_length()
@@ -157,7 +148,7 @@ class CountingProblem(Coded):
         bits[:, points] = digits[:, label, plane].T
         masks = np.packbits(bits, axis=1).view(np.uint64)
         words = self._words[features]
-        found = native.pair_gains(words, masks, label, plane, gains.shape[1])
+        found = native.pair_gains(words, masks, label, plane, gains.shape[1], should_stop)
         return np.asarray(found * self._grain)
 
     def _by_products(self, X: BoolMatrix, gains: IntArray) -> IntArray:
@@ -170,6 +161,16 @@ class CountingProblem(Coded):
             ones = X[rows].astype(kind)
             result[label] = ones.T @ (ones * gains[rows, label].astype(kind)[:, None])
         return result * self._grain
+
+    def side_tables(
+        self, points: IntArray, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
+    ) -> SideTables:
+        gains = (self.gains[points] >> self.bits).astype(np.float64)  # small numbers make fast tables
+        nothing, none = np.zeros((0, *gains.shape)), np.empty(0)
+        price = self.price / 2**self.bits
+        limited = LimitedProblem(self.X[points], gains, nothing, none, none, price, height, none)
+        priced = PricedProblem(none, gains, price, 0.0, 0.0)
+        return limited.side_tables(priced, None, should_stop, threads, memory_limit)
 
     @cached_property
     def _grain(self) -> int:

@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
+from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
 from accel_oct.near_optimal.coded import Coded
 from accel_oct.near_optimal.counting import TreeCounter
 from accel_oct.near_optimal.listing import Nested, TreeLister
 from accel_oct.near_optimal.problem import CountingProblem
-from accel_oct.near_optimal.stopping import OutOfMemory, Stopped
 from accel_oct.near_optimal.tallied import TallyCounting
 from accel_oct.near_optimal.values import SideValues
-from accel_oct.subtree.stopping import DEFAULT_MEMORY_LIMIT
 from accel_oct.tree.tallied import TalliedTrees
 
 FloatArray = NDArray[np.float64]
@@ -157,7 +157,7 @@ class NearOptimalSearch:
                     found.by_leaves[tree.n_leaves] = found.by_leaves.get(tree.n_leaves, 0) + 1
             else:
                 self._count()
-        except Stopped:
+        except native.Stopped:
             found.ended = "stopped"
         except (OutOfMemory, MemoryError):
             found.ended = "memory_limit"
@@ -179,7 +179,7 @@ class NearOptimalSearch:
                 if len(found.trees) % _LOOK_EVERY == 0:
                     self._on_progress(len(found.trees), len(found.trees))
                     if self._should_stop():
-                        raise Stopped
+                        raise native.Stopped
         except (OutOfMemory, MemoryError):
             found.ended = "memory_limit"
             return

@@ -45,6 +45,8 @@ class Setting:
         Which of them each feature belongs to.
     as_model : callable (tree, objective, optimum) or None
         Makes a fitted classifier of a tree, where one asked.
+    splits : str
+        What trees may split on, in words, where that is not everything.
     tallied : TalliedTrees or None
         In the place of points, where there is a tally: `dataset` has its cells then, and there are no points.
     """
@@ -61,6 +63,7 @@ class Setting:
     column_of: IntArray
     as_model: Callable[[DecisionTree, float, float], Any] | None = None
     tallied: TalliedTrees | None = None
+    splits: str = ""
 
     @classmethod
     def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import TallySets
 from accel_oct.data.tally_sets import Path
+from accel_oct.exact.sample_sets import PathSets
 from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.pricing.cells import CellProblem
-from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.limited import PricedProblem, SideTables
 from accel_oct.tree.tallied import TalliedTrees
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class TallyCounting(Coded):
+class TallyCounting(PathSets, Coded):
     """Counts of a tally, and the price of a leaf, in coded units; made by `of`. A set of samples is a path.
 
     Attributes
@@ -72,15 +73,6 @@ class TallyCounting(Coded):
             any_label=any_label,
         )
 
-    def everyone(self) -> Path:
-        return ()
-
-    def side(self, samples: Path, feature: int, side: bool) -> Path:
-        return tuple(sorted((*samples, (feature, side))))
-
-    def key(self, samples: Path) -> bytes:
-        return repr(samples).encode()
-
     def totals(self, samples: Path) -> IntArray:
         return self._gains(self.sets.totals(samples))
 
@@ -90,7 +82,7 @@ class TallyCounting(Coded):
     def ones(self, samples: Path, features: IntArray) -> IntArray:
         return self._gains(self.sets.singles(samples)[:, features])
 
-    def pair_sums(self, samples: Path, features: IntArray) -> IntArray:
+    def pair_sums(self, samples: Path, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
         return self._gains(self.sets.pairs(samples)[:, features[:, None], features])
 
     def columns(self, samples: Path) -> Columns:
@@ -115,15 +107,18 @@ class TallyCounting(Coded):
             flipped=flipped,
         )
 
-    @cached_property
-    def for_tables(self) -> tuple[CellProblem, PricedProblem]:
-        """The same without codes, as tables of best values take it: exact while numbers are below 2**53."""
+    def side_tables(
+        self, samples: Path, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
+    ) -> SideTables | None:
+        """Of all samples only."""
+        if height != self.max_depth or samples:
+            return None
         tally = self.trees.tally
         weights = np.zeros((tally.n_cells, tally.n_classes))
         weights[np.arange(tally.n_cells), np.arange(tally.n_cells) // tally.n_groups] = math.ldexp(1.0, self.shift)
         price = self.price / 2**self.bits
         problem = CellProblem.of(self.trees, weights, [], price, self.max_depth)
-        return problem, PricedProblem(np.empty(0), weights, price, 0.0, 0.0)
+        return problem.side_tables(PricedProblem(np.empty(0), weights, price, 0.0, 0.0), None, should_stop)
 
     def _gains(self, counts: IntArray) -> IntArray:
         """From counts by cell (n_cells, ...) to gains by class."""

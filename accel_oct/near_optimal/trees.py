@@ -164,6 +164,7 @@ class NearOptimalTrees:
         if self.optimum is None:
             return f"unknown: the search ended ({self.status.replace('_', ' ')}) before the best objective was known"
         where = f"within {self.within:g} of {self.optimum:.6g}"
+        where += f" over {self._setting.splits}" if self._setting.splits else ""
         if not self.counted and not self.at_least:
             return f"not counted: no tree {where} is among those that were listed{ended}"
         number = f"{self.count}" if self.counted else f"at least {self.at_least}"

@@ -9,14 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
-from accel_oct.near_optimal.coded import Coded, Columns, SampleSet
-from accel_oct.near_optimal.problem import CountingProblem
-from accel_oct.near_optimal.stopping import Stopped
-from accel_oct.near_optimal.tallied import TallyCounting
-from accel_oct.pricing.cell_values import CellRootValues
-from accel_oct.pricing.limited import PricedProblem
-from accel_oct.pricing.problem import LimitedProblem
-from accel_oct.pricing.values import RootValues
+from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.near_optimal.coded import Coded, Columns
+from accel_oct.pricing.limited import SideTables
 
 IntArray = NDArray[np.int64]
 TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
@@ -45,14 +40,14 @@ class Sides(NamedTuple):
 class SideValues:
     """Best codes of trees of some height on both sides of every column of a set.
 
-    Heights three and four are read off the tables of `accel_oct.subtree` where these are there (compiled code, room in
+    Heights three and four are read off the tables of `accel_oct.exact` where these are there (compiled code, room in
     memory); else all sides are looked at one by one.
 
     Parameters
     ----------
     problem : Coded
     should_stop : callable
-        Asked now and then; then `Stopped` is raised.
+        Asked now and then; then `native.Stopped` is raised.
     threads, memory_limit : int
         For the tables.
     """
@@ -62,7 +57,7 @@ class SideValues:
         self._should_stop = should_stop
         self._threads, self._memory_limit = threads, memory_limit
         self._known: dict[tuple[bytes, int], Sides] = {}
-        self._below: RootValues | CellRootValues | None = None
+        self._below: SideTables | None = None
         largest = int(problem.totals(problem.everyone()).sum()) + problem.price * 2**problem.max_depth
         self._tables = largest.bit_length() <= _EXACT_BITS
 
@@ -72,7 +67,7 @@ class SideValues:
         `path` are features and sides that lead to the set from all samples, for tables that go down further.
         """
         if self._should_stop():
-            raise Stopped
+            raise native.Stopped
         if height <= 2:
             return self._by_sums(samples, height)
         key = (self.problem.key(samples), height)
@@ -94,39 +89,19 @@ class SideValues:
         if not columns.feature.size:
             return Sides(columns, *np.empty((3, 0), dtype=np.int64))
         if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
-            here = self._known_by_table(*path[0])
-            if isinstance(self._below, CellRootValues):
-                return self._from_cells(columns, self._below.sides_below(*here))
-            below = [self._below.sides_below(*here, least) for least in (1, 2)]
-            return self._from_tables(samples, columns, below[0], below[1])
-        table = self._root_values(samples, height) if self._tables and height <= 4 else None
+            below, (feature, side) = self._below, self._known_by_table(*path[0])
+            branched = below.sides_below(feature, side, 2) if below.by_leaves else None
+            return self._from_tables(samples, columns, below.sides_below(feature, side), branched)
+        table = None
+        if self._tables and height <= 4:
+            table = self.problem.side_tables(samples, height, self._should_stop, self._threads, self._memory_limit)
         if table is not None and table.known:
             if height == 4 and not path:
                 self._below = table
-            if isinstance(table, CellRootValues):
-                return self._from_cells(columns, table.sides())
-            return self._from_tables(samples, columns, table.sides(), table.sides(2))
+            return self._from_tables(samples, columns, table.sides(), table.sides(2) if table.by_leaves else None)
         if self._should_stop():
-            raise Stopped
+            raise native.Stopped
         return self._one_by_one(samples, columns, height)
-
-    def _root_values(self, samples: SampleSet, height: int) -> RootValues | CellRootValues | None:
-        problem = self.problem
-        if isinstance(problem, TallyCounting):
-            whole = height == problem.max_depth and not samples
-            return CellRootValues(*problem.for_tables, None, self._should_stop) if whole else None
-        assert isinstance(problem, CountingProblem)
-        return self._point_values(problem, samples, height)
-
-    def _point_values(self, problem: CountingProblem, points: IntArray, height: int) -> RootValues:
-        gains = (problem.gains[points] >> problem.bits).astype(np.float64)  # small numbers make fast tables
-        nothing = np.zeros((0, *gains.shape))
-        price = problem.price / 2**problem.bits
-        limited = LimitedProblem(
-            problem.X[points], gains, nothing, np.empty(0), np.empty(0), price, height, np.empty(0)
-        )
-        priced = PricedProblem(np.empty(0), gains, price, 0.0, 0.0)
-        return RootValues(limited, priced, self._should_stop, self._threads, self._memory_limit)
 
     def _known_by_table(self, feature: int, side: bool) -> tuple[int, bool]:
         """A side of a root feature as one of the feature that stands for it."""
@@ -134,22 +109,23 @@ class SideValues:
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
 
-    def _from_tables(self, samples: SampleSet, columns: Columns, best: TableSides, branched: TableSides) -> Sides:
+    def _from_tables(
+        self, samples: SampleSet, columns: Columns, best: TableSides, branched: TableSides | None
+    ) -> Sides:
         """From best values of sides, and of sides that are no leaves.
 
-        Where the best of both sides are leaves of the same class, one of them must be something else.
+        Where the best of both sides are leaves of the same class, one of them must be something else; where the latter
+        are not known, the sum of both is more than there is.
         """
         problem = self.problem
-        codes, other = self._codes(columns, *best), self._codes(columns, *branched)
+        codes = self._codes(columns, *best)
+        if branched is None:
+            return Sides(columns, codes[0], codes[1], codes[0] + codes[1])
+        other = self._codes(columns, *branched)
         one = problem.ones(samples, columns.feature)
         leaves = _different_leaves(problem.totals(samples)[:, None] - one, one, True) - 2 * problem.price
         split = np.maximum(leaves, np.maximum(codes[0] + other[1], other[0] + codes[1]))
         return Sides(columns, codes[0], codes[1], split)
-
-    def _from_cells(self, columns: Columns, best: TableSides) -> Sides:
-        """From best values of sides of a tally: where both are leaves of the same class, more than there is."""
-        codes = self._codes(columns, *best)
-        return Sides(columns, codes[0], codes[1], codes[0] + codes[1])
 
     def _codes(
         self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
@@ -178,8 +154,8 @@ class SideValues:
         columns = problem.columns(samples)
         totals = problem.totals(samples)
         if height > 1:
-            both = problem.pair_sums(samples, columns.feature)
-            return Sides(columns, *native.two_sides(both, totals, price, any_label, NONE))
+            both = problem.pair_sums(samples, columns.feature, self._should_stop)
+            return Sides(columns, *native.two_sides(both, totals, price, any_label, NONE, self._should_stop))
         one = problem.ones(samples, columns.feature)
         zero = totals[:, None] - one
         best = [side.max(axis=0, initial=0) - price for side in (zero, one)]

@@ -1,29 +1,39 @@
-"""The problem with limits on the cells of a tally: whatever is asked of samples follows from counts."""
+"""The problem with limits on the cells of a tally: whatever is asked of samples follows from counts.
+
+Also its best priced values, best trees and outcomes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.column_sets import n_sets
 from accel_oct.data.tally_sets import Path
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem
-from accel_oct.subtree.local_rules import LocalRules
+from accel_oct.exact.local_rules import LocalRules
+from accel_oct.exact.outcomes import SetOutcomes, TooMany
+from accel_oct.exact.sample_sets import PathSets
+from accel_oct.pricing.limited import Limit, Limited, PricedProblem, Sides, SideTables
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+MOST_DEPTH = 4
+
 
 @dataclass(frozen=True, eq=False)
-class CellProblem(Limited):
-    """Best trees under limits; a set of samples is the literals of a path.
+class CellProblem(PathSets, Limited):
+    """Best trees under limits.
 
     Attributes
     ----------
@@ -144,15 +154,6 @@ class CellProblem(Limited):
 
     # ---------------------------------------------------------------- sets of samples
 
-    def everyone(self) -> Path:
-        return ()
-
-    def side(self, samples: Path, feature: int, side: bool) -> Path:
-        return tuple(sorted({*samples, (feature, side)}))
-
-    def key(self, samples: Path) -> bytes:
-        return repr(samples).encode()
-
     def leaf_amounts(self, samples: Path) -> tuple[FloatArray, FloatArray]:
         counts = self.sets.totals(samples).astype(np.float64)
         return counts @ self.gains, counts @ self.uses
@@ -180,3 +181,228 @@ class CellProblem(Limited):
             if not any(apart is None or np.array_equal(apart[column], apart[other]) for other in alike):
                 found.append(column)
         return np.array(found, dtype=np.int64)
+
+    # ---------------------------------------------------------------- at some prices
+
+    def side_tables(
+        self,
+        priced: PricedProblem,
+        root: int | None,
+        should_stop: Callable[[], bool],
+        threads: int = 1,
+        memory_limit: int = 1 << 30,
+    ) -> SideTables:
+        return CellTables(self, priced, root, should_stop)
+
+    def outcomes(self, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int) -> SetOutcomes:
+        return CellOutcomes(self, priced, should_stop, **limits)
+
+    def best_priced(
+        self,
+        priced: PricedProblem,
+        root: int | None,
+        *,
+        should_stop: Callable[[], bool] | None = None,
+        threads: int = 1,
+        memory_limit: int = 1 << 30,
+    ) -> tuple[DecisionTree, float]:
+        return _best_tree(self, priced, root, should_stop or (lambda: False))
+
+
+class CellOutcomes(SetOutcomes):
+    """Outcomes of sets of a tally; see `SetOutcomes`."""
+
+    def __init__(
+        self, problem: CellProblem, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int
+    ) -> None:
+        super().__init__(_rewards(problem, priced), should_stop, **limits)
+        self._problem = problem
+        self._channels = np.column_stack([priced.weights, problem.masses])
+
+    def _two(self, samples: Path, columns: IntArray, height: int, slack: float) -> native.FoundOutcomes | None:
+        sets, n_cells = self._problem.sets, self._problem.counts.size
+        totals = sets.totals(samples).astype(np.float64)
+        single = np.zeros((columns.size, n_cells))
+        both = np.zeros((columns.size, columns.size, n_cells))
+        if height > 0:
+            single[:] = sets.singles(samples)[:, columns].T
+        if height > 1:
+            both[:] = sets.pairs(samples)[:, columns[:, None], columns].transpose(1, 2, 0)
+        priced = native.Priced(both @ self._channels, single @ self._channels, totals @ self._channels)
+        table = native.CellTable(both, single, totals)
+        return native.cell_outcomes_two(
+            *(table, priced, columns, height, slack, self._most_pairs, self.rewards, self._memory_left),
+            self._should_stop,
+        )
+
+
+class CellTables(SideTables):
+    """Best priced values of the sides of columns; with a root, only those of this column."""
+
+    by_leaves = False
+
+    def __init__(
+        self, problem: CellProblem, priced: PricedProblem, root: int | None, should_stop: Callable[[], bool]
+    ) -> None:
+        self.columns = problem.columns
+        self._problem, self._priced = problem, priced
+        self._first = priced.weights[:, 0]  # what the first class earns: values are counted from there
+        roots = self.columns if root is None else np.array([root], dtype=np.int64)
+        self.known = True
+        self._below: dict[int, FloatArray] = {}
+        try:
+            self._sides = self._made(roots, should_stop)
+        except native.Stopped:
+            self.known = False
+            self._sides = roots[:0], np.empty(0), np.empty(0)
+        leaf = float(problem.priced_leaves(priced, ()).max()) - priced.leaf_price
+        sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
+        best = float(sums.max(initial=-np.inf))
+        self.value = max(leaf, best) if root is None else best
+        self.spread = self.value + priced.leaf_price * 2**problem.max_depth
+
+    def sides(self, least: int = 1) -> Sides:
+        return self._sides
+
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
+        problem, columns = self._problem, self.columns
+        path = ((feature, side),)
+        total, single = problem.sets.totals(path), problem.sets.singles(path)
+        own = single.sum(axis=0)[columns]
+        place = np.flatnonzero((own > 0) & (own < total.sum()) & np.isfinite(self._below[feature][:, 0, 0]))
+        features = columns[place]
+        one = self._first @ single[:, features]
+        values = self._below[feature][place, int(side)]
+        return features, values[:, 0] + float(self._first @ total) - one, values[:, 1] + one
+
+    def _made(self, roots: IntArray, should_stop: Callable[[], bool]) -> Sides:
+        problem, columns, depth = self._problem, self.columns, self._problem.max_depth
+        sums = _sums(problem, self._priced)
+        best = np.empty((roots.size, 2))
+        if depth <= 2:
+            values = native.cell_values(-1, columns, max(1, depth), 0, sums, should_stop)
+            best[:] = values[np.searchsorted(columns, roots), 0]
+        else:
+            alone = roots.size == 1
+            every = np.full((columns.size, columns.size, 2, 2), -np.inf)
+            for place, root in enumerate(roots.tolist()):
+                if should_stop():
+                    raise native.Stopped
+                values = native.cell_values(root, columns, depth, 0 if alone else place + 1, sums, should_stop)
+                if depth == 3:
+                    best[place] = values[0, :, 0]
+                elif alone:
+                    self._below[root] = values
+                else:
+                    every[place, place + 1 :] = values[place + 1 :]
+                    every[place + 1 :, place] = values[place + 1 :].transpose(0, 2, 1)
+            for place, root in enumerate(roots.tolist() if depth == 4 else ()):
+                below = self._below.setdefault(root, every[place])
+                best[place] = self._with_leaf(root, below.sum(axis=2).max(axis=0, initial=-np.inf), sums)
+        first = self._first @ problem.sets.singles(())[:, roots]
+        return roots, best[:, 0] + float(self._first @ problem.counts) - first, best[:, 1] + first
+
+    def _with_leaf(self, root: int, best: FloatArray, sums: native.CellSums) -> FloatArray:
+        """Or no further split."""
+        ones = sums.one[root]
+        leaves = np.stack([sums.none[0] - ones, ones])
+        values = np.maximum(leaves[:, : sums.n_rewards].max(axis=1, initial=0.0), 0.0) - sums.leaf_price
+        if leaves.shape[1] > sums.n_rewards:
+            values[leaves[:, -1] < sums.least] = -np.inf
+        return np.asarray(np.maximum(values, best))
+
+
+def _best_tree(
+    problem: CellProblem, priced: PricedProblem, root: int | None, should_stop: Callable[[], bool]
+) -> tuple[DecisionTree, float]:
+    """A best priced tree, with some feature at the root if one is given, and what bounds it."""
+    values = CellTables(problem, priced, root, should_stop)
+    leaf = DecisionTree.leaf(int(problem.priced_leaves(priced, ()).argmax()))
+    if not values.known:
+        return leaf, float(problem.counts @ priced.weights.max(axis=1)) - priced.leaf_price
+    outcomes = CellOutcomes(problem, priced, should_stop)
+
+    def small(path: Path, height: int) -> DecisionTree:
+        columns = problem.columns_below(values.columns, [feature for feature, _ in path])
+        found = outcomes.two(tuple(sorted(path)), columns, height, priced.error)
+        return found.tree(0) if found.loss.size else DecisionTree.leaf(0)
+
+    def below(path: Path, height: int, sides: Sides) -> DecisionTree:
+        """The better of a leaf and the best split."""
+        features, zero, one = sides
+        totals = problem.priced_leaves(priced, path)
+        best = int((zero + one).argmax()) if features.size else -1
+        if best < 0 or (float(totals.max()) - priced.leaf_price >= zero[best] + one[best] and (path or root is None)):
+            return DecisionTree.leaf(int(totals.argmax()))
+        feature = int(features[best])
+        parts = []
+        for side in (False, True):
+            longer = (*path, (feature, side))
+            if height > 3:
+                parts.append(below(longer, height - 1, values.sides_below(feature, side)))
+            else:
+                parts.append(small(longer, height - 1))
+        return DecisionTree.branch(feature, parts[0], parts[1])
+
+    try:
+        if root is None and problem.max_depth <= 2:
+            return small((), problem.max_depth), values.value
+        return below((), problem.max_depth, values.sides()), values.value
+    except TooMany:  # the time is up
+        return leaf, values.value
+
+
+def _rewards(problem: CellProblem, priced: PricedProblem) -> native.Rewards:
+    amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
+    rules, n_features = problem.rules, problem.trees.tally.n_features
+    return native.Rewards(
+        X=np.empty((0, n_features), dtype=np.uint8),
+        weights=np.ascontiguousarray(priced.weights),
+        amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(problem.counts.size, -1),
+        fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
+        per_grain=1.0 / problem.rounding,
+        mass=np.empty(0),
+        apart=_apart(problem, n_features),
+        leaf_price=float(priced.leaf_price),
+        least=0.0 if rules is None else _least(problem),
+    )
+
+
+def _apart(problem: CellProblem, n_features: int) -> NDArray[np.uint8]:
+    rules = problem.rules
+    if rules is None or rules.apart is None:
+        return np.zeros((n_features, n_features), np.uint8)
+    return np.ascontiguousarray(rules.apart, np.uint8)
+
+
+def _least(problem: CellProblem) -> float:
+    """Less than the least mass by more than sums of masses may be off, and by less than they can differ."""
+    assert problem.rules is not None
+    return float(problem.rules.least[0]) - 1e-12 * float(problem.counts @ problem.masses)
+
+
+def _sums(problem: CellProblem, priced: PricedProblem) -> native.CellSums:
+    """Channels of all sets of columns, see `native.cell_values`."""
+    tally, depth = problem.trees.tally, problem.max_depth
+    channels = priced.weights[:, 1:] - priced.weights[:, :1]
+    masses = problem.rules is not None and problem.rules.least[0] > 0
+    if masses:
+        channels = np.column_stack([channels, problem.masses])
+    sizes = [
+        np.ascontiguousarray((channels.T @ tally.counts[size]).T) if size <= max(depth, 1) else channels[:0]
+        for size in range(MOST_DEPTH + 1)
+    ]
+    choose = [[math.comb(column, size) for size in range(MOST_DEPTH + 1)] for column in range(tally.n_features + 1)]
+    none, one, two, three, four = sizes
+    return native.CellSums(
+        none=none,
+        one=one,
+        two=two,
+        three=three,
+        four=four,
+        choose=np.array(choose, dtype=np.int64),
+        apart=_apart(problem, tally.n_features),
+        n_rewards=priced.weights.shape[1] - 1,
+        leaf_price=float(priced.leaf_price),
+        least=_least(problem) if masses else -math.inf,
+    )

@@ -11,21 +11,22 @@ counts, and one tree stands for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.kinds import root_values, set_outcomes
-from accel_oct.pricing.limited import Limited, PricedProblem, SampleSet
-from accel_oct.pricing.outcomes import Outcomes, TooMany
-from accel_oct.pricing.sets import SetOutcomes
+from accel_oct.exact.enumeration import Enumeration, Path, SideBests
+from accel_oct.exact.outcomes import Outcomes, SetOutcomes, TooMany
+from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
-class Closing:
+class Closing(Enumeration[Outcomes]):
     """Enumerates what a price leaves open, with more and more slack, until the optimum is proven.
 
     Parameters
@@ -64,6 +65,7 @@ class Closing:
         threads: int = 1,
         memory_limit: int = 1 << 30,
     ) -> None:
+        super().__init__(problem)
         self.problem = problem
         self.priced = priced
         self.bound = bound
@@ -71,18 +73,16 @@ class Closing:
         self._offer = offer
         self._goal = goal
         self._only = root
-        self._root = root_values(problem, priced, root, should_stop, threads, memory_limit)
+        self._root = problem.side_tables(priced, root, should_stop, threads, memory_limit)
         self._sets: SetOutcomes | None = None
         if self._root.known:
-            self._sets = set_outcomes(
-                problem,
+            self._sets = problem.outcomes(
                 priced,
                 should_stop,
                 most_sets=most_sets,
                 most_pairs=most_pairs,
                 memory_limit=memory_limit,
             )
-        self._known: dict[tuple[bytes, bytes, int], tuple[float, Outcomes]] = {}
         # Uses closer together than this are taken for equal. A tree may be merged into another one at every branch,
         # so what stands for it may use more than it does by so many grains: within `_room` the constraint decides.
         merged = (2**problem.max_depth + 2) * problem.rounding
@@ -160,43 +160,45 @@ class Closing:
             loss = float(losses[position])
             if loss > room:
                 break
-            feature = int(features[position])
-            left = room - loss
+            feature, left = int(features[position]), room - loss
+            bests = float(zero[position]), float(one[position])
             sides = [
-                self._outcomes(self.problem.side(everyone, feature, side), depth - 1, left, ((feature, side),))
+                self.collected(
+                    self.problem.side(everyone, feature, side),
+                    depth - 1,
+                    bests[side],
+                    bests[side] - left,
+                    ((feature, side),),
+                )
                 for side in (False, True)
             ]
             self._offer_best(feature, sides[0], sides[1], left)
             # What was found may make the rest of the slack superfluous.
             room = min(room, self.bound - self._goal(self._value) + self._noise)
 
-    def _outcomes(self, samples: SampleSet, height: int, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
-        """Of the samples at the end of a path of features and sides."""
-        columns = self.problem.columns_below(self._root.columns, [feature for feature, _ in path])
-        key = (self.problem.key(samples), columns.tobytes(), height)
-        done, found = self._known.get(key, (-np.inf, None))
-        if found is None or done < slack:
-            assert self._sets is not None
-            two = height <= 2
-            found = self._sets.two(samples, columns, height, slack) if two else self._three(samples, slack, path)
-            self._known[key] = (slack, found)
-        return found
+    def _key(self, samples: SampleSet, height: int, path: Path) -> Hashable:
+        return self.problem.key(samples), self._columns(path).tobytes(), height
 
-    def _three(self, samples: SampleSet, slack: float, path: tuple[tuple[int, bool], ...]) -> Outcomes:
+    def _columns(self, path: Path) -> IntArray:
+        return self.problem.columns_below(self._root.columns, [feature for feature, _ in path])
+
+    def _side_bests(self, samples: SampleSet, height: int, path: Path) -> SideBests:
+        features, zero, one = self._root.sides_below(*path[0])
+        return SideBests(features, zero, one, zero + one)
+
+    def _shallow(self, samples: SampleSet, height: int, best: float, threshold: float, path: Path) -> Outcomes:
+        assert self._sets is not None
+        return self._sets.two(samples, self._columns(path), height, best - threshold)
+
+    def _deep(self, samples: SampleSet, height: int, best: float, threshold: float, path: Path) -> Outcomes:
         """Trees of depth at most three on one side of a root."""
         assert self._sets is not None
-        features, zero, one = self._root.sides_below(*path[0])
-        sums = zero + one
-        best = max(float(self._leaf_values(samples).max()), float(sums.max(initial=-np.inf)))
-        splits = []
-        for position in np.flatnonzero(best - sums <= slack):
-            feature, loss = int(features[position]), float(best - sums[position])
-            sides = [
-                self._outcomes(self.problem.side(samples, feature, side), 2, slack - loss, (*path, (feature, side)))
-                for side in (False, True)
-            ]
-            splits.append((loss, feature, sides[0], sides[1]))
-        return self._sets.joined(self._leaves(samples, best), splits, slack)
+        sums = self._side_bests(samples, height, path).split
+        splits = [
+            (best - float(sums[split.place]), split.feature, split.zero, split.one)
+            for split in self.splits(samples, height, threshold, path)
+        ]
+        return self._sets.joined(self._leaves(samples, best), splits, best - threshold)
 
     def _leaves(self, samples: SampleSet, best: float) -> FloatArray:
         """Loss and results of every class as a leaf."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.kinds import best_priced
 from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
@@ -63,8 +62,7 @@ class Dual:
         """L(mu), taken as a bound; the best priced tree is offered and becomes a plane."""
         problem = self.problem
         priced = problem.priced(prices)
-        tree, upper = best_priced(
-            problem,
+        tree, upper = problem.best_priced(
             priced,
             self.root,
             should_stop=self.should_stop,

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.pricing.limited import PricedProblem
-from accel_oct.pricing.problem import LimitedProblem
-from accel_oct.pricing.values import column_keys
+from accel_oct.pricing.problem import LimitedProblem, column_keys
 
 FloatArray = NDArray[np.float64]
 

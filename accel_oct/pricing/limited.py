@@ -1,26 +1,27 @@
 """What limits ask of the samples: the problem as duals, enumerations and repairs see it.
 
-Sets of samples are opaque here. There are two kinds of problems: points of the data (`LimitedProblem`), where a set is
-some of the points, and the cells of a tally (`CellProblem`), where it is the literals of a path.
+There are two kinds of problems: on points of the data (`LimitedProblem`) and on the cells of a tally (`CellProblem`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.subtree.local_rules import LocalRules
+from accel_oct.exact.local_rules import LocalRules
+from accel_oct.exact.outcomes import SetOutcomes
+from accel_oct.exact.sample_sets import SampleSet, SampleSets
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-SampleSet = Any
-"""What a problem takes for a set of samples."""
+Sides = tuple[IntArray, FloatArray, FloatArray]
+"""Features, and the best values of their zero sides and one sides."""
 
 
 class Limit(Protocol):
@@ -39,7 +40,37 @@ class Limit(Protocol):
     def tolerance(self) -> float: ...
 
 
-class Limited(ABC):
+class SideTables(ABC):
+    """Best priced values of the sides of columns, from which all losses are measured.
+
+    Attributes
+    ----------
+    known : bool
+        False where there is no room for the tables, or the time was up.
+    value, spread : float
+        The best priced value, and a loss that no tree exceeds.
+    columns : int array
+        Features that split the samples, one of each set of equal or complementary ones.
+    by_leaves : bool
+        Whether sides with at least two leaves are known apart.
+    """
+
+    known: bool
+    value: float
+    spread: float
+    columns: IntArray
+    by_leaves: bool
+
+    @abstractmethod
+    def sides(self, least: int = 1) -> Sides:
+        """Below the root; of sides with at least so many leaves, where `by_leaves`."""
+
+    @abstractmethod
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
+        """Below one side of a root feature, for depth four."""
+
+
+class Limited(SampleSets):
     """The best tree under limits.
 
     Attributes
@@ -100,17 +131,6 @@ class Limited(ABC):
     # ---------------------------------------------------------------- sets of samples
 
     @abstractmethod
-    def everyone(self) -> SampleSet: ...
-
-    @abstractmethod
-    def side(self, samples: SampleSet, feature: int, side: bool) -> SampleSet:
-        """Those of a set on one side of a feature."""
-
-    @abstractmethod
-    def key(self, samples: SampleSet) -> bytes:
-        """Tells sets apart."""
-
-    @abstractmethod
     def leaf_amounts(self, samples: SampleSet) -> tuple[FloatArray, FloatArray]:
         """Gains (K,) and uses (n_limits, K) of every class as a leaf, without what a leaf itself costs."""
 
@@ -118,12 +138,39 @@ class Limited(ABC):
     def priced_leaves(self, priced: PricedProblem, samples: SampleSet) -> FloatArray:
         """Priced sums (K,)."""
 
-    def reached(self, path: Iterable[tuple[int, int]]) -> SampleSet:
-        """The set at the end of a path of features and sides."""
-        samples = self.everyone()
-        for feature, side in path:
-            samples = self.side(samples, feature, bool(side))
-        return samples
+    # ---------------------------------------------------------------- at some prices
+
+    @property
+    @abstractmethod
+    def columns(self) -> IntArray:
+        """Columns that split the samples, one of each set of equal or complementary ones with the same rules."""
+
+    @abstractmethod
+    def side_tables(
+        self,
+        priced: PricedProblem,
+        root: int | None,
+        should_stop: Callable[[], bool],
+        threads: int = 1,
+        memory_limit: int = 1 << 30,
+    ) -> SideTables:
+        """Best values of the sides of all columns, or at least of one of them."""
+
+    @abstractmethod
+    def outcomes(self, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int) -> SetOutcomes:
+        """Outcomes of sets; limits are those of `SetOutcomes`."""
+
+    @abstractmethod
+    def best_priced(
+        self,
+        priced: PricedProblem,
+        root: int | None,
+        *,
+        should_stop: Callable[[], bool] | None = None,
+        threads: int = 1,
+        memory_limit: int = 1 << 30,
+    ) -> tuple[DecisionTree, float]:
+        """A best priced tree, with some feature at the root if one is given, and what bounds all of them."""
 
     def columns_below(self, columns: IntArray, path: Sequence[int]) -> IntArray:
         """Those of some columns that rules allow below a path."""
@@ -146,6 +193,8 @@ class PricedProblem:
     constant : float
     error : float
         How far the value of a tree may be off through the grid and through floating point.
+    grid_bits : int
+        Weights of points, and the leaf price, are multiples of ``2.0 ** -grid_bits``.
     """
 
     prices: FloatArray
@@ -153,3 +202,4 @@ class PricedProblem:
     leaf_price: float
     constant: float
     error: float
+    grid_bits: int = 0

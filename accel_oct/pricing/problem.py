@@ -1,21 +1,30 @@
-"""The problem with limits in arrays, and what it becomes at given prices."""
+"""The problem with limits on the points of the data, and what it becomes at given prices: best values and trees."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.data.exact_weights import accurate_sums
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem
-from accel_oct.subtree.local_rules import LocalRules
+from accel_oct.exact import best_tree
+from accel_oct.exact.columns import both_sides
+from accel_oct.exact.levels import DeepLevels, PairLevel
+from accel_oct.exact.local_rules import LocalRules
+from accel_oct.exact.outcomes import SetOutcomes
+from accel_oct.exact.profile_search import sides_from_pairs
+from accel_oct.exact.sample_sets import PointSets
+from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.stopping import Stopper
+from accel_oct.pricing.limited import Limit, Limited, PricedProblem, Sides, SideTables
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -26,7 +35,7 @@ _TOTAL_BITS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class LimitedProblem(Limited):
+class LimitedProblem(PointSets, Limited):
     """Best trees under limits, in arrays over the distinct points of the data.
 
     Attributes
@@ -66,10 +75,16 @@ class LimitedProblem(Limited):
         max_depth: int,
         rules: LocalRules | None = None,
         scored: BinaryDataset | None = None,
+        merge: bool = True,
     ) -> LimitedProblem:
-        """Limits and rules speak of the rows of `dataset`; what predictions earn is said by `scored`, if given."""
-        _, first, point = np.unique(pack_rows(dataset.X), axis=0, return_index=True, return_inverse=True)
-        point = point.ravel()
+        """Limits and rules speak of the rows of `dataset`; what predictions earn is said by `scored`, if given.
+
+        Without `merge` every row is a point of its own, in the order of the rows, whatever its features are.
+        """
+        first = point = np.arange(dataset.n_samples)
+        if merge:
+            _, first, point = np.unique(pack_rows(dataset.X), axis=0, return_index=True, return_inverse=True)
+            point = point.ravel()
         shape = (first.size, dataset.n_classes)
         gains = np.zeros(shape)
         rows = dataset if scored is None else scored
@@ -113,16 +128,6 @@ class LimitedProblem(Limited):
         value = float(self.gains[rows, predicted].sum()) - self.leaf_price * tree.n_leaves
         used = self.uses[:, rows, predicted].sum(axis=1) + self.leaf_uses * tree.n_leaves
         return np.concatenate([[value], used])
-
-    def everyone(self) -> IntArray:
-        return np.arange(len(self.X))
-
-    def side(self, samples: IntArray, feature: int, side: bool) -> IntArray:
-        own: IntArray = samples[self.X[samples, feature] == side]
-        return own
-
-    def key(self, samples: IntArray) -> bytes:
-        return samples.tobytes()
 
     def leaf_amounts(self, samples: IntArray) -> tuple[FloatArray, FloatArray]:
         return self.gains[samples].sum(axis=0), self.uses[:, samples].sum(axis=1)
@@ -179,7 +184,66 @@ class LimitedProblem(Limited):
             leaf_price=price,
             constant=float(free.sum()) + float(prices @ self.upper),
             error=error + noise,
+            grid_bits=bits,
         )
+
+    # ---------------------------------------------------------------- at some prices
+
+    @cached_property
+    def columns(self) -> IntArray:
+        seen: dict[bytes, int] = {}
+        for column, key in enumerate(column_keys(self)):
+            if key is not None:
+                seen.setdefault(key, column)
+        return np.array(list(seen.values()), dtype=np.int64)
+
+    def side_tables(
+        self,
+        priced: PricedProblem,
+        root: int | None,
+        should_stop: Callable[[], bool],
+        threads: int = 1,
+        memory_limit: int = 1 << 30,
+    ) -> SideTables:
+        return PointTables(self, priced, should_stop, threads, memory_limit)
+
+    def outcomes(self, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int) -> SetOutcomes:
+        return SetOutcomes(_rewards(self, priced), should_stop, **limits)
+
+    def best_priced(
+        self,
+        priced: PricedProblem,
+        root: int | None,
+        *,
+        should_stop: Callable[[], bool] | None = None,
+        threads: int = 1,
+        memory_limit: int = 1 << 30,
+    ) -> tuple[DecisionTree, float]:
+        rows = priced_rows(priced, self.rules)
+
+        def best(points: NDArray[np.bool_], depth: int, path: tuple[int, ...]) -> tuple[DecisionTree, float]:
+            own = points[rows.point]
+            if not own.any():
+                return DecisionTree.leaf(0, depth), -priced.leaf_price
+            found = best_tree(
+                self.X[rows.point[own]],
+                rows.label[own],
+                rows.weights[own],
+                self.n_classes,
+                depth,
+                priced.leaf_price,
+                rules=None if rows.rules is None else rows.rules.of_rows(own).below(path),
+                should_stop=should_stop,
+                threads=threads,
+                memory_limit=memory_limit,
+            )
+            return found.tree, found.bound
+
+        if root is None:
+            return best(np.ones(len(self.X), dtype=bool), self.max_depth, ())
+        split = self.X[:, root]
+        zero, one = (best(side, self.max_depth - 1, (root,)) for side in (~split, split))
+        return DecisionTree.branch(root, zero[0], one[0]), zero[1] + one[1]
 
 
 class PricedRows(NamedTuple):
@@ -209,3 +273,132 @@ def _merged(rules: LocalRules, point: IntArray, n_points: int) -> LocalRules:
 
 def _on_grid(values: FloatArray, bits: int) -> FloatArray:
     return np.ldexp(np.rint(np.ldexp(values, bits)), -bits)
+
+
+def column_keys(problem: LimitedProblem) -> list[bytes | None]:
+    """Equal for equal or complementary columns with the same rules; None where a column splits nothing or may not."""
+    X, rules = problem.X, problem.rules
+    if not X.size:
+        return [None] * X.shape[1]
+    splits = X ^ X[:1]
+    words = np.ascontiguousarray(np.packbits(splits, axis=0).T)
+    apart = np.zeros((X.shape[1], 0), dtype=bool) if rules is None or rules.apart is None else rules.apart
+    usable = np.asarray(splits.any(axis=0))
+    if apart.size:
+        usable &= ~apart.diagonal()
+    return [
+        words[column].tobytes() + apart[column].tobytes() if usable[column] else None for column in range(X.shape[1])
+    ]
+
+
+def _nothing() -> Sides:
+    return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+
+
+class PointTables(SideTables):
+    """Best priced values of the sides of every feature, for all points; and one level lower where tables have them."""
+
+    by_leaves = True
+
+    def __init__(
+        self,
+        problem: LimitedProblem,
+        priced: PricedProblem,
+        should_stop: Callable[[], bool],
+        threads: int,
+        memory_limit: int,
+    ) -> None:
+        self.columns = problem.columns
+        self.known = True
+        self._below: FloatArray | None = None
+        self._problem, self._priced = problem, priced
+        if problem.max_depth <= 2 or not self.columns.size:
+            self._sides = self._by_sums(should_stop)
+        else:
+            self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
+        leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
+        sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
+        self.value = max(leaf, float(sums.max(initial=-np.inf)))
+        # No tree has a larger loss: rewards are not negative.
+        self.spread = self.value + priced.leaf_price * 2**problem.max_depth
+
+    def _by_sums(self, should_stop: Callable[[], bool]) -> Sides:
+        """Depth two or less."""
+        height = max(1, self._problem.max_depth)
+        everyone = np.arange(len(self._problem.X))
+        rewards = _rewards(self._problem, self._priced)
+        try:
+            best = native.best_sides(everyone, self.columns, height, rewards, should_stop)
+        except native.Stopped:
+            self.known = False
+            return _nothing()
+        return self.columns, best[:, 0], best[:, 1]
+
+    def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
+        problem, priced, depth = self._problem, self._priced, self._problem.max_depth
+        rows = priced_rows(priced, problem.rules)
+        data = reduce_data(problem.X[rows.point], rows.label, rows.weights, problem.gains.shape[1], rows.rules)
+        pairs = PairLevel(data, stopper, DeepLevels.table_limit(memory_limit, threads))
+        self.known = (
+            depth <= 4
+            and pairs.exact
+            and DeepLevels.possible(pairs, memory_limit, threads)
+            and (depth == 3 or DeepLevels.fits(pairs, memory_limit))
+        )
+        if not self.known:
+            return _nothing()
+        deep = DeepLevels(pairs, depth == 4, threads)
+        self.known = deep.level_three(stopper) and (depth == 3 or deep.level_four(stopper))
+        if not self.known:
+            return _nothing()
+        profiles = deep.side_profiles
+        if depth == 4:
+            self._below = deep.pair_profiles()
+            profiles = sides_from_pairs(pairs, self._below)
+        self._data, self._units = data, pairs.units
+        self._profiles = profiles, data.side_weights
+        self._column_of = {int(feature): column for column, feature in enumerate(data.feature)}
+        return self._both(*self._profiles, 1)
+
+    def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> Sides:
+        """Best values of both sides of every column with `least` leaves or more, from profiles in table units."""
+        data = self._data
+        scores = self._units.to_score(profiles, weights[..., None])
+        leaves = np.arange(1, profiles.shape[-1] + 1)
+        values = (scores - self._priced.leaf_price * leaves)[..., least - 1 :].max(axis=-1)
+        zero = np.where(data.flipped, values[:, 1], values[:, 0])
+        one = np.where(data.flipped, values[:, 0], values[:, 1])
+        return data.feature, zero, one
+
+    def sides(self, least: int = 1) -> Sides:
+        """For depths of three and four also with at least two leaves."""
+        return self._sides if least == 1 else self._both(*self._profiles, least)
+
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
+        assert self._below is not None
+        data = self._data
+        column = self._column_of[feature]
+        here = int(side) ^ int(data.flipped[column])
+        rows = data.X[:, column] == here
+        weights = both_sides(data.weights * rows, data.X)
+        features, zero, one = self._both(self._below[column, here], weights, least)
+        splits = np.flatnonzero((data.X[rows] != data.X[rows][:1]).any(axis=0))
+        return features[splits], zero[splits], one[splits]
+
+
+def _rewards(problem: LimitedProblem, priced: PricedProblem) -> native.Rewards:
+    """A problem at some prices as the compiled code takes it."""
+    amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
+    (n_points, n_features), rules = problem.X.shape, problem.rules
+    apart = None if rules is None else rules.apart
+    return native.Rewards(
+        X=np.ascontiguousarray(problem.X, dtype=np.uint8),
+        weights=np.ascontiguousarray(priced.weights),
+        amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(n_points, -1),
+        fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
+        per_grain=1.0 / problem.rounding,
+        mass=np.zeros(n_points) if rules is None else np.ascontiguousarray(rules.masses[0]),
+        apart=np.zeros((n_features, n_features), np.uint8) if apart is None else np.ascontiguousarray(apart, np.uint8),
+        leaf_price=float(priced.leaf_price),
+        least=0.0 if rules is None else float(rules.least[0]),
+    )

@@ -14,9 +14,9 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from accel_oct.pricing.kinds import columns_of, set_outcomes
-from accel_oct.pricing.limited import Limited, PricedProblem, SampleSet
-from accel_oct.pricing.outcomes import Outcomes, TooMany
+from accel_oct.exact.outcomes import Outcomes, TooMany
+from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 _ENOUGH = 1000
@@ -52,9 +52,9 @@ class Repair:
     def __post_init__(self) -> None:
         self.possible = self.problem.max_depth > 2
         if self.possible:
-            self._columns = columns_of(self.problem)
-            self._sets = set_outcomes(
-                self.problem, self.priced, self.should_stop, memory_limit=self.memory_limit, most_pairs=_MOST_PAIRS
+            self._columns = self.problem.columns
+            self._sets = self.problem.outcomes(
+                self.priced, self.should_stop, memory_limit=self.memory_limit, most_pairs=_MOST_PAIRS
             )
 
     def run(self, trees: Iterable[DecisionTree]) -> None:

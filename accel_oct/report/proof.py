@@ -72,12 +72,14 @@ def gap_of(model: Any) -> str:
 
 
 def _meaning(model: Any) -> str:
-    splits = model._scope().splits
+    splits = model._scope(model.result_).splits
     over = f"The search was over {splits}"
     if model.exact_:
         over += ": a threshold between any two neighbouring values, one category against all others."
     else:
-        over += "; a tree that splits elsewhere could be better."
+        bound = model.table_bound_
+        most = "" if bound is None else f" by {bound - model.objective_:.4g} at most"
+        over += f"; a tree that splits elsewhere could be better{most}."
     if model.status_ == "optimal":
         return over
     ended = _ENDED.get(model.status_, model.status_)
@@ -90,8 +92,8 @@ def _figures(model: Any) -> list[Markup]:
     made_of = f"{_score_name(model, score)} {decimals(score)}"
     if penalty:
         made_of += f" \u2212 {leaves} \u00d7 {penalty:g}"
-    scope = model._scope()
-    others = f"no tree of depth at most {scope.max_depth} over these splits"
+    scope = model._scope(model.result_)
+    others = f"no tree of {scope.depth} over these splits"
     if model.constraints_:
         others += " that keeps the constraints"
     pairs: list[tuple[str, Content]] = [
@@ -123,8 +125,8 @@ def _score_name(model: Any, score: float) -> str:
 
 
 def _questions(model: Any, tree: TreeView) -> Markup | None:
-    """How many questions could be asked of each column."""
-    if not isinstance(model.encoder_, BinaryEncoder):
+    """How many questions could be asked of each column, where they were chosen."""
+    if not isinstance(model.encoder_, BinaryEncoder) or "every_split" in model.result_.stats:
         return None
     asked = Counter(condition.column for condition in model.encoder_.conditions_)
     used = {node.condition.column for node in tree.nodes if node.condition is not None}

@@ -11,7 +11,7 @@ and these are the children. When all is spent, the columns of the chosen groups 
 small. Where one more group will spend all, every group that it may be is a child.
 
 Sets that are not too many are not branched on at all but listed, and looked up in tables that have the best split of
-every group: see `accel_oct.subtree.group_sets`.
+every group: see `accel_oct.exact.group_sets`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
+from accel_oct.exact.stopping import Stopper
 from accel_oct.solving.set_lists import SetLists
 from accel_oct.solving.set_nodes import NodeSolver
 from accel_oct.solving.set_rules import SetRules
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]

@@ -13,6 +13,8 @@ from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.constraints.statements import check_local_rules
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import FrontierTable
+from accel_oct.exact.steps import Steps
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
@@ -22,8 +24,6 @@ from accel_oct.solving.frontier_result import Frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
 from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
-from accel_oct.subtree import FrontierTable
-from accel_oct.subtree.steps import Steps
 from accel_oct.support.interrupts import run_interruptibly
 
 

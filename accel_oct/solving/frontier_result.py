@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_oct.errors import NoTreeError
+from accel_oct.exact import FrontierTable
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import HistoryRow, Result, Status
 from accel_oct.solving.search import constraint_reports
-from accel_oct.subtree import FrontierTable
 from accel_oct.tree import DecisionTree
 
 NO_TREE = "there is no tree: the constraints allow none, not even a single leaf"
@@ -118,11 +118,18 @@ class Frontier:
             raise ValueError(f"max_leaves must be between 1 and {self.max_leaves}, got {max_leaves}")
         return None if self.scores[max_leaves - 1] == -np.inf else self._table.tree(max_leaves)
 
+    def result(self, max_leaves: int) -> Result:
+        """The best tree known with at most that many leaves, as a result: leaf penalties are not counted."""
+        tree = self._found(max_leaves)
+        score, bound = float(self.scores[max_leaves - 1]), float(self.bounds[max_leaves - 1])
+        proven = score == bound
+        status: Status = self.status if not proven else "optimal" if tree is not None else "infeasible"
+        return self._result(tree, score, bound, status, self.seconds)
+
     def best(self, leaf_penalty: float) -> Result:
         """The optimum of a leaf penalty; status "infeasible", and no tree, where constraints allow none."""
         began = time.perf_counter()
         problem = self._problem
-        dataset, constraints = problem.original, problem.constraints
         price = problem.score.rows.leaf_price(leaf_penalty, problem.score.norm)
         value, bound, leaves = self._table.best(price, self.max_leaves)
         tree = self._found(leaves)
@@ -132,16 +139,22 @@ class Frontier:
             proven = bound <= value + PROOF_TOLERANCE * problem.total_weight
             status = "optimal" if proven else self.status
             limit = objective if proven else max(limit, objective)
+        return self._result(tree, objective, limit, status, self.seconds + time.perf_counter() - began)
+
+    def _result(
+        self, tree: DecisionTree | None, objective: float, bound: float, status: Status, seconds: float
+    ) -> Result:
+        dataset, constraints = self._problem.original, self._problem.constraints
         return Result(
             found=tree,
             objective=objective,
-            bound=limit,
+            bound=bound,
             status=status,
-            seconds=self.seconds + time.perf_counter() - began,
+            seconds=seconds,
             nodes=0,
             backend="none",
             stats={"decided_by": "the frontier", "frontier_seconds": self.seconds},
-            history=(HistoryRow(self.seconds, objective, limit),),
+            history=(HistoryRow(self.seconds, objective, bound),),
             feature_names=dataset.feature_names,
             class_names=dataset.class_names,
             constraints=constraint_reports(constraints, tree),

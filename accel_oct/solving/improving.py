@@ -11,10 +11,10 @@ import math
 import time
 from collections.abc import Callable
 
+from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics.improver import Improver, table_seconds
 from accel_oct.solving.activity import Figures
 from accel_oct.solving.search import Search
-from accel_oct.subtree.stopping import Stopper
 
 _SOON, _SOON_WITHOUT_LIMIT = 0.5, 10.0
 """Seconds of tables below which they are waited for, with a time limit and without one.

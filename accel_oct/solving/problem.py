@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves, bind_all, local_rules
+from accel_oct.constraints.statements import survives_pruning
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact import FrontierTable, LocalRules, frontier_table
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Limited, LimitedProblem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import FrontierTable, LocalRules, frontier_table
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 
@@ -32,9 +36,12 @@ class Problem:
     dataset : BinaryDataset
         What is computed on, the rows of `score`: identical ones may be merged.
     max_depth : int
+        Of the trees that are searched.
     leaf_penalty, leaf_price : float
         As given, and in units of weight.
     constraints : tuple of BoundConstraint
+    claimed_depth : int or None
+        The depth that was asked for, where `max_depth` is less and loses nothing (`within_data`).
     """
 
     original: BinaryDataset
@@ -44,6 +51,7 @@ class Problem:
     leaf_penalty: float
     leaf_price: float
     constraints: tuple[BoundConstraint, ...] = ()
+    claimed_depth: int | None = None
 
     @classmethod
     def of(
@@ -67,6 +75,19 @@ class Problem:
             constraints=bind_all(constraints, original),
         )
 
+    def within_data(self) -> Problem:
+        """Return the problem at the least depth at which some tree is as good as any deeper one.
+
+        A split that separates no samples can be taken out: predictions stay, and leaves and paths become fewer. What is
+        left asks no feature twice on a path, and every split on it separates one of the distinct rows at least.
+        """
+        depth = min(self.max_depth, self.original.n_features)
+        if _distinct(self.original.X[:_FEW_ROWS]) <= depth:
+            depth = min(depth, _distinct(self.original.X) - 1)
+        if depth >= self.max_depth or not all(map(survives_pruning, self.constraints)):
+            return self
+        return replace(self, max_depth=depth, claimed_depth=self.max_depth)
+
     @property
     def total_weight(self) -> float:
         """Of all rows that earn something: no tree scores more."""
@@ -81,7 +102,7 @@ class Problem:
         return self.score.value(tree)
 
     def frontier_table(self, compute: Callable[..., FrontierTable] = frontier_table, **options: Any) -> FrontierTable:
-        """The best score for every number of leaves; `compute` and options as `accel_oct.subtree.frontier_table`."""
+        """The best score for every number of leaves; `compute` and options as `accel_oct.exact.frontier_table`."""
         data = self.table_data
         return compute(data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options)
 
@@ -142,10 +163,19 @@ class Problem:
     def most_leaves(self) -> int:
         """A number of leaves that some optimal tree does not exceed."""
         room: int = 2**self.max_depth
-        if self.coupling:
+        if not all(map(survives_pruning, self.constraints)):
             return room
         # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
         return min(room, self.original.n_samples)
+
+
+#: Rows that are looked at first: hardly any table has fewer distinct ones than a tree has levels.
+_FEW_ROWS = 1000
+
+
+def _distinct(X: NDArray[np.bool_]) -> int:
+    """Number of different rows."""
+    return len(np.unique(np.packbits(X, axis=1), axis=0)) if X.shape[1] else 1
 
 
 def checked_trees(trees: Any, problem: Problem) -> list[DecisionTree]:

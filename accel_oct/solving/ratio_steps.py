@@ -36,7 +36,12 @@ class RatioSteps:
         return plain and (not problem.coupling or problem.max_leaves is not None)
 
     def on_frontier(
-        self, fixed: Fixed, seconds: float | None, worthwhile: Callable[[int], bool], progress: Progress
+        self,
+        fixed: Fixed,
+        most_leaves: int,
+        seconds: float | None,
+        worthwhile: Callable[[int], bool],
+        progress: Progress,
     ) -> Levels:
         table = frontier(
             fixed.score.dataset,
@@ -48,7 +53,7 @@ class RatioSteps:
             constraints=self.constraints,
             objective=fixed,
         )
-        return levels_of(table, 2**self.max_depth, worthwhile), table.status
+        return levels_of(table, most_leaves, worthwhile), table.status
 
     def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None, progress: Progress) -> Levels:
         limit = [MaxLeaves(leaves)] if leaves < 2**self.max_depth else []
@@ -86,10 +91,19 @@ def best_ratio(
     def step(fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
         relay = Relay(search.teller, f"step {search.steps + 1} of a ratio")
         if tables:
-            return steps.on_frontier(fixed, seconds, lambda h: search.may_win(h), relay)
+            return steps.on_frontier(fixed, search.most_leaves, seconds, lambda h: search.may_win(h), relay)
         return steps.by_solve(fixed, leaves, seconds, relay)
 
     search = RatioSearch(
-        score, problem.leaf_penalty, problem.max_depth, step, clock, noise, tables, steps.options.gap, progress
+        score,
+        problem.leaf_penalty,
+        problem.max_depth,
+        problem.most_leaves,
+        step,
+        clock,
+        noise,
+        tables,
+        steps.options.gap,
+        progress,
     )
     return search.result(search.run(), problem.constraints, "none" if tables else steps.backend)

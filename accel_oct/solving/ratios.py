@@ -81,6 +81,8 @@ class RatioSearch:
     score : RatioScore
     leaf_penalty : float
     max_depth : int
+    most_leaves : int
+        A number of leaves that some tree with the best ratio does not exceed.
     linear : callable
         See `Linear`.
     clock : Clock
@@ -96,6 +98,7 @@ class RatioSearch:
     score: RatioScore
     leaf_penalty: float
     max_depth: int
+    most_leaves: int
     linear: Linear
     clock: Clock
     rounding: float
@@ -111,11 +114,11 @@ class RatioSearch:
         self.teller = Teller(self.progress, lambda: self.clock.seconds)
         over, under = self.score.numerator, self.score.denominator
         self._least, self._most = float(under.min(axis=1).sum()), float(under.max(axis=1).sum())
-        size = 2**self.max_depth
+        size = self.most_leaves
         highest = float(over.max(axis=1).sum())
         # By number of leaves: what no ratio exceeds, and the best ratio known as (numerator, denominator).
         self.upper = np.full(size, highest / (self._least if highest > 0 else self._most))
-        self.known: list[tuple[float, float] | None] = [None] * size
+        self.known = np.full((size, 2), [-math.inf, 1.0])
         self._noise = 0.0
         self._paid = self.leaf_penalty * np.arange(1, size + 1)
         self._power = _whole_power(over, under)
@@ -183,8 +186,8 @@ class RatioSearch:
     def _ratio(self, h: int) -> tuple[float, float, bool]:
         """The t of the next problem as a fraction p / q, and whether q N - p D is a sum of whole units."""
         wanted = self.objective + self._paid[h]
-        best = self.known[h]
-        if best is None:
+        best: list[float] = self.known[h].tolist()
+        if best[0] == -math.inf:
             return (wanted if math.isfinite(wanted) else 0.0), 1.0, False
         if wanted > best[0] / best[1]:
             return wanted, 1.0, False
@@ -199,10 +202,8 @@ class RatioSearch:
 
     def _take(self, tree: DecisionTree) -> None:
         over, under = self.score.parts(tree)
-        for place in range(tree.n_leaves - 1, len(self.known)):
-            known = self.known[place]
-            if known is None or over / under > known[0] / known[1]:
-                self.known[place] = over, under
+        known = self.known[tree.n_leaves - 1 :]
+        known[over / under > known[:, 0] / known[:, 1]] = over, under
         objective = over / under - self.leaf_penalty * tree.n_leaves
         if objective > self.objective:
             self.tree, self.objective = tree, objective
@@ -264,11 +265,14 @@ def _whole_power(over: FloatArray, under: FloatArray) -> int | None:
 
 
 def levels_of(table: Frontier, size: int, worthwhile: Callable[[int], bool]) -> list[Level]:
-    """What a frontier says, its trees where they are worth rebuilding; beyond a limit on leaves there is no more."""
+    """What a frontier says up to so many leaves, its trees where they are better than those with one leaf less.
+
+    Trees are rebuilt where that is worth while; beyond a limit on leaves there is no more.
+    """
+    last = min(len(table), size)
+    better = np.diff(table.scores[:last], prepend=-math.inf) > 0
     points = [
-        Level(
-            h, table.tree(h) if table.scores[h - 1] > -math.inf and worthwhile(h) else None, float(table.bounds[h - 1])
-        )
-        for h in range(1, len(table) + 1)
+        Level(h, table.tree(h) if better[h - 1] and worthwhile(h) else None, float(table.bounds[h - 1]))
+        for h in range(1, last + 1)
     ]
-    return [*points, *(Level(h, None, points[-1].bound) for h in range(len(table) + 1, size + 1))]
+    return [*points, *(Level(h, None, points[-1].bound) for h in range(last + 1, size + 1))]

@@ -36,14 +36,15 @@ class Scope:
 
     Attributes
     ----------
-    max_depth : int
+    max_depth : int or None
+        None: any depth.
     splits : str
         What the trees may split on, in words.
     complete : bool
         Whether no other splits exist; if not, trees over other splits may keep constraints that these break.
     """
 
-    max_depth: int
+    max_depth: int | None
     splits: str
     complete: bool = True
 
@@ -52,8 +53,13 @@ class Scope:
         """Trees over all features of a binary data set."""
         return cls(max_depth, f"{n_features} binary feature{'' if n_features == 1 else 's'}")
 
+    @property
+    def depth(self) -> str:
+        """How deep the trees may be, in words."""
+        return "any depth" if self.max_depth is None else f"depth at most {self.max_depth}"
+
     def __str__(self) -> str:
-        return f"of depth at most {self.max_depth} over {self.splits}"
+        return f"of {self.depth} over {self.splits}"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.data import BinaryDataset
+from accel_oct.exact import DepthTwoSolver, SubtreeCache
+from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import PricedKnowledge
@@ -20,8 +22,6 @@ from accel_oct.solving.config import Config
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import ConstraintReport, HistoryRow, Progress, Result, Scope, Status
-from accel_oct.subtree import DepthTwoSolver, SubtreeCache
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 
@@ -39,6 +39,10 @@ class Clock:
     @property
     def left(self) -> float | None:
         return None if self.limit is None else max(self.limit - self.seconds, 0.0)
+
+    def limited_to(self, seconds: float) -> Clock:
+        """A clock that began with this one and ends after so many seconds, or with this one."""
+        return Clock(self.began, seconds if self.limit is None else min(seconds, self.limit))
 
     @property
     def deadline(self) -> float | None:
@@ -194,10 +198,11 @@ class Search:
         if status == "infeasible" and self.problem.constraints:
             self.blame(self.problem.constraints)
         self.record()
-        original, objective = self.problem.original, self.objective
+        original, objective, tree = self.problem.original, self.objective, self.incumbent.tree
+        depth = self.problem.claimed_depth or self.problem.max_depth
         bound = objective if status == "optimal" else max(self.problem.reported(self.bound), objective)
         return Result(
-            found=self.incumbent.tree,
+            found=None if tree is None else tree.with_max_depth(depth),
             objective=objective,
             bound=bound,
             status=status,
@@ -209,8 +214,8 @@ class Search:
             history=tuple(self.history),
             feature_names=original.feature_names,
             class_names=original.class_names,
-            constraints=constraint_reports(self.problem.constraints, self.incumbent.tree, self.multipliers),
-            scope=Scope.of_features(self.problem.max_depth, len(original.feature_names)),
+            constraints=constraint_reports(self.problem.constraints, tree, self.multipliers),
+            scope=Scope.of_features(depth, len(original.feature_names)),
         )
 
 

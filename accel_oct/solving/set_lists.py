@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
+from accel_oct.exact.group_sets import GroupSets
+from accel_oct.exact.stopping import Stopper
 from accel_oct.solving.set_rules import SetRules
-from accel_oct.subtree.group_sets import GroupSets
-from accel_oct.subtree.stopping import Stopper
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

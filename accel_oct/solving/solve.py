@@ -141,9 +141,12 @@ def solve(
         steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)
         return best_ratio(score, leaf_penalty, steps, clock, progress)
     problem = Problem.of(score, max_depth, leaf_penalty, constraints, switches.merge_duplicates)
-    branch_and_cut = BranchAndCut(candidate_backends(backend), component_factories(components))
+    trees, factories = checked_trees(start, problem), component_factories(components)
+    if not factories and not trees:
+        problem = problem.within_data()
+    branch_and_cut = BranchAndCut(candidate_backends(backend), factories)
     search = Search(problem, switches, options, clock, progress, backend)
     branch_and_cut.prepare(search)
-    search.begin_with(checked_trees(start, problem))
+    search.begin_with(trees)
     before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return run_phases(search, [*before, branch_and_cut, LastStep()])

@@ -14,14 +14,14 @@ from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxL
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact import FrontierTable
+from accel_oct.exact.frontier import table_of
+from accel_oct.exact.samples import tallied_data
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
 from accel_oct.pricing import CellProblem
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.subtree import FrontierTable
-from accel_oct.subtree.profile_table import table_of
-from accel_oct.subtree.tallied_data import tallied_data
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees

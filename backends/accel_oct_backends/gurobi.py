@@ -70,6 +70,10 @@ class GurobiBackend(Backend):
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:
             return Termination.TIME_LIMIT, 0
+        if session.needs.cuts and not session.model.integer.all():
+            # It takes continuous columns for integral where the rows that it knows make them so, and with them the
+            # steps of the objective: lazy rows may say otherwise.
+            session.is_suspect = session.is_small
         environment = _environment()
         try:
             with _NativeModel(environment, session) as native:
@@ -154,7 +158,9 @@ class _NativeModel:
         if model.SolCount and not self._took_unchecked:  # what is there has passed the callback, if it had to
             x = session.model.rounded(self._columns.X)
             self._took_rejected = self._pool.rejects(x)
-            if not self._took_rejected:
+            # Gurobi may move a point that passed the callback, within its tolerance, to a value beyond its own bound.
+            excess = session.model.sign * (session.model.value(x) - model.ObjBound)
+            if not self._took_rejected and (session.incumbent is None or excess <= 0.0):
                 session.accept(x)
         return self._termination(), int(model.NodeCount)
 
@@ -234,9 +240,8 @@ class _NativeModel:
             model.terminate()
 
     def _on_candidate(self, model: Any) -> None:
-        codes = self._codes.Callback
+        # MIPSOL_OBJBND is not read: it was seen to exclude the very candidate that it came with.
         x = model.cbGetSolution(self._columns)
-        self._tighten(model.cbGet(codes.MIPSOL_OBJBND))
         rounded = self._session.model.rounded(x)
         known = self._pool.rejects(rounded)
         verdict = self._session.consult(Event.CANDIDATE, x, cut_off=known)

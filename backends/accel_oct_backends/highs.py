@@ -26,6 +26,7 @@ from accel_oct.mip import (
     Rows,
     Run,
     RunStatus,
+    SolverError,
     SolveSession,
     Support,
     Termination,
@@ -86,11 +87,13 @@ class _HighsEngine:
     def solve_relaxation(self, seconds: float) -> Run:
         lp = self._relaxation()
         set_time_limit(lp, seconds)
-        run(lp)
-        if lp.getModelStatus() not in RUN_STATUS:  # lost on the way from the last basis: once more from none
+        try:
+            self._run_relaxation(lp)
+            status = read_status(lp)
+        except SolverError:
+            logger.debug("HiGHS failed on an LP, which is solved by other means", exc_info=True)
             lp.clearSolver()
-            run(lp)
-        status = read_status(lp)
+            return Run(RunStatus.UNDECIDED, None, self._model.sign * math.inf)
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(lp)
         if status is RunStatus.INFEASIBLE:
@@ -101,6 +104,17 @@ class _HighsEngine:
         solution = lp.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return Run(status, x, lp.getInfo().objective_function_value, multipliers=duals)
+
+    @staticmethod
+    def _run_relaxation(lp: Any) -> None:
+        try:
+            run(lp)
+        except SolverError:
+            lp.clearSolver()
+            run(lp)
+        if lp.getModelStatus() not in RUN_STATUS:  # lost on the way from the last basis: once more from none
+            lp.clearSolver()
+            run(lp)
 
     def _relaxation(self) -> Any:
         if self._lp is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from accel_oct.cli.commands.searching import searched
 from accel_oct.cli.commands.telling import code_of, tell, watched, write_table
 from accel_oct.cli.options import (
@@ -15,7 +17,6 @@ from accel_oct.cli.options import (
     TellingOptions,
     TreeOptions,
 )
-from accel_oct.solving.frontier import frontier
 
 __all__ = ["run"]
 
@@ -33,23 +34,31 @@ def run(
 ) -> int:
     """A row per number of leaves."""
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
-    with watched(telling, search.model.time_limit) as progress:
-        found = frontier(progress=progress, **search.arguments)
+    model, data = search.model, search.data
+    began = time.perf_counter()
+    with watched(telling, model.time_limit) as model.progress:
+        found = model.frontier(data.X, data.y, sample_weight=data.weights)
     rows = [
-        {"max_leaves": point.max_leaves, "score": point.score, "bound": point.bound, "proven": point.is_proven}
-        for point in found
+        {
+            "max_leaves": leaves,
+            "score": each.objective_,
+            "bound": each.bound_,
+            "proven": each.status_ == "optimal",
+        }
+        for leaves, each in enumerate(found, start=1)
     ]
     cells = [[row["max_leaves"], f"{row['score']:.6g}", f"{row['bound']:.6g}", row["proven"]] for row in rows]
     write_table(output, telling, list(rows[0]), cells)
-    code = code_of([found.status])
+    statuses = [each.status_ for each in found]
+    code = code_of(statuses)
     return tell(
         telling,
         "frontier",
         code,
-        status=found.status,
+        status=next((status for status in statuses if status != "optimal"), "optimal"),
         frontier=rows,
-        max_depth=search.model.max_depth,
-        scope=str(search.model._scope()),
-        seconds=found.seconds,
+        max_depth=model.max_depth,
+        scope=str(found[-1].result_.scope),
+        seconds=time.perf_counter() - began,
         output=output.output,
     )

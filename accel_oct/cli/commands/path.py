@@ -16,7 +16,6 @@ from accel_oct.cli.options import (
     TreeOptions,
 )
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES
-from accel_oct.solving.frontier import solve_path
 
 __all__ = ["run"]
 
@@ -35,21 +34,22 @@ def run(
     """A row per penalty."""
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
     penalties = search.penalties or list(DEFAULT_PENALTIES)
-    with watched(telling, search.model.time_limit) as progress:
-        results = solve_path(leaf_penalties=penalties, progress=progress, **search.arguments)
+    model, data = search.model, search.data
+    with watched(telling, model.time_limit) as model.progress:
+        found = model.path(data.X, data.y, penalties, sample_weight=data.weights)
     rows = [
         {
             "leaf_penalty": penalty,
-            "leaves": None if result.found is None else result.found.n_leaves,
-            "score": None if result.found is None else result.objective + penalty * result.found.n_leaves,
-            "objective": result.objective,
-            "bound": result.bound,
-            "status": result.status,
+            "leaves": each.get_n_leaves(),
+            "score": each.objective_ + penalty * each.get_n_leaves(),
+            "objective": each.objective_,
+            "bound": each.bound_,
+            "status": each.status_,
         }
-        for penalty, result in zip(penalties, results, strict=True)
+        for penalty, each in zip(penalties, found, strict=True)
     ]
     cells = [[f"{value:.6g}" if isinstance(value, float) else value for value in row.values()] for row in rows]
     write_table(output, telling, list(rows[0]), cells)
-    code = code_of(result.status for result in results)
-    scope = str(search.model._scope())
-    return tell(telling, "path", code, path=rows, max_depth=search.model.max_depth, scope=scope, output=output.output)
+    code = code_of(each.status_ for each in found)
+    scope = str(found[-1].result_.scope)
+    return tell(telling, "path", code, path=rows, max_depth=model.max_depth, scope=scope, output=output.output)

@@ -32,7 +32,16 @@ from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.solving.in_words import constraint, objective
 
-__all__ = ["Rules", "classifier", "estimator_encoder", "numbers", "read_rules", "table_encoder", "tree_parameters"]
+__all__ = [
+    "Rules",
+    "classifier",
+    "depths_of",
+    "estimator_encoder",
+    "numbers",
+    "read_rules",
+    "table_encoder",
+    "tree_parameters",
+]
 
 _DEFAULT_PENALTY = 0.01
 
@@ -82,7 +91,7 @@ def classifier(
 ) -> Any:
     """The classifier that `fit` fits."""
     preset, config = settings.switches(solver.preset)
-    depths = [int(d) for d in numbers([str(tree.max_depth)], "--max-depth", whole=True)]
+    depths = depths_of(tree)
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
     more: dict[str, Any] = {
         "backend": solver.backend,
@@ -135,6 +144,16 @@ def table_encoder(options: EncoderOptions) -> TableEncoder:
     )
 
 
+def depths_of(tree: TreeOptions) -> list[int | None]:
+    """The depths that --max-depth names; "none" is no limit."""
+    parts = str(tree.max_depth).replace(",", " ").split()
+    found: list[int | None] = []
+    for part in parts or [""]:
+        none = part.lower() == "none"
+        found += [None] if none else [int(depth) for depth in numbers([part], "--max-depth", whole=True)]
+    return found
+
+
 def numbers(texts: Sequence[str], option: str, whole: bool = False) -> list[float]:
     """Numbers from one or several texts, each with commas between them or not."""
     found = [_one_number(part, option) for text in texts for part in str(text).replace(",", " ").split()]
@@ -155,7 +174,7 @@ def _one_number(text: str, option: str) -> float:
     raise InvalidInputError(f"{option} must be a number, got {shown(text)}")
 
 
-def _single(values: Sequence[float], option: str) -> Any:
+def _single(values: Sequence[float | None], option: str) -> Any:
     if len(values) > 1:
         raise InvalidInputError(f"{option} takes several values only together with --cv")
     return values[0]

@@ -97,7 +97,13 @@ class TreeOptions(Group):
 
     max_depth: Annotated[
         str | None,
-        _option("--max-depth", "-d", metavar="DEPTH", help="3 by default; with --cv several: 2,3.", panel=_TREE),
+        _option(
+            "--max-depth",
+            "-d",
+            metavar="DEPTH",
+            help="3 by default; none: no limit; with --cv several: 2,3.",
+            panel=_TREE,
+        ),
     ] = None
     leaf_penalty: Annotated[
         list[str] | None,

@@ -28,7 +28,7 @@ _MAX_POINTS = 5000
 _OBJECTIVE_SCALES = (1.0, 1.0, 1.0, 0.5, 0.1, 1e-3)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RandomModel:
     """A small model in which every feasible point lies in a box; `optimum` enumerates it where all columns are integer.
 

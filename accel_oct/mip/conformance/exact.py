@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
 Numbers = Sequence[Fraction]
 
@@ -42,42 +41,44 @@ def best_value(
         return None
     whole = [column for column, flag in enumerate(integer) if flag]
     free = [column for column, flag in enumerate(integer) if not flag]
-    sides = [
-        ([sign * value for value in row.coefficients], sign * limit)
-        for row in rows
-        for sign, limit in ((1, row.upper), (-1, row.lower))
-        if limit is not None
-    ]
+    order = [*whole, *free]
+    # In z = x - lower >= 0 for the free columns: every side as `A z <= b` in integers, the upper bounds among them.
+    sides = []
+    for row in rows:
+        moved = sum((row.coefficients[j] * lower[j] for j in free), Fraction(0))
+        for sign, limit in ((1, row.upper), (-1, row.lower)):
+            if limit is not None:
+                sides.append(_whole([*(sign * row.coefficients[j] for j in order), sign * (limit - moved)]))
+    sides += [_whole([*(Fraction(j == k) for j in order), upper[k] - lower[k]]) for k in free]
+    offset = sum((objective[j] * lower[j] for j in free), Fraction(0))
+    unit = math.lcm(*(value.denominator for value in objective))
+    gain = [int(objective[j] * unit) for j in order]
+    ranges = [range(math.ceil(lower[j]), math.floor(upper[j]) + 1) for j in whole]
     best: Fraction | None = None
-    for point in product(*(range(math.ceil(lower[j]), math.floor(upper[j]) + 1) for j in whole)):
-        limits = [limit - _dot(values, whole, point) for values, limit in sides]
-        gained = _dot(objective, whole, point)
-        if not free:
-            value = gained if all(limit >= 0 for limit in limits) else None
-        else:
-            # In z = x - lower >= 0: every limit as `A z <= b`, the upper bounds among them.
-            matrix = [[values[j] for j in free] for values, _ in sides]
-            shifted = [limit - sum(v * lower[j] for v, j in zip(row, free, strict=True))
-                       for row, limit in zip(matrix, limits, strict=True)]  # fmt: skip
-            matrix += [[Fraction(j == k) for j in free] for k in free]
-            shifted += [upper[j] - lower[j] for j in free]
-            value = _largest([objective[j] for j in free], matrix, shifted)
-            if value is not None:
-                value += gained + sum(objective[j] * lower[j] for j in free)
-        if value is not None and (best is None or value > best):
-            best = value
-    return best
+
+    def extend(place: int, limits: list[int], gained: int) -> None:
+        """Try every value of the integer columns from `place` on; `limits` are what the ones before have left."""
+        nonlocal best
+        if place < len(ranges):
+            for number in ranges[place]:
+                left = [limit - side[place] * number for side, limit in zip(sides, limits, strict=True)]
+                extend(place + 1, left, gained + gain[place] * number)
+            return
+        value: Fraction | int | None = 0 if all(limit >= 0 for limit in limits) else None
+        if free:
+            matrix = [side[place:-1] for side in sides]
+            value = _largest(gain[place:], matrix, limits)
+        if value is not None and (best is None or gained + value > best):
+            best = Fraction(gained + value)
+
+    extend(0, [side[-1] for side in sides], 0)
+    return None if best is None else best / unit + offset
 
 
-def _dot(values: Numbers, columns: Sequence[int], point: Sequence[int]) -> Fraction:
-    return sum((values[column] * number for column, number in zip(columns, point, strict=True)), Fraction(0))
-
-
-def _largest(objective: Numbers, matrix: Sequence[Numbers], limits: Numbers) -> Fraction | None:
+def _largest(objective: Sequence[int], matrix: Sequence[Sequence[int]], limits: Sequence[int]) -> Fraction | None:
     """Return max c z over A z <= b, z >= 0, which is bounded, or None if there is no such z."""
-    unit = math.lcm(*(value.denominator for value in objective)) if objective else 1
-    tableau = [_whole([*row, limit]) for row, limit in zip(matrix, limits, strict=True)]
-    tableau.append([int(-value * unit) for value in objective] + [0])
+    tableau = [[*row, limit] for row, limit in zip(matrix, limits, strict=True)]
+    tableau.append([-value for value in objective] + [0])
     basic = [len(objective) + row for row in range(len(matrix))]
     nonbasic = list(range(len(objective)))
     denominator = 1
@@ -100,7 +101,7 @@ def _largest(objective: Numbers, matrix: Sequence[Numbers], limits: Numbers) -> 
             default=None,
         )
         if entering is None:
-            return Fraction(tableau[-1][-1], denominator * unit)
+            return Fraction(tableau[-1][-1], denominator)
         rows = [row for row in range(len(basic)) if tableau[row][entering] > 0]
         leaving = min(rows, key=lambda r: (Fraction(tableau[r][-1], tableau[r][entering]), basic[r]))
         denominator = _pivot(tableau, basic, nonbasic, leaving, entering, denominator)

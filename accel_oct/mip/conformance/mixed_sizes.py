@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -150,6 +151,7 @@ def slack(drawn: RandomModel, rows: Rows) -> tuple[FloatArray, FloatArray]:
     return REJECTION_TOLERANCE * np.maximum(1.0, np.maximum(*sides)) + noise, columns
 
 
+@lru_cache(maxsize=16)
 def extremes(drawn: RandomModel) -> tuple[float | None, float | None]:
     """Return the optima of the narrow and of the wide model, None where there is no point."""
     rows = Rows.concatenate([drawn.shown, drawn.hidden])

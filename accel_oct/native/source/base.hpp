@@ -102,7 +102,7 @@ inline V bits_set(V x) {
 #endif
 #endif
 #if !defined(HAS_VECTOR_POPCOUNT)
-    V result;
+    V result = {};
     for (unsigned lane = 0; lane < sizeof(V) / sizeof(x[0]); lane++) result[lane] = __builtin_popcountll(x[lane]);
     return result;
 #endif
@@ -149,6 +149,31 @@ struct Arena {
             first = next;
         }
         used = 0;
+    }
+};
+
+// ---------------------------------------------------------------- stopping
+
+// Python's answer, after a look at its clock and its signals: zero where the call shall end.
+typedef int32_t (*MayGoOn)();
+
+// Asks Python now and then, by the work that was done. A unit of work is one step of an innermost loop, about a
+// nanosecond. A kernel that was stopped returns at once; what it wrote until then means nothing.
+struct Poll {
+    static inline i64 interval = 20'000'000;
+
+    MayGoOn may_go_on;
+    i64 left = interval;
+    bool stopped = false;
+
+    // Count some work that comes next; true once the call shall end.
+    bool operator()(i64 work) {
+        left -= work;
+        if (left < 0) {
+            left = interval;
+            stopped = stopped || !may_go_on();
+        }
+        return stopped;
     }
 };
 

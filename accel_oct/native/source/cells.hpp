@@ -143,10 +143,10 @@ inline void fill_two(
 // `height` is that of trees on all samples. Writes `result` (C, 2, 2): with a height of four, by another column from the
 // one at place `begin` on, trees of depth two on the set with a side of a and a side of the other; with a height of
 // three, in (0, side, 0), those of a side of a; with less, in (c, 0, side), both sides of every column. Minus infinity
-// elsewhere. False without memory.
+// elsewhere. False without memory, or when stopped.
 inline bool cell_values(
     i64 a, const Array<i64>& columns, i64 height, i64 begin, const CellSums& cells, Arena& arena,
-    const Array<double>& result) {
+    const Array<double>& result, Poll& poll) {
     const i64 C = columns.shape[0], M = cells.none.shape[1], n_sets = a < 0 ? 1 : height == 4 ? 4 : 2;
     CellSet sets[4];
     i64* others = arena.array<i64>(C);
@@ -193,6 +193,7 @@ inline bool cell_values(
         i64 b = columns[p];
         if (b == a || cells.apart(a, b)) continue;
         i64 n_others = below(b);
+        if (poll(16 * M * n_others * n_others)) return false;
         fill_two(min_of(a, b), max_of(a, b), others, n_others, C, cells, M, sets);
         for (i64 t = 0; t < 4; t++) {
             double best = best_two(sets[t], C, others, n_others, 2, cells, M, quarter, sides);

@@ -9,7 +9,7 @@
 
 #include "base.hpp"
 
-// Samples one by one: an entry per row and bit of its weight (accel_oct/subtree/layout.py).
+// Samples one by one: an entry per row and bit of its weight (accel_oct/exact/layout.py).
 struct Entries {
     Array<uint8_t> rows;  // (E, P)
     Array<int32_t> channel, plane;  // (E,)
@@ -102,14 +102,15 @@ inline V carry(V& low, V a, V b) {
 // Add the bit counts of packed samples of weight 2 ** bit to one channel.
 //
 // popcount(x ^ m) - popcount(m), with m the marked samples, is the number of unmarked minus marked samples in x. Eight
-// words share four bit counts: the others are added up bit by bit.
+// words share four bit counts: the others are added up bit by bit. False when stopped.
 template <class T>
-void add_words(
+bool add_words(
     const typename WordOf<T>::type* words, const typename WordOf<T>::type* masks, i64 n_words, i64 width, i64 n_marked,
-    i64 bit, const Array<T>& table, i64 k, i64 first_lane, i64 base, bool fresh) {
+    i64 bit, const Array<T>& table, i64 k, i64 first_lane, i64 base, bool fresh, Poll& poll) {
     typedef typename WordOf<T>::type W;
     const i64 blocks = table.shape[1], F = table.shape[2];
-    for (i64 block = first_lane / BLOCK<T>; block < blocks; block++)
+    for (i64 block = first_lane / BLOCK<T>; block < blocks; block++) {
+        if (poll(F * n_words * (BLOCK<T> / LANES<T>))) return false;
         for (i64 lane = 0; lane < BLOCK<T>; lane += LANES<T>) {
             const W* column = words + base + block * BLOCK<T> + lane;
             T* target = table.data + (k * blocks + block) * F * BLOCK<T> + lane;
@@ -138,14 +139,16 @@ void add_words(
                 store(reinterpret_cast<W*>(place), sum);
             }
         }
+    }
+    return true;
 }
 
-// Fill a table with the counts over some entries.
+// Fill a table with the counts over some entries. False when stopped.
 template <class T>
 struct PairCounter {
-    static void count(
+    static bool count(
         const i64* members, i64 size, const Entries& entries, const Words& room, const Array<T>& table, i64 first_lane,
-        i64 base) {
+        i64 base, Poll& poll) {
         typedef typename WordOf<T>::type W;
         W* words = reinterpret_cast<W*>(room.words.data);
         W* masks = reinterpret_cast<W*>(room.masks.data);
@@ -164,18 +167,20 @@ struct PairCounter {
                 clear_table(table, untouched, k, first_lane);
                 untouched = k + 1;
             }
-            add_words(words, masks, n_words, width, n_marked, bit, table, k, first_lane, base, fresh);
+            if (!add_words(words, masks, n_words, width, n_marked, bit, table, k, first_lane, base, fresh, poll))
+                return false;
             start = stop;
         }
         clear_table(table, untouched, table.shape[0], first_lane);
+        return true;
     }
 };
 
 template <>
 struct PairCounter<double> {
-    static void count(
+    static bool count(
         const i64* members, i64 size, const Entries& entries, const Words& room, const Array<double>& table,
-        i64 first_lane, i64 base) {
+        i64 first_lane, i64 base, Poll& poll) {
         const i64 blocks = table.shape[1], F = table.shape[2], width = entries.numbers.shape[1];
         clear_table(table, 0, table.shape[0], first_lane);
         i64* ones = reinterpret_cast<i64*>(room.words.data);  // a row of words has room for F of them
@@ -187,6 +192,7 @@ struct PairCounter<double> {
                 ones[found] = b * BLOCK<double>;
                 found += row[b];
             }
+            if (poll(F + found * (blocks - first_lane / BLOCK<double>))) return false;
             for (i64 block = first_lane / BLOCK<double>; block < blocks; block++) {
                 const double* number = entries.numbers.data + entry * width + base + block * BLOCK<double>;
                 double* start = table.data + (k * blocks + block) * F * BLOCK<double>;
@@ -200,23 +206,26 @@ struct PairCounter<double> {
                     }
             }
         }
+        return true;
     }
 };
 
 // The same from lists of ones, for data that are nearly all zeros.
 template <class T>
-void scatter_pairs(const Ones<T>& ones, const Array<T>& table, i64 base) {
+bool scatter_pairs(const Ones<T>& ones, const Array<T>& table, i64 base, Poll& poll) {
     const i64 blocks = table.shape[1], F = table.shape[2];
     clear_table(table, 0, table.shape[0], 0);
     for (i64 c = base; c < min_of(base + blocks * BLOCK<T>, F); c++) {
         i64 block = (c - base) / BLOCK<T>, lane = (c - base) % BLOCK<T>;
         for (i64 place = ones.entries_start[c]; place < ones.entries_start[c + 1]; place++) {
             i64 entry = ones.entries[place];
+            if (poll(1 + ones.features_start[entry + 1] - ones.features_start[entry])) return false;
             T* target = table.data + (ones.channel[entry] * blocks + block) * F * BLOCK<T> + lane;
             for (i64 other = ones.features_start[entry]; other < ones.features_start[entry + 1]; other++)
                 target[ones.features[other] * BLOCK<T>] += ones.amounts[entry];
         }
     }
+    return true;
 }
 
 // Those of the listed entries that have the feature; returns how many. `chosen` has room for one more.

@@ -55,6 +55,12 @@ inline void subtract_flat(const T* whole, const T* part, T* target, i64 size) {
     for (i64 place = 0; place < size; place += LANES<T>) store(target + place, load(whole + place) - load(part + place));
 }
 
+// Vectors of a row of numbers, as work to be counted.
+template <class T>
+inline i64 size_of(const GroupSamples<T>& samples) {
+    return 1 + samples.numbers.shape[1] / LANES<T>;
+}
+
 // Rows with a column, of `size` rows of a list (null: of all rows); returns how many.
 inline i64 rows_with(const i64* rows, i64 size, const Array<uint8_t>& ones, i64 column, i64* chosen) {
     i64 found = 0;
@@ -89,21 +95,25 @@ void count_columns(const i64* rows, i64 size, const GroupSamples<T>& samples, T*
     }
 }
 
-// Counts of all columns together with nothing else, with one other column, and with two.
+// Counts of all columns together with nothing else, with one other column, and with two. False when stopped.
 template <class T>
-void count_triples(const GroupSamples<T>& samples, const GroupCounts<T>& counts, const GroupWork<T>& work) {
+bool count_triples(
+    const GroupSamples<T>& samples, const GroupCounts<T>& counts, const GroupWork<T>& work, Poll& poll) {
     const i64 n_columns = samples.ones.shape[0], n_rows = samples.amounts.shape[0];
     const i64 size = samples.n_channels * samples.numbers.shape[1];
     count_columns<T>(nullptr, n_rows, samples, counts.once.data);
     i64 pair = 0;
     for (i64 g = 0; g < n_columns; g++) {
+        if (poll(n_rows * size_of(samples))) return false;
         i64 found = rows_with(nullptr, n_rows, samples.ones, g, work.chosen.data);
         count_columns(work.chosen.data, found, samples, counts.twice.data + g * size);
         for (i64 c = g + 1; c < n_columns; c++, pair++) {
+            if (poll(found * size_of(samples))) return false;
             i64 found2 = rows_with(work.chosen.data, found, samples.ones, c, work.chosen2.data);
             count_columns(work.chosen2.data, found2, samples, counts.triples.data + pair * size);
         }
     }
+    return true;
 }
 
 // Score of a leaf; a single channel is a difference of two classes.
@@ -146,7 +156,7 @@ inline void store_by_group(T* place, Vector<T> s0, Vector<T> s1, Vector<T> s2, V
 template <class T>
 inline Vector<T> best_split(T difference, Vector<T> largest, Vector<T> smallest) {
     Vector<T> d = spread(difference);
-    Vector<T> high = largest + largest - d, low = smallest + smallest - d;
+    Vector<T> high = largest - (d - largest), low = smallest - (d - smallest);
     return most(most(d, -d), most(most(high, -high), most(low, -low)));
 }
 
@@ -206,28 +216,31 @@ void pair_tables(
 
 // Tables of all samples: see `tables_of_root`.
 template <class T>
-void tables_of_all(
+bool tables_of_all(
     const GroupSamples<T>& samples, const GroupCounts<T>& counts, const GroupWork<T>& work,
-    const GroupTables<T>& tables) {
+    const GroupTables<T>& tables, Poll& poll) {
     const i64 channels = samples.n_channels, size = channels * samples.numbers.shape[1];
     for (i64 k = 0; k < channels; k++) work.sums[4 * channels + k] = counts.totals[k];
     __builtin_memcpy(work.once.data, counts.once.data, size_t(size) * sizeof(T));
     leaf_scores(samples, work, 0, tables);
     i64 pair = 0;
     for (i64 g = 0; g < samples.place.shape[0]; g++)
-        for (i64 c = g + 1; c < samples.place.shape[0]; c++, pair++)
+        for (i64 c = g + 1; c < samples.place.shape[0]; c++, pair++) {
+            if (poll(4 * channels * size_of(samples))) return false;
             pair_tables(samples, work, 0, counts.triples.data + pair * size, counts.twice, g, c, tables, pair);
+        }
+    return true;
 }
 
 // Depth one on the four sides of every pair of columns, on both sides of a root, for every group.
 //
 // Writes, by side of the root, `leaves` and `stumps`: scores of one leaf, and of the best two leaves by group; sides of
 // a pair are numbered 2 * (side of the first column) + (side of the second). `singles` and `whole`: scores of the sides
-// of every column, and of all, as one leaf. Pairs with the root itself are left out.
+// of every column, and of all, as one leaf. Pairs with the root itself are left out. False when stopped.
 template <class T>
-void tables_of_root(
+bool tables_of_root(
     i64 root, const GroupSamples<T>& samples, const GroupCounts<T>& counts, const GroupWork<T>& work,
-    const GroupTables<T>& tables) {
+    const GroupTables<T>& tables, Poll& poll) {
     const i64 n_columns = samples.ones.shape[0], channels = samples.n_channels, width = samples.numbers.shape[1];
     const i64 size = channels * width;
     for (i64 k = 0; k < channels; k++) {
@@ -250,6 +263,7 @@ void tables_of_root(
         for (i64 c = g + 1; c < n_columns; c++) {
             pair++;
             if (g == root || c == root) continue;
+            if (poll((found + 8 * channels) * size_of(samples))) return false;
             i64 found3 = rows_with(work.chosen2.data, found, samples.ones, c, work.chosen3.data);
             count_columns(work.chosen3.data, found3, samples, work.both.data);
             subtract_flat(counts.triples.data + pair * size, work.both.data, work.rest.data, size);
@@ -257,6 +271,7 @@ void tables_of_root(
             pair_tables<T>(samples, work, 1, work.both.data, work.with_root, g, c, tables, pair);
         }
     }
+    return true;
 }
 
 // Value of a set as a leaf or with two leaves.
@@ -265,9 +280,11 @@ inline double leaf_or_two(T two, T leaf, double price) {
     return max_of(double(two) - 2 * price, double(leaf) - price);
 }
 
-// Bounds on a side of a column if the next column is of some group, and the last of any; writes `reach`.
+// Bounds on a side of a column if the next column is of some group, and the last of any; writes `reach`. False when
+// stopped.
 template <class T>
-void fill_reach(const GroupTables<T>& tables, const Array<i64>& place, i64 broad, i64 root, double price) {
+bool fill_reach(
+    const GroupTables<T>& tables, const Array<i64>& place, i64 broad, i64 root, double price, Poll& poll) {
     const i64 halves = tables.singles.shape[0], n_columns = tables.singles.shape[1], n_pairs = tables.leaves.shape[1];
     double* reach = tables.reach.data;
     for (i64 at = 0; at < tables.reach.shape[0]; at++) reach[at] = -INFINITE;
@@ -277,6 +294,7 @@ void fill_reach(const GroupTables<T>& tables, const Array<i64>& place, i64 broad
             for (i64 c = g + 1; c < n_columns; c++) {
                 pair++;
                 if (g == root || c == root) continue;
+                if (poll(4 * broad)) return false;
                 const T* stumps = tables.stumps.data + (half * n_pairs + pair) * 4 * broad;
                 T four[4] = {stumps[0], stumps[1], stumps[2], stumps[3]};
                 for (i64 lane = 4; lane < 4 * broad; lane += 4)
@@ -292,6 +310,7 @@ void fill_reach(const GroupTables<T>& tables, const Array<i64>& place, i64 broad
                 at[broad] = max_of(at[broad], v[1] + v[3]);
             }
     }
+    return true;
 }
 
 // The best value of depth three with these columns, in rising order, of some groups. `two` (columns, 2) is room.

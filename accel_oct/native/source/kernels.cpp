@@ -1,10 +1,12 @@
-// The functions that Python calls, see accel_oct/native/__init__.py. Every pointer was checked there.
+// The functions that Python calls, see accel_oct/native/__init__.py. Every pointer was checked there. Functions that may
+// take long have an argument `may_go_on` and return how they ended.
 #include "base.hpp"
 #include "cells.hpp"
 #include "counts.hpp"
 #include "cpu.hpp"
 #include "groups.hpp"
 #include "levels.hpp"
+#include "ordered.hpp"
 #include "outcomes.hpp"
 #include "passes.hpp"
 #include "set_counts.hpp"
@@ -16,10 +18,13 @@ static const Record& as(const void* record) {
     return *static_cast<const Record*>(record);
 }
 
-// Raised by Python whenever a record or a function changes, so that a library of other sources is not loaded.
-EXPORT i64 interface_version() { return 1; }
+// Which sources this was compiled from, see accel_oct/native/digest.py: a library of other sources is not loaded.
+EXPORT const char* built_from() { return SOURCE_DIGEST; }
 
 EXPORT i64 machine_level() { return cpu_level(); }
+
+// Work between two questions whether to go on; for tests, which ask often.
+EXPORT void set_poll_interval(i64 work) { Poll::interval = work; }
 
 // Whether all numbers are places of an array of some length. Functions return OUT_OF_RANGE where some index is not.
 static bool within(const Array<i64>& indices, i64 length) {
@@ -28,24 +33,33 @@ static bool within(const Array<i64>& indices, i64 length) {
     return good;
 }
 
-constexpr int32_t DONE = 0, OUT_OF_RANGE = 1, OUT_OF_MEMORY = 2;
+constexpr int32_t DONE = 0, OUT_OF_RANGE = 1, OUT_OF_MEMORY = 2, STOPPED = 3;
+
+// How a call ended that fails without memory, or when it was stopped.
+static int32_t ended(bool finished, const Poll& poll) {
+    return finished ? DONE : poll.stopped ? STOPPED : OUT_OF_MEMORY;
+}
 
 // ---------------------------------------------------------------- levels
 
-EXPORT void level_two(
-    int32_t counter, const Array<i64>* members, const Entries* entries, const Words* words, const void* table,
-    i64 base) {
+EXPORT int32_t level_two(
+    int32_t counter, const Array<i64>* members, const Entries* entries, const Words* words, const void* table, i64 base,
+    MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
-        PairCounter<T>::count(members->data, members->shape[0], *entries, *words, as<Array<T>>(table), 0, base);
+        PairCounter<T>::count(members->data, members->shape[0], *entries, *words, as<Array<T>>(table), 0, base, poll);
     });
+    return ended(!poll.stopped, poll);
 }
 
-EXPORT void level_two_sparse(int32_t counter, const void* ones, const void* table, i64 base) {
+EXPORT int32_t level_two_sparse(int32_t counter, const void* ones, const void* table, i64 base, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
-        scatter_pairs(as<Ones<T>>(ones), as<Array<T>>(table), base);
+        scatter_pairs(as<Ones<T>>(ones), as<Array<T>>(table), base, poll);
     });
+    return ended(!poll.stopped, poll);
 }
 
 EXPORT void pass_block(
@@ -59,76 +73,91 @@ EXPORT void pass_block(
     });
 }
 
-EXPORT void level_three(
+EXPORT int32_t level_three(
     int32_t counter, i64 f, int32_t is_signed, const Array<i64>* members, const Entries* entries, const void* sets,
-    const void* whole, const void* with_f, const void* work, const void* best, const void* splits, const void* limits) {
+    const void* whole, const void* with_f, const void* work, const void* best, const void* limits,
+    MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
         Samples<T> samples = {*members, entries, static_cast<const Sets<T>*>(sets)};
         level_three(
             f, is_signed, samples, as<Counts<T>>(whole), as<Array<T>>(with_f), as<Work<T>>(work), as<Array<T>>(best),
-            as<Array<T>>(splits), static_cast<const Limits<T>*>(limits));
+            static_cast<const Limits<T>*>(limits), poll);
     });
+    return ended(!poll.stopped, poll);
 }
 
 EXPORT int32_t level_four(
-    int32_t counter, i64 first, i64 count, int32_t is_signed, int32_t symmetric, const Array<uint8_t>* wanted,
+    int32_t counter, i64 first, i64 count, int32_t is_signed, const Array<uint8_t>* wanted,
     const Array<i64>* members, const Entries* entries, const void* sets, const void* whole, const void* tables,
-    const void* work, const void* best, const void* limits, const volatile int32_t* stop) {
-    bool done = false;
+    const void* work, const void* best, const void* limits, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
         Samples<T> samples = {*members, entries, static_cast<const Sets<T>*>(sets)};
-        done = level_four(
-            first, count, is_signed, symmetric, *wanted, samples, as<Counts<T>>(whole), as<Array<T>>(tables),
-            as<Work<T>>(work), as<Array<T>>(best), static_cast<const Limits<T>*>(limits), stop);
+        level_four(
+            first, count, is_signed, *wanted, samples, as<Counts<T>>(whole), as<Array<T>>(tables),
+            as<Work<T>>(work), as<Array<T>>(best), static_cast<const Limits<T>*>(limits), poll);
     });
-    return done;
+    return ended(!poll.stopped, poll);
 }
 
 EXPORT int32_t first_tree(
     int32_t counter, const Array<i64>* samples, const void* setup, int32_t is_signed, double leaf_price, i64 max_depth,
-    FirstTree* tree) {
+    FirstTree* tree, MayGoOn may_go_on) {
     int32_t status = OUT_OF_RANGE;
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
         const DepthTwo<T>& own = as<DepthTwo<T>>(setup);
-        // A sample twice would need more entries than there is room for.
-        if (!within(*samples, own.by_row.shape[0]) || samples->shape[0] > own.by_row.shape[0]) return;
-        first_tree(*samples, own, is_signed, leaf_price, max_depth, *tree);
-        status = DONE;
+        if (!within(*samples, own.by_row.shape[0])) return;
+        if (first_tree(*samples, own, is_signed, leaf_price, max_depth, *tree, poll))
+            status = DONE;
+        else if (poll.stopped)
+            status = STOPPED;
     });
     return status;
 }
 
 // ---------------------------------------------------------------- groups of columns
 
-EXPORT void count_triples(int32_t counter, const void* samples, const void* counts, const void* work) {
+EXPORT int32_t count_triples(
+    int32_t counter, const void* samples, const void* counts, const void* work, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
-        count_triples(as<GroupSamples<T>>(samples), as<GroupCounts<T>>(counts), as<GroupWork<T>>(work));
+        count_triples(as<GroupSamples<T>>(samples), as<GroupCounts<T>>(counts), as<GroupWork<T>>(work), poll);
     });
+    return ended(!poll.stopped, poll);
 }
 
 // Tables of both sides of a root, or of all samples where it is negative.
-EXPORT void group_tables(
-    int32_t counter, i64 root, const void* samples, const void* counts, const void* work, const void* tables) {
+EXPORT int32_t group_tables(
+    int32_t counter, i64 root, const void* samples, const void* counts, const void* work, const void* tables,
+    MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
         const GroupSamples<T>& own = as<GroupSamples<T>>(samples);
+        const GroupCounts<T>& counted = as<GroupCounts<T>>(counts);
         if (root < 0)
-            tables_of_all(own, as<GroupCounts<T>>(counts), as<GroupWork<T>>(work), as<GroupTables<T>>(tables));
+            tables_of_all(own, counted, as<GroupWork<T>>(work), as<GroupTables<T>>(tables), poll);
         else
-            tables_of_root(root, own, as<GroupCounts<T>>(counts), as<GroupWork<T>>(work), as<GroupTables<T>>(tables));
+            tables_of_root(root, own, counted, as<GroupWork<T>>(work), as<GroupTables<T>>(tables), poll);
     });
+    return ended(!poll.stopped, poll);
 }
 
-EXPORT void fill_reach(
-    int32_t counter, const void* tables, const Array<i64>* place, i64 broad, i64 root, double price) {
+EXPORT int32_t fill_reach(
+    int32_t counter, const void* tables, const Array<i64>* place, i64 broad, i64 root, double price,
+    MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     with_counter(counter, [&](auto tag) {
         typedef typename decltype(tag)::type T;
-        fill_reach(as<GroupTables<T>>(tables), *place, broad, root, price);
+        fill_reach(as<GroupTables<T>>(tables), *place, broad, root, price, poll);
     });
+    return ended(!poll.stopped, poll);
 }
 
 EXPORT i64 best_set(
@@ -151,8 +180,6 @@ EXPORT Arena* arena_new(i64 limit) {
     return arena;
 }
 
-EXPORT void arena_clear(Arena* arena) { arena->clear(); }
-
 EXPORT void arena_free(Arena* arena) {
     arena->clear();
     free(arena);
@@ -161,46 +188,51 @@ EXPORT void arena_free(Arena* arena) {
 // `points` or (`table` and `priced`) are null.
 EXPORT int32_t outcomes_two(
     const Array<i64>* points, const CellTable* table, const Priced* priced, const Array<i64>* columns, i64 height,
-    double slack, i64 most_pairs, const Rewards* rewards, Arena* arena, Found* found) {
+    double slack, i64 most_pairs, const Rewards* rewards, Arena* arena, Found* found, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     if (points && !within(*points, rewards->X.shape[0])) return OUT_OF_RANGE;
     if (!within(*columns, rewards->apart.shape[0])) return OUT_OF_RANGE;
-    outcomes_two(PricedSet{points, table}, priced, *columns, height, slack, most_pairs, *rewards, *arena, *found);
-    return DONE;
+    outcomes_two(PricedSet{points, table}, priced, *columns, height, slack, most_pairs, *rewards, *arena, *found, poll);
+    return ended(!poll.stopped, poll);
 }
 
 EXPORT int32_t best_sides(
     const Array<i64>* points, const Array<i64>* columns, i64 height, const Rewards* rewards, Arena* arena,
-    const Array<double>* result) {
+    const Array<double>* result, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     if (!within(*points, rewards->X.shape[0]) || !within(*columns, rewards->apart.shape[0])) return OUT_OF_RANGE;
-    return best_sides(*points, *columns, height, *rewards, *arena, *result) ? DONE : OUT_OF_MEMORY;
+    return ended(best_sides(*points, *columns, height, *rewards, *arena, *result, poll), poll);
 }
 
 EXPORT int32_t joined(
     const Array<double>* lost, const Array<i64>* sides, const Array<double>* losses, const Array<double>* results,
     const Array<double>* leaves, double slack, i64 most_pairs, const Array<double>* per_grain, Arena* arena,
-    Found* found) {
+    Found* found, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     for (i64 s = 0; s < sides->shape[0]; s++)
         for (i64 t = 0; t < 3; t++) {
             i64 place = (*sides)(s, t);
             if (place < (t ? (*sides)(s, t - 1) : 0) || place > losses->shape[0]) return OUT_OF_RANGE;
         }
-    joined(*lost, *sides, *losses, *results, *leaves, slack, most_pairs, *per_grain, *arena, *found);
-    return DONE;
+    joined(*lost, *sides, *losses, *results, *leaves, slack, most_pairs, *per_grain, *arena, *found, poll);
+    return ended(!poll.stopped, poll);
 }
 
-EXPORT void best_pair(
+EXPORT int32_t best_pair(
     const Array<double>* zero, const Array<double>* zero_results, const Array<double>* one,
     const Array<double>* one_results, double slack, const Array<double>* limits, double below, i64 after_zero,
-    i64 after_one, i64 most_pairs, BestPair* state) {
-    best_pair(
-        *zero, *zero_results, *one, *one_results, slack, *limits, below, after_zero, after_one, most_pairs, *state);
+    i64 after_one, BestPair* state, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
+    best_pair(*zero, *zero_results, *one, *one_results, slack, *limits, below, after_zero, after_one, *state, poll);
+    return ended(!poll.stopped, poll);
 }
 
 EXPORT int32_t cell_values(
     i64 a, const Array<i64>* columns, i64 height, i64 begin, const CellSums* cells, Arena* arena,
-    const Array<double>* result) {
+    const Array<double>* result, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     if (a >= cells->one.shape[0] || !within(*columns, cells->one.shape[0])) return OUT_OF_RANGE;
-    return cell_values(a, *columns, height, begin, *cells, *arena, *result) ? DONE : OUT_OF_MEMORY;
+    return ended(cell_values(a, *columns, height, begin, *cells, *arena, *result, poll), poll);
 }
 
 // ---------------------------------------------------------------- counting
@@ -222,45 +254,52 @@ EXPORT void count_store_free(CountStore* store) {
 
 EXPORT i64 count_store_size(const CountStore* store) { return store->size; }
 
-EXPORT void count_store_sorted(const CountStore* store, const Array<i64>* values, const Array<i64>* counts) {
-    store->sorted(values->data, counts->data);
+EXPORT int32_t count_store_sorted(
+    const CountStore* store, const Array<i64>* values, const Array<i64>* counts, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
+    return ended(store->sorted(values->data, counts->data, poll), poll);
 }
 
-EXPORT i64 count_two(
+EXPORT int32_t count_two(
     CountStore* store, const Array<i64>* both, const Array<i64>* totals, const Array<i64>* multiplicity, i64 price,
-    i64 threshold, int32_t any_label, i64 first, i64 most_pairs, const Array<i64>* room) {
+    i64 threshold, int32_t any_label, const Array<i64>* room, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
     CountStore scratch;
-    i64 next = -2;
-    if (scratch.begin(store->arena.limit))
-        next = count_two(
-            *store, Gains{*both, *totals}, *multiplicity, price, threshold, any_label, first, most_pairs, *room, scratch);
+    bool finished =
+        scratch.begin(store->arena.limit) &&
+        count_two(*store, Gains{*both, *totals}, *multiplicity, price, threshold, any_label, *room, scratch, poll);
     scratch.arena.clear();
-    return next;
+    return ended(finished, poll);
 }
 
-EXPORT i64 count_joined(
+EXPORT int32_t count_joined(
     CountStore* store, const Array<i64>* zero, const Array<i64>* zero_counts, const Array<i64>* one,
-    const Array<i64>* one_counts, i64 threshold, i64 factor, i64 first, i64 most_pairs) {
-    i64 made = 0;
-    return add_joined(
+    const Array<i64>* one_counts, i64 threshold, i64 factor, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
+    bool finished = add_joined(
         *store, zero->data, zero_counts->data, zero->shape[0], one->data, one_counts->data, one->shape[0], threshold,
-        factor, first, most_pairs, made);
+        factor, poll);
+    return ended(finished, poll);
 }
 
-EXPORT void pair_gains(
+EXPORT int32_t pair_gains(
     const Array<u64>* words, const Array<u64>* masks, const Array<i64>* label, const Array<i64>* plane,
-    const Array<u64>* own, const Array<i64>* result) {
-    pair_gains(*words, *masks, *label, *plane, *own, *result);
+    const Array<u64>* own, const Array<i64>* result, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
+    return ended(pair_gains(*words, *masks, *label, *plane, *own, *result, poll), poll);
 }
 
-EXPORT void two_sides(
+EXPORT int32_t two_sides(
     const Array<i64>* both, const Array<i64>* totals, i64 price, int32_t any_label, i64 none, const Array<i64>* room,
-    const Array<i64>* result) {
-    two_sides(Gains{*both, *totals}, price, any_label, none, *room, *result);
+    const Array<i64>* result, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
+    return ended(two_sides(Gains{*both, *totals}, price, any_label, none, *room, *result, poll), poll);
 }
 
-EXPORT void add_sets(
+EXPORT int32_t add_sets(
     const Array<u64>* rows, i64 n_columns, const Array<i64>* starts, const Array<i64>* choose, i64 weight,
-    const Array<u64>* columns, const Array<u64>* found, const Array<i64>* counts) {
-    add_sets(SetCounter{*rows, *starts, *choose, weight, *columns, *found, *counts}, n_columns);
+    const Array<u64>* columns, const Array<u64>* found, const Array<i64>* counts, MayGoOn may_go_on) {
+    Poll poll = {may_go_on};
+    SetCounter counter = {*rows, *starts, *choose, weight, *columns, *found, *counts, poll};
+    return ended(add_sets(counter, n_columns), poll);
 }

@@ -55,19 +55,19 @@ void subtract(const Array<T>& whole, const Array<T>& part, const Array<T>& resul
 
 // Sets of one feature f and both its values; `with_f` receives the table of f = 1.
 //
-// `splits` (F, 4, P), or empty: receives the best two-leaf scores of the pairs (f, c), by sign pattern. `best`
-// (2, 3, P): best scores of depth two with two to four leaves by side and feature.
+// `best` (2, 3, P): best scores of depth two with two to four leaves by side and feature. False when stopped.
 template <class T>
-void level_three(
+bool level_three(
     i64 f, bool is_signed, const Samples<T>& samples, const Counts<T>& whole, const Array<T>& with_f,
-    const Work<T>& work, const Array<T>& best, const Array<T>& splits, const Limits<T>* limits) {
+    const Work<T>& work, const Array<T>& best, const Limits<T>* limits, Poll& poll) {
     const i64 channels = whole.table.shape[0], blocks = whole.table.shape[1], F = whole.table.shape[2];
     const i64 width = blocks * BLOCK<T>;
     if (samples.sets)
         look_up(*samples.sets, f, f, with_f, 0);
     else {
         i64 size = select(samples.members.data, samples.members.shape[0], samples.entries->rows, f, work.chosen.data);
-        PairCounter<T>::count(work.chosen.data, size, *samples.entries, work.words, with_f, 0, 0);
+        if (!PairCounter<T>::count(work.chosen.data, size, *samples.entries, work.words, with_f, 0, 0, poll))
+            return false;
     }
     subtract(whole.table, with_f, work.rest, 0);
     T *singles = work.singles.data, *sums = work.sums.data;
@@ -91,14 +91,11 @@ void level_three(
         };
         pass_set(counts, work.scores, first_lane, 0, 2 * side, is_signed, path);
     }
-    if (splits.shape[0])
-        for (i64 side = 0; side < 4; side++)
-            for (i64 c = first_lane; c < width; c++)
-                splits.data[(f * 4 + side) * width + c] = work.scores.two_leaves(side, c);
     for (i64 side = 0; side < 2; side++) {
         fold(work.scores, side, 2 + side, best.data + side * 3 * width, first_lane);
         fold_over_lanes(work.scores, 2 * side, 2 * side + 1, best.data + side * 3 * width + f, first_lane);
     }
+    return true;
 }
 
 // Counts of the four sides of a pair: their totals and, for every feature c, the part with c = 1.
@@ -160,15 +157,14 @@ void pass_classes_pair(
 // Sets of all pairs (f, g) that are `wanted`, with f < g and f among `count` features from `first` on.
 //
 // `tables` (F, channels, blocks, F, L) holds the level-three tables. `best` (F, 4, 3, P): best scores of depth two with
-// two to four leaves for the pair (row, lane), by sign pattern 2 * side of the row + side of the lane. With `symmetric`
-// the third feature runs over c > g and serves all three pairs; without, it runs over all features, for pairs on their
-// own. Several f share a sweep over g because the table of g has to come from far away. Returns false when the stop
-// flag was raised; `best` is then a lower bound.
+// two to four leaves for the pair (row, lane), by sign pattern 2 * side of the row + side of the lane. The third feature
+// runs over c > g and serves all three pairs. Several f share a sweep over g because the table of g has to come from far
+// away. False when stopped; `best` is then a lower bound.
 template <class T>
 bool level_four(
-    i64 first, i64 count, bool is_signed, bool symmetric, const Array<uint8_t>& wanted, const Samples<T>& samples,
+    i64 first, i64 count, bool is_signed, const Array<uint8_t>& wanted, const Samples<T>& samples,
     const Counts<T>& whole, const Array<T>& tables, const Work<T>& work, const Array<T>& best, const Limits<T>* limits,
-    const volatile int32_t* stop) {
+    Poll& poll) {
     const i64 F = whole.table.shape[2], width = whole.table.shape[1] * BLOCK<T>;
     const i64 size = whole.table.shape[0] * width * F, room = work.chosen.shape[1];
     const i64 SWEEP = 16;
@@ -183,16 +179,18 @@ bool level_four(
         return table;
     };
     for (i64 g = first + 1; g < F; g++) {
-        const i64 first_lane = symmetric ? g / BLOCK<T> * BLOCK<T> : 0;
-        if (*stop) return false;
+        const i64 first_lane = g / BLOCK<T> * BLOCK<T>;
         for (i64 f = first; f < min_of(g, first + count); f++) {
             if (!wanted(f, g)) continue;
+            if (poll(4 * size / LANES<T>)) return false;
             if (samples.sets)
                 look_up(*samples.sets, f, g, work.table, first_lane);
             else {
                 const i64* with_f = work.chosen.data + (f - first) * room;
                 i64 both = select(with_f, sizes[f - first], samples.entries->rows, g, work.chosen2.data);
-                PairCounter<T>::count(work.chosen2.data, both, *samples.entries, work.words, work.table, first_lane, 0);
+                if (!PairCounter<T>::count(
+                        work.chosen2.data, both, *samples.entries, work.words, work.table, first_lane, 0, poll))
+                    return false;
             }
             const Array<T> with_f = table_of(f), with_g = table_of(g);
             count_sides(f, g, whole, with_f.data, work);
@@ -210,12 +208,10 @@ bool level_four(
             for (i64 side = 0; side < 4; side++) {
                 T* of_f = best.data + (f * 4 + side) * 3 * width;
                 fold_over_lanes(work.scores, 2 * side, 2 * side + 1, of_f + g, first_lane);
-                if (symmetric) {
-                    i64 high = side >> 1, low = side & 1;
-                    fold(work.scores, 4 * high + low, 4 * high + 2 + low, of_f, first_lane);
-                    T* of_g = best.data + (g * 4 + side) * 3 * width;
-                    fold(work.scores, 2 * high + low, 4 + 2 * high + low, of_g, first_lane);
-                }
+                i64 high = side >> 1, low = side & 1;
+                fold(work.scores, 4 * high + low, 4 * high + 2 + low, of_f, first_lane);
+                T* of_g = best.data + (g * 4 + side) * 3 * width;
+                fold(work.scores, 2 * high + low, 4 + 2 * high + low, of_g, first_lane);
             }
         }
     }
@@ -258,7 +254,8 @@ inline double score_of(const double* sums, i64 channels, bool is_signed) {
     return best;
 }
 
-// Entries of the samples, grouped by channel and bit, and their totals; returns how many, and adds up their weight.
+// Entries of the samples, grouped by channel and bit, and their totals; returns how many, and adds up their weight. -1
+// where there are more than there is room for: some sample was given twice.
 template <class T>
 i64 list_entries(const Array<i64>& samples, const DepthTwo<T>& setup, double& weight) {
     i64 size = 0;
@@ -267,9 +264,11 @@ i64 list_entries(const Array<i64>& samples, const DepthTwo<T>& setup, double& we
         for (i64 bit = 0; bit < setup.by_row.shape[1]; bit++)
             for (i64 position = 0; position < samples.shape[0]; position++) {
                 i64 entry = setup.by_row(samples[position], bit);
+                if (size > setup.amounts.shape[0]) return -1;
                 setup.members[size] = entry;
                 size += entry >= 0 && setup.entries.channel[max_of(entry, i64(0))] == k;
             }
+        if (size > setup.amounts.shape[0]) return -1;
         double total = 0.0;
         for (i64 position = first; position < size; position++) {
             total += setup.amounts[setup.members[position]];
@@ -315,19 +314,22 @@ i64 place_child(
     return 2;
 }
 
-// The first of the best trees of depth at most `max_depth` on some samples, in the order of accel_oct/subtree/d2s.py.
+// The first of the best trees of depth at most `max_depth` on some samples, in the order of accel_oct/exact/d2s.py.
 //
-// Features are walked in their original order, so the first of equally good trees is met first.
+// Features are walked in their original order, so the first of equally good trees is met first. False when stopped, or
+// where a sample was given twice and there is no room for it.
 template <class T>
-void first_tree(
+bool first_tree(
     const Array<i64>& samples, const DepthTwo<T>& setup, bool is_signed, double leaf_price, i64 max_depth,
-    FirstTree& tree) {
+    FirstTree& tree, Poll& poll) {
     const Counts<T>& counts = setup.counts;
     const i64 channels = counts.table.shape[0], blocks = counts.table.shape[1], F = counts.table.shape[2];
     for (i64 node = 0; node < 7; node++) tree.feature[node] = tree.label[node] = -1;
     double weight = 0.0;
     i64 size = list_entries(samples, setup, weight);
-    PairCounter<T>::count(setup.members.data, size, setup.entries, setup.words, counts.table, 0, 0);
+    if (size < 0) return false;
+    if (!PairCounter<T>::count(setup.members.data, size, setup.entries, setup.words, counts.table, 0, 0, poll))
+        return false;
     for (i64 k = 0; k < channels; k++)
         for (i64 b = 0; b < F; b++)
             counts.single(k, b) = counts.table[((k * blocks + b / BLOCK<T>) * F + b) * BLOCK<T> + b % BLOCK<T>];
@@ -353,17 +355,18 @@ void first_tree(
     }
     cs[2] = max_of(cs[1], cs[2]);
     cs[3] = max_of(cs[2], cs[3]);
-    bool is_leaf = cs[0] - price >= best;
+    bool is_leaf = root < 0 || cs[0] - price >= best;
     if (is_leaf) tree.label[0] = label_of(here, channels, is_signed);
     for (i64 h = 0; h < 4; h++) tree.scores[h] = is_signed ? (weight + cs[h]) / 2 : cs[h];
     if (is_leaf) {
         tree.score = tree.scores[0];
         tree.value = tree.score - leaf_price;
-        return;
+        return true;
     }
     tree.feature[0] = root;
     i64 leaves = 0;
     for (i64 side = 0; side < 2; side++) leaves += place_child(setup, two, root, side, price, is_signed, tree);
     tree.value = is_signed ? (weight + best) / 2 : best;
     tree.score = tree.value + double(leaves) * leaf_price;
+    return true;
 }

@@ -6,7 +6,7 @@
 // the sides of several splits; `best_pair` finds the best pair that keeps the limits. See accel_oct/pricing/closing.py.
 #pragma once
 
-#include "base.hpp"
+#include "stores.hpp"
 
 // Points, and what predicting a class there earns and uses: n points, K classes, J limits; R = 1 + J results.
 //
@@ -55,7 +55,7 @@ struct Store {
     i64 n_results, n_choices, room, size;
     double *loss, *results, *keys;
     int32_t* choice;
-    i64* slots;  // (4 * room,) place + 1, or 0: open addressing
+    Slots slots;
 
     bool begin(Arena& memory, i64 results_, i64 choices_, i64 room_) {
         arena = &memory;
@@ -71,27 +71,23 @@ struct Store {
         results = arena->array<double>(room * n_results);
         keys = arena->array<double>(room * n_results);
         choice = arena->array<int32_t>(room * n_choices);
-        slots = arena->zeros<i64>(4 * room);
-        return loss && results && keys && choice && slots;
+        return slots.take(*arena, room) && loss && results && keys && choice;
     }
 
     i64 find(const double* key) const {
-        u64 h = 1469598103934665603u;
+        u64 hash = 1469598103934665603u;
         for (i64 j = 0; j < n_results - 1; j++) {
             u64 bits;
             double number = key[j] + 0.0;  // no negative zero
             __builtin_memcpy(&bits, &number, 8);
-            h = (h ^ bits) * 0x9E3779B97F4A7C15u;
-            h ^= h >> 29;
+            hash = mixed(hash, bits);
         }
-        i64 last = 4 * room - 1, slot = i64(h & u64(last));
-        for (; slots[slot] > 0; slot = (slot + 1) & last) {
-            const double* other = keys + (slots[slot] - 1) * n_results;
+        return slots.find(hash, [&](i64 place) {
+            const double* other = keys + place * n_results;
             i64 j = 0;
             while (j < n_results - 1 && other[j] == key[j]) j++;
-            if (j == n_results - 1) break;
-        }
-        return slot;
+            return j == n_results - 1;
+        });
     }
 
     bool grow() {
@@ -101,7 +97,7 @@ struct Store {
         __builtin_memcpy(results, old.results, size_t(size * n_results) * sizeof(double));
         __builtin_memcpy(keys, old.keys, size_t(size * n_results) * sizeof(double));
         __builtin_memcpy(choice, old.choice, size_t(size * n_choices) * sizeof(int32_t));
-        for (i64 place = 0; place < size; place++) slots[find(keys + place * n_results)] = place + 1;
+        for (i64 place = 0; place < size; place++) slots.put(find(keys + place * n_results), place);
         return true;
     }
 
@@ -110,10 +106,10 @@ struct Store {
         if (size == room && !grow()) return false;
         double* key = keys + size * n_results;  // the next free place; it stays free if the uses are known
         for (i64 j = 0; j < n_results - 1; j++) key[j] = __builtin_rint(result[j + 1] * per_grain[j]);
-        i64 slot = find(key), place = slots[slot] - 1;
+        i64 slot = find(key), place = slots.place(slot);
         if (place < 0) {
             place = size++;
-            slots[slot] = place + 1;
+            slots.put(slot, place);
         } else if (result[0] <= results[place * n_results])
             return true;
         loss[place] = own_loss;
@@ -122,22 +118,11 @@ struct Store {
         return true;
     }
 
-    // Places of the outcomes, least loss first, equal ones by place: a merge sort.
-    i64* order() const {
-        i64 *from = arena->array<i64>(size), *to = arena->array<i64>(size);
-        if (!from || !to) return nullptr;
-        for (i64 place = 0; place < size; place++) from[place] = place;
-        for (i64 run = 1; run < size; run *= 2) {
-            for (i64 first = 0; first < size; first += 2 * run) {
-                i64 middle = min_of(first + run, size), last = min_of(first + 2 * run, size), i = first, j = middle;
-                for (i64 at = first; at < last; at++)
-                    to[at] = i < middle && (j >= last || loss[from[i]] <= loss[from[j]]) ? from[i++] : from[j++];
-            }
-            i64* swap = from;
-            from = to;
-            to = swap;
-        }
-        return from;
+    // Places of the outcomes, least loss first, equal ones by place. Null without memory, or when stopped.
+    i64* order(Poll& poll) const {
+        i64* places = arena->array<i64>(size);
+        auto before = [&](i64 a, i64 b) { return loss[a] < loss[b] || (loss[a] == loss[b] && a < b); };
+        return places && in_order(places, size, before, poll) ? places : nullptr;
     }
 
     void give(Found& found, i64 made) const { found = Found{loss, results, choice, size, made}; }
@@ -152,8 +137,10 @@ inline double priced_leaf(const double* sums, i64 n_classes, const Rewards& rewa
     return best - rewards.leaf_price;
 }
 
+// False without memory, or when stopped.
 inline bool priced_sums(
-    const Array<i64>& points, const Array<i64>& columns, const Rewards& rewards, Arena& arena, Priced& priced) {
+    const Array<i64>& points, const Array<i64>& columns, const Rewards& rewards, Arena& arena, Priced& priced,
+    Poll& poll) {
     const i64 K = rewards.weights.shape[1], C = columns.shape[0], M = K + 1;
     priced.both = {arena.zeros<double>(C * C * M), {C, C, M}};
     priced.single = {arena.array<double>(C * M), {C, M}};
@@ -169,6 +156,7 @@ inline bool priced_sums(
             ones[found] = c;
             found += rewards.X(p, columns[c]);
         }
+        if (poll(C + found * found * M / 2)) return false;
         for (i64 k = 0; k < M; k++) priced.totals[k] += own[k];
         for (i64 i = 0; i < found; i++)
             for (i64 j = i; j < found; j++) {
@@ -201,13 +189,15 @@ inline void quarter_sums(const Priced& priced, i64 c, i64 side, i64 d, double* z
 
 // Best priced values (C, 2, C + 1) of both sides of every column: split by another one, and, last, the best of all.
 //
-// Further splits count where the height is two. `sums` (2, K + 1) is room.
-inline void side_values(
-    const Priced& priced, const Array<i64>& columns, i64 height, const Rewards& rewards, double* sums, double* values) {
+// Further splits count where the height is two. `sums` (2, K + 1) is room. False when stopped.
+inline bool side_values(
+    const Priced& priced, const Array<i64>& columns, i64 height, const Rewards& rewards, double* sums, double* values,
+    Poll& poll) {
     const i64 C = columns.shape[0], K = priced.totals.shape[0] - 1;
     double *zero = sums, *one = sums + K + 1;
     for (i64 c = 0; c < C; c++)
         for (i64 side = 0; side < 2; side++) {
+            if (poll(4 * C * (K + 1))) return false;
             double* own = values + (2 * c + side) * (C + 1);
             half_sums(priced, c, side, one);
             double best = priced_leaf(one, K, rewards);
@@ -220,6 +210,7 @@ inline void side_values(
             }
             own[C] = best;
         }
+    return true;
 }
 
 // ---------------------------------------------------------------- trees of depth two
@@ -231,10 +222,10 @@ struct PricedSet {
 };
 
 // Amounts of one side of the column at place c (c < 0: of the whole set), in all and with each of some columns; and
-// which of these split it. `whole` (K R), `at_one` (n_close, K R), `splits` (n_close,).
-inline void side_amounts(
+// which of these split it. `whole` (K R), `at_one` (n_close, K R), `splits` (n_close,). False when stopped.
+inline bool side_amounts(
     const PricedSet& set, const Array<i64>& columns, i64 c, i64 side, const i64* close, i64 n_close,
-    const Rewards& rewards, double* whole, double* at_one, uint8_t* splits, i64* ones) {
+    const Rewards& rewards, double* whole, double* at_one, uint8_t* splits, i64* ones, Poll& poll) {
     const i64 size_of = rewards.amounts.shape[1];
     for (i64 r = 0; r < size_of; r++) whole[r] = 0.0;
     if (at_one)
@@ -246,6 +237,7 @@ inline void side_amounts(
             i64 p = (*set.points)[position];
             if (c >= 0 && rewards.X(p, columns[c]) != side) continue;
             size++;
+            if (poll(n_close * (1 + (at_one ? size_of : 0)))) return false;
             const double* own = &rewards.amounts(p, 0);
             for (i64 r = 0; r < size_of; r++) whole[r] += own[r];
             for (i64 i = 0; i < n_close; i++)
@@ -256,7 +248,7 @@ inline void side_amounts(
                 }
         }
         for (i64 i = 0; i < n_close; i++) splits[i] = ones[i] != 0 && ones[i] != size;
-        return;
+        return true;
     }
     const CellTable& table = *set.table;
     double size = 0.0;
@@ -267,6 +259,7 @@ inline void side_amounts(
     }
     for (i64 i = 0; i < n_close; i++) {
         i64 d = close ? close[i] : i;
+        if (poll(table.totals.shape[0] * (1 + (at_one ? size_of : 0)))) return false;
         double sum = 0.0;
         for (i64 n = 0; n < table.totals.shape[0]; n++) {
             double count = c < 0 ? table.single(d, n)
@@ -277,15 +270,16 @@ inline void side_amounts(
         }
         splits[i] = sum != 0.0 && sum != size;
     }
+    return true;
 }
 
 // Outcomes of one side of the column at place c: a leaf or one split. `values` are the side's, see `side_values`.
 //
 // A choice is (split, class, class); the split is -1 for a leaf, else a feature. Returns their order by loss, or null
-// without memory.
+// without memory, or when stopped.
 inline i64* stump_outcomes(
     const PricedSet& set, const Array<i64>& columns, i64 c, i64 side, const double* values, double slack,
-    const Priced& priced, const Rewards& rewards, Arena& arena, Store& store) {
+    const Priced& priced, const Rewards& rewards, Arena& arena, Store& store, Poll& poll) {
     const i64 C = columns.shape[0], K = rewards.weights.shape[1], R = rewards.fixed.shape[0], size_of = K * R;
     const double best = values[C], price = rewards.leaf_price;
     i64 *close = arena.array<i64>(C + 1), n_close = 0;
@@ -298,7 +292,8 @@ inline i64* stump_outcomes(
     i64* ones = arena.array<i64>(n_close);
     double *zero = arena.zeros<double>(2 * (K + 1)), *one = zero + K + 1, *result = arena.array<double>(R);
     if (!whole || !at_one || !splits || !ones || !zero || !result || !store.begin(arena, R, 3, 16)) return nullptr;
-    side_amounts(set, columns, c, side, close, n_close, rewards, whole, at_one, splits, ones);
+    if (!side_amounts(set, columns, c, side, close, n_close, rewards, whole, at_one, splits, ones, poll))
+        return nullptr;
     for (i64 i = 0; i <= n_close; i++) {
         const bool split = i < n_close;  // the leaf comes last
         if (split) {
@@ -322,22 +317,22 @@ inline i64* stump_outcomes(
                 if (!store.insert(loss, result, how, rewards.per_grain)) return nullptr;
             }
     }
-    return store.order();
+    return store.order(poll);
 }
 
 // Outcomes of the trees of depth at most `height`, up to two, on a set.
 //
 // A choice is (feature, then for each side split, class, class); the feature is -1 for a leaf, whose class is the last
-// of all. `made` counts pairs of outcomes: TOO_MANY when there are more than `most_pairs`, NO_MEMORY without memory;
-// then the rest means nothing. `priced`: null for points, whose sums are made here.
+// of all. `made` counts pairs of outcomes: TOO_MANY when there are more than `most_pairs`, NO_MEMORY without memory, or
+// when stopped; then the rest means nothing. `priced`: null for points, whose sums are made here.
 inline void outcomes_two(
     const PricedSet& set, const Priced* given, const Array<i64>& columns, i64 height, double slack, i64 most_pairs,
-    const Rewards& rewards, Arena& arena, Found& found) {
+    const Rewards& rewards, Arena& arena, Found& found, Poll& poll) {
     found = Found{nullptr, nullptr, nullptr, 0, NO_MEMORY};
     const i64 K = rewards.weights.shape[1], R = rewards.fixed.shape[0], all = columns.shape[0];
     const i64 C = height > 0 ? all : 0;
     Priced own, priced;
-    if (!given && !priced_sums(*set.points, columns, rewards, arena, own)) return;
+    if (!given && !priced_sums(*set.points, columns, rewards, arena, own, poll)) return;
     priced = given ? *given : own;
     double* values = arena.array<double>(all * 2 * (all + 1));
     double *sums = arena.array<double>(2 * (K + 1)), *whole = arena.array<double>(K * R);
@@ -346,8 +341,8 @@ inline void outcomes_two(
     double* result = arena.array<double>(R);
     Store store;
     if (!values || !sums || !whole || !splits || !ones || !result || !store.begin(arena, R, 7, 64)) return;
-    side_amounts(set, columns, -1, 0, nullptr, all, rewards, whole, nullptr, splits, ones);
-    side_values(priced, columns, height, rewards, sums, values);
+    if (!side_amounts(set, columns, -1, 0, nullptr, all, rewards, whole, nullptr, splits, ones, poll)) return;
+    if (!side_values(priced, columns, height, rewards, sums, values, poll)) return;
     double best = priced_leaf(priced.totals.data, K, rewards);
     for (i64 c = 0; c < C; c++)
         best = max_of(best, values[2 * c * (all + 1) + all] + values[(2 * c + 1) * (all + 1) + all]);
@@ -369,8 +364,9 @@ inline void outcomes_two(
         scratch.limit = arena.limit - arena.used;
         Store zero, one;
         i64* zeros = stump_outcomes(
-            set, columns, c, 0, zero_values, slack - lost, priced, rewards, scratch, zero);
-        i64* ones_ = stump_outcomes(set, columns, c, 1, one_values, slack - lost, priced, rewards, scratch, one);
+            set, columns, c, 0, zero_values, slack - lost, priced, rewards, scratch, zero, poll);
+        i64* ones_ = stump_outcomes(
+            set, columns, c, 1, one_values, slack - lost, priced, rewards, scratch, one, poll);
         if (!zeros || !ones_) {
             scratch.clear();
             return;
@@ -386,7 +382,7 @@ inline void outcomes_two(
                 made++;
                 for (i64 t = 0; t < 3; t++) choice[4 + t] = one.choice[3 * j + t];
                 for (i64 r = 0; r < R; r++) result[r] = zero.results[i * R + r] + one.results[j * R + r];
-                if (!store.insert(loss, result, choice, rewards.per_grain)) {
+                if (poll(INSERTION) || !store.insert(loss, result, choice, rewards.per_grain)) {
                     scratch.clear();
                     return;
                 }
@@ -402,15 +398,16 @@ inline void outcomes_two(
     store.give(found, made);
 }
 
-// Best priced values (C, 2) of both sides of every column, with one more split where the height is two.
+// Best priced values (C, 2) of both sides of every column, with one more split where the height is two. False without
+// memory, or when stopped.
 inline bool best_sides(
     const Array<i64>& points, const Array<i64>& columns, i64 height, const Rewards& rewards, Arena& arena,
-    const Array<double>& result) {
+    const Array<double>& result, Poll& poll) {
     const i64 C = columns.shape[0], K = rewards.weights.shape[1];
     Priced priced;
     double *values = arena.array<double>(C * 2 * (C + 1)), *sums = arena.array<double>(2 * (K + 1));
-    if (!values || !sums || !priced_sums(points, columns, rewards, arena, priced)) return false;
-    side_values(priced, columns, height, rewards, sums, values);
+    if (!values || !sums || !priced_sums(points, columns, rewards, arena, priced, poll)) return false;
+    if (!side_values(priced, columns, height, rewards, sums, values, poll)) return false;
     for (i64 side = 0; side < 2 * C; side++) result[side] = values[side * (C + 1) + C];
     return true;
 }
@@ -425,7 +422,7 @@ inline bool best_sides(
 inline void joined(
     const Array<double>& lost, const Array<i64>& sides, const Array<double>& losses, const Array<double>& results,
     const Array<double>& leaves, double slack, i64 most_pairs, const Array<double>& per_grain, Arena& arena,
-    Found& found) {
+    Found& found, Poll& poll) {
     found = Found{nullptr, nullptr, nullptr, 0, NO_MEMORY};
     const i64 R = results.shape[1];
     Store store;
@@ -445,7 +442,7 @@ inline void joined(
                 made++;
                 int32_t choice[3] = {int32_t(s), int32_t(i - sides(s, 0)), int32_t(j - sides(s, 1))};
                 for (i64 r = 0; r < R; r++) result[r] = results(i, r) + results(j, r);
-                if (!store.insert(loss, result, choice, per_grain)) return;
+                if (poll(INSERTION) || !store.insert(loss, result, choice, per_grain)) return;
             }
             if (made > most_pairs) {
                 found.made = TOO_MANY;
@@ -459,27 +456,22 @@ inline void joined(
 struct BestPair {
     double value;  // in: pairs must be worth more; out: of the best pair
     i64 zero, one;  // out: the places of the best pair, or -1
-    i64 next, made;  // where to go on, in and out; pairs that were looked at
+    i64 made;  // out: pairs that were looked at
 };
 
 // The first of the best pairs of outcomes of two sides that keep the limits, worth more than `state.value`.
 //
-// Only pairs worth less than `below`, or as much and later than (after_zero, after_one). Looks at `most_pairs` pairs, or
-// a few more, beginning with outcome `state.next` of the zero side.
-inline void best_pair(
+// Only pairs worth less than `below`, or as much and later than (after_zero, after_one). False when stopped.
+inline bool best_pair(
     const Array<double>& zero, const Array<double>& zero_results, const Array<double>& one,
     const Array<double>& one_results, double slack, const Array<double>& limits, double below, i64 after_zero,
-    i64 after_one, i64 most_pairs, BestPair& state) {
+    i64 after_one, BestPair& state, Poll& poll) {
     const i64 J = limits.shape[0], n_zero = zero.shape[0], n_one = one.shape[0];
     state.zero = state.one = -1;
     state.made = 0;
-    i64 i = state.next;
-    for (; i < n_zero && state.made <= most_pairs; i++) {
+    for (i64 i = 0; i < n_zero; i++) {
         double left = slack - zero[i];
-        if (left < 0) {
-            i = n_zero;
-            break;
-        }
+        if (left < 0) break;
         i64 low = 0, high = n_one;  // the first outcome that loses more than is left
         while (low < high) {
             i64 middle = (low + high) / 2;
@@ -488,6 +480,7 @@ inline void best_pair(
             else
                 high = middle;
         }
+        if (poll(1 + low)) return false;
         for (i64 j = 0; j < low; j++) {
             double value = zero_results(i, 0) + one_results(j, 0);
             if (!(value > state.value) || !(value <= below)) continue;
@@ -501,5 +494,5 @@ inline void best_pair(
         }
         state.made += low;
     }
-    state.next = i;
+    return true;
 }

@@ -5,8 +5,9 @@
 //
 // Two classes need one signed table only, of d, the weight of class 1 minus that of class 0. A leaf scores
 // (N + |d|) / 2 and leaves partition the samples, so maximising the score is maximising the sum of |d|, the table's
-// unit. Over all splits of a set with difference d into x and d - x the best is max(|d|, |2x - d|), so the largest and
-// the smallest x over b are all that is kept. More classes need one table of counts per class.
+// unit. Over all splits of a set with difference d into x and d - x the best is max(|d|, |x - (d - x)|), so the largest
+// and the smallest x over b are all that is kept (2x itself might not fit into a counter). More classes need one table
+// of counts per class.
 //
 // Local rules (leaves of a least mass, features that must stay apart): the last channel of a table holds masses. Split
 // b of a side is allowed where both its parts are heavy enough, which `Limits` says lane by lane. One that is not
@@ -54,7 +55,7 @@ template <class T>
 inline void finish_signed(
     Vector<T> difference, Vector<T> largest, Vector<T> smallest, const Scores<T>& scores, i64 place) {
     Vector<T> leaf = most(difference, -difference);
-    Vector<T> high = largest + largest - difference, low = smallest + smallest - difference;
+    Vector<T> high = largest - (difference - largest), low = smallest - (difference - smallest);
     store(scores.one_leaf.data + place, leaf);
     store(scores.two_leaves.data + place, most(leaf, most(most(high, -high), most(low, -low))));
 }
@@ -191,7 +192,7 @@ inline void finish_ruled_signed(
     Vector<T> difference, Vector<T> largest, Vector<T> smallest, Vector<T> mass, Vector<T> need, T lowest,
     const Scores<T>& scores, i64 place) {
     Vector<T> leaf = most(difference, -difference);
-    Vector<T> high = largest + largest - difference, low = smallest + smallest - difference;
+    Vector<T> high = largest - (difference - largest), low = smallest - (difference - smallest);
     Vector<T> two = most(leaf, most(most(high, -high), most(low, -low)));
     finish_ruled<T>(leaf, two, mass, need, lowest, scores, place);
 }

@@ -17,6 +17,7 @@ struct SetCounter {
     const Array<u64>& columns;  // (n_columns or more, words) room for n bits in whole steps
     const Array<u64>& found;  // (depth, words) room
     const Array<i64>& counts;
+    Poll& poll;
 
     // Up to 64 rows as bits: a word of each column.
     void transpose(const i64* chosen, i64 held, i64 f, i64 place) const {
@@ -40,6 +41,7 @@ struct SetCounter {
     // Strings of bits of all columns below f over the rows that have f; returns how many rows these are.
     i64 select(i64 f) const {
         i64 chosen[WORD_BITS + 1], held = 0, size = 0;
+        poll(rows.shape[0] * (2 + f / WORD_BITS));
         for (i64 row = 0; row < rows.shape[0]; row++) {
             chosen[held] = row;
             held += i64((rows(row, f / WORD_BITS) >> (f % WORD_BITS)) & 1);
@@ -100,8 +102,8 @@ struct SetCounter {
         }
     }
 
-    // All sets of two columns or more whose largest is path[0]; the path goes down from there.
-    void add_below(i64* path, i64 depth, i64 n_rows) const {
+    // All sets of two columns or more whose largest is path[0]; the path goes down from there. False when stopped.
+    bool add_below(i64* path, i64 depth, i64 n_rows) const {
         const i64 width = columns.shape[1], step = WORD_BITS * STRING_STEP;
         const i64 stop = (n_rows + step - 1) / step * STRING_STEP;
         add_words(nullptr, path[0], stop, starts[2] + choose(path[0], 2));
@@ -113,6 +115,7 @@ struct SetCounter {
                 level--;
                 continue;
             }
+            if (poll(1 + stop * column / LANES<u64>)) return false;
             i64 offset = starts[level + 2];
             for (i64 place = 0; place <= level; place++) offset += choose(path[place], level + 2 - place);
             const u64* own = columns.data + column * width;
@@ -126,11 +129,13 @@ struct SetCounter {
             }
             if (level + 2 < depth) path[++level] = 0;
         }
+        return true;
     }
 };
 
-// Add `weight` to the counts of every set of columns of every row; sets have at most `depth` columns, at most 64.
-inline void add_sets(const SetCounter& counter, i64 n_columns) {
+// Add `weight` to the counts of every set of columns of every row; sets have at most `depth` columns, at most 64. False
+// when stopped.
+inline bool add_sets(const SetCounter& counter, i64 n_columns) {
     const i64 depth = counter.starts.shape[0] - 2;
     i64 path[64] = {};
     counter.counts[0] += counter.weight * counter.rows.shape[0];
@@ -139,7 +144,8 @@ inline void add_sets(const SetCounter& counter, i64 n_columns) {
         counter.counts[counter.starts[1] + f] += counter.weight * size;
         if (size && f && depth > 1) {
             path[0] = f;
-            counter.add_below(path, depth, size);
+            if (!counter.add_below(path, depth, size)) return false;
         }
     }
+    return !counter.poll.stopped;
 }

@@ -4,14 +4,14 @@
 // trees of depth at most two on one set, `count_joined` adds the trees of a split whose sides are known.
 #pragma once
 
-#include "base.hpp"
+#include "stores.hpp"
 
-// Values and their numbers of trees, found by open addressing.
+// Values and their numbers of trees.
 struct CountStore {
     Arena arena;
     i64 room, size;
     i64 *values, *counts;
-    i64* slots;  // (4 * room,) place + 1, or 0; room is a power of two
+    Slots slots;
 
     bool begin(i64 limit) {
         arena = Arena{nullptr, 0, limit};
@@ -23,16 +23,11 @@ struct CountStore {
         room = room_;
         values = arena.array<i64>(room);
         counts = arena.array<i64>(room);
-        slots = arena.zeros<i64>(4 * room);
-        return values && counts && slots;
+        return slots.take(arena, room) && values && counts;
     }
 
     i64 find(i64 value) const {
-        u64 h = u64(value) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 29;
-        i64 last = 4 * room - 1, slot = i64(h & u64(last));
-        while (slots[slot] > 0 && values[slots[slot] - 1] != value) slot = (slot + 1) & last;
-        return slot;
+        return slots.find(mixed(0, u64(value)), [&](i64 place) { return values[place] == value; });
     }
 
     bool grow() {
@@ -46,7 +41,7 @@ struct CountStore {
         for (i64 place = 0; place < size; place++) {
             values[place] = old.values[place];
             counts[place] = old.counts[place];
-            slots[find(values[place])] = place + 1;
+            slots.put(find(values[place]), place);
         }
         arena.limit = old.arena.limit;
         old.arena.clear();
@@ -55,8 +50,8 @@ struct CountStore {
 
     bool add(i64 value, i64 count) {
         i64 slot = find(value);
-        if (slots[slot] > 0) {
-            counts[slots[slot] - 1] += count;
+        if (slots.place(slot) >= 0) {
+            counts[slots.place(slot)] += count;
             return true;
         }
         if (size == room) {
@@ -65,7 +60,7 @@ struct CountStore {
         }
         values[size] = value;
         counts[size] = count;
-        slots[slot] = ++size;
+        slots.put(slot, size++);
         return true;
     }
 
@@ -73,35 +68,19 @@ struct CountStore {
     void forget() {
         // Slots are found in any order while the values are still there, so all are found before any is freed.
         for (i64 place = 0; place < size; place++) counts[place] = find(values[place]);
-        for (i64 place = 0; place < size; place++) slots[counts[place]] = 0;
+        for (i64 place = 0; place < size; place++) slots.put(counts[place], -1);
         size = 0;
     }
 
-    // Write values, largest first, and their counts to arrays with room for them: a heap sort.
-    void sorted(i64* to_values, i64* to_counts) const {
-        __builtin_memcpy(to_values, values, size_t(size) * sizeof(i64));
-        __builtin_memcpy(to_counts, counts, size_t(size) * sizeof(i64));
-        auto sift = [&](i64 root, i64 last) {
-            i64 value = to_values[root], count = to_counts[root];
-            for (i64 child = 2 * root + 1; child < last; child = 2 * root + 1) {
-                if (child + 1 < last && to_values[child + 1] < to_values[child]) child++;
-                if (to_values[child] >= value) break;
-                to_values[root] = to_values[child];
-                to_counts[root] = to_counts[child];
-                root = child;
-            }
-            to_values[root] = value;
-            to_counts[root] = count;
-        };
-        for (i64 root = size / 2 - 1; root >= 0; root--) sift(root, size);
-        for (i64 last = size - 1; last > 0; last--) {
-            i64 value = to_values[0], count = to_counts[0];
-            to_values[0] = to_values[last];
-            to_counts[0] = to_counts[last];
-            to_values[last] = value;
-            to_counts[last] = count;
-            sift(0, last);
+    // Write values, largest first, and their counts to arrays with room for them. False when stopped.
+    bool sorted(i64* to_values, i64* to_counts, Poll& poll) const {
+        if (!in_order(to_counts, size, [&](i64 a, i64 b) { return values[a] > values[b]; }, poll)) return false;
+        for (i64 rank = 0; rank < size; rank++) {
+            i64 place = to_counts[rank];
+            to_values[rank] = values[place];
+            to_counts[rank] = counts[place];
         }
+        return true;
     }
 };
 
@@ -136,10 +115,10 @@ inline i64 different_labels(const i64* zero, const i64* one, i64 n_classes, bool
 // Gains (K, C, C) over the points that have both of two columns.
 //
 // `words` (C, W) has the points of every column as bits. Gains are given in binary digits: where masks(m, w) has a bit,
-// class label[m] gains two to the power of plane[m]. `own` (C, W) is room.
-inline void pair_gains(
+// class label[m] gains two to the power of plane[m]. `own` (C, W) is room. False when stopped.
+inline bool pair_gains(
     const Array<u64>& words, const Array<u64>& masks, const Array<i64>& label, const Array<i64>& plane,
-    const Array<u64>& own, const Array<i64>& result) {
+    const Array<u64>& own, const Array<i64>& result, Poll& poll) {
     const i64 C = words.shape[0], W = words.shape[1];
     for (i64 m = 0; m < label.shape[0]; m++) {
         i64 n_words = 0;
@@ -148,29 +127,34 @@ inline void pair_gains(
                 for (i64 c = 0; c < C; c++) own(c, n_words) = words(c, w) & masks(m, w);
                 n_words++;
             }
-        for (i64 c = 0; c < C; c++)
+        for (i64 c = 0; c < C; c++) {
+            if (poll((C - c) * n_words)) return false;
             for (i64 d = c; d < C; d++) {
                 i64 found = 0;
                 for (i64 w = 0; w < n_words; w++) found += __builtin_popcountll(own(c, w) & own(d, w));
                 result(label[m], c, d) += found << plane[m];
             }
+        }
     }
     for (i64 k = 0; k < result.shape[0]; k++)
         for (i64 c = 0; c < C; c++)
             for (i64 d = 0; d < c; d++) result(k, c, d) = result(k, d, c);
+    return true;
 }
 
 // Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
 //
 // The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree. `room`
-// (2, K).
-inline void two_sides(
-    const Gains& gains, i64 price, bool any_label, i64 none, const Array<i64>& room, const Array<i64>& result) {
+// (2, K). False when stopped.
+inline bool two_sides(
+    const Gains& gains, i64 price, bool any_label, i64 none, const Array<i64>& room, const Array<i64>& result,
+    Poll& poll) {
     const i64 K = gains.n_classes(), C = gains.n_columns();
     i64 *zero = room.data, *one = zero + K;
     for (i64 c = 0; c < C; c++) {
         i64 branched[2], best[2];
         for (i64 side = 0; side < 2; side++) {
+            if (poll(4 * C * K)) return false;
             branched[side] = none;
             i64 top = 0;
             for (i64 k = 0; k < K; k++) top = max_of(top, gains.side(k, c, side));
@@ -198,11 +182,12 @@ inline void two_sides(
         result(1, c) = best[1];
         result(2, c) = max_of(split, none);
     }
+    return true;
 }
 
 // Add the trees of depth at most one on one side of column c that are worth at least `threshold`.
 //
-// A split counts where both its sides have samples, that is a positive sum. `room` (2, K).
+// A split counts where both its sides have samples, that is a positive sum. `room` (2, K). False without memory.
 inline bool add_stumps(
     CountStore& store, const Gains& gains, const Array<i64>& multiplicity, i64 price, bool any_label, i64 c, i64 side,
     i64 threshold, i64* room) {
@@ -234,35 +219,30 @@ inline bool add_stumps(
     return true;
 }
 
-// Add all pairs of two sides, values largest first, from place `first` of the zero side on, about `most_pairs` of them.
-//
-// Returns where to go on, or NO_MEMORY; adds the number of pairs to `made`.
-inline i64 add_joined(
+// Add all pairs of two sides, values largest first, `factor` times. False without memory, or when stopped.
+inline bool add_joined(
     CountStore& store, const i64* zero, const i64* zero_counts, i64 n_zero, const i64* one, const i64* one_counts,
-    i64 n_one, i64 threshold, i64 factor, i64 first, i64 most_pairs, i64& made) {
-    i64 i = first;
-    for (; i < n_zero && made <= most_pairs; i++)
-        for (i64 j = 0; j < n_one && zero[i] + one[j] >= threshold; j++, made++)
-            if (!store.add(zero[i] + one[j], factor * zero_counts[i] * one_counts[j])) return -2;
-    return i;
+    i64 n_one, i64 threshold, i64 factor, Poll& poll) {
+    for (i64 i = 0; i < n_zero; i++)
+        for (i64 j = 0; j < n_one && zero[i] + one[j] >= threshold; j++)
+            if (poll(INSERTION) || !store.add(zero[i] + one[j], factor * zero_counts[i] * one_counts[j])) return false;
+    return true;
 }
 
 // Count the trees of depth at most two on a set that are worth at least `threshold`.
 //
-// Column c stands for multiplicity[c] features. Begins with root column `first` and makes `most_pairs` pairs, or a few
-// more; returns the column to go on with, or NO_MEMORY. `scratch` is an empty store, `room` (4, K).
-inline i64 count_two(
+// Column c stands for multiplicity[c] features. `scratch` is an empty store, `room` (4, K). False without memory, or
+// when stopped.
+inline bool count_two(
     CountStore& store, const Gains& gains, const Array<i64>& multiplicity, i64 price, i64 threshold, bool any_label,
-    i64 first, i64 most_pairs, const Array<i64>& room, CountStore& scratch) {
+    const Array<i64>& room, CountStore& scratch, Poll& poll) {
     const i64 K = gains.n_classes(), C = gains.n_columns();
     i64 *sums = room.data, *zero_sums = sums + 2 * K, *one_sums = sums + 3 * K;
-    if (first == 0) {
-        i64 best = first_best(gains.totals.data, K);
-        for (i64 k = 0; k < K; k++)
-            if (gains.totals[k] - price >= threshold && (any_label || k == best) &&
-                !store.add(gains.totals[k] - price, 1))
-                return -2;
-    }
+    const i64 best_leaf = first_best(gains.totals.data, K);
+    for (i64 k = 0; k < K; k++)
+        if (gains.totals[k] - price >= threshold && (any_label || k == best_leaf) &&
+            !store.add(gains.totals[k] - price, 1))
+            return false;
     // The best value of a side, as a leaf or with a further split of any kind.
     auto best_of = [&](i64 c, i64 side) {
         i64 leaf = 0, two = INT64_MIN / 2;
@@ -278,8 +258,8 @@ inline i64 count_two(
         }
         return max_of(leaf - price, two - 2 * price);
     };
-    i64 made = 0, c = first;
-    for (; c < C && made <= most_pairs; c++) {
+    for (i64 c = 0; c < C; c++) {
+        if (poll(8 * C * K * K)) return false;
         i64 top[2] = {best_of(c, 0), best_of(c, 1)};
         if (top[0] + top[1] < threshold) continue;
         Arena lists = {nullptr, 0, scratch.arena.limit};
@@ -292,13 +272,12 @@ inline i64 count_two(
             values[side] = lists.array<i64>(scratch.size);
             counts[side] = lists.array<i64>(scratch.size);
             enough = enough && values[side] && counts[side];
-            if (enough) scratch.sorted(values[side], counts[side]);
+            if (enough) enough = scratch.sorted(values[side], counts[side], poll);
         }
         i64 factor = multiplicity[c];
         if (enough)
             enough = add_joined(
-                         store, values[0], counts[0], sizes[0], values[1], counts[1], sizes[1], threshold, factor, 0,
-                         INT64_MAX - 1, made) >= 0;
+                store, values[0], counts[0], sizes[0], values[1], counts[1], sizes[1], threshold, factor, poll);
         lists.clear();
         // Pairs of leaves of the same class are no split.
         for (i64 k = 0; k < K; k++) {
@@ -311,7 +290,7 @@ inline i64 count_two(
             if (value >= threshold && (any_label || (k == best && k == first_best(one_sums, K))))
                 enough = store.add(value, -factor);
         }
-        if (!enough) return -2;
+        if (!enough) return false;
     }
-    return c;
+    return true;
 }

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from accel_oct.exact.stopping import Stopper
 from accel_oct.solving.result import Result, Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.support.interrupts import run_interruptibly
 
 

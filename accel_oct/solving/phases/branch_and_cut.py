@@ -100,16 +100,23 @@ class BranchAndCut:
         return self._run_on(self._backends[-1], search)
 
     def _run_on(self, backend: Backend, search: Search) -> Status | None:
+        problem, left = search.problem, search.clock.left
+        if left is not None and not self._built:
+            needed = Master.seconds_to_build(problem.dataset, problem.max_depth)
+            if needed > left:
+                logger.info("no branch and cut: building its model may take %.1f s, and %.1f s are left", needed, left)
+                return "time_limit"
         search.teller.doing("building the model")
         master, own, search.agreement = self._built or self._master(search)
         self._built = None
         search.confirm()
-        problem = search.problem
         rounding = problem.rounding(master.scale)
         search.slack = rounding.slack
-        if search.priced is not None and search.config.price_rows:
-            told = hand_over(master, search.priced, search.incumbent, rounding.next_above)
-            search.statistics["price_rows"] = replace(told, bound=problem.reported(told.bound))
+        with search.agreement.written_by_the_library():
+            if search.priced is not None and search.config.price_rows:
+                told = hand_over(master, search.priced, search.incumbent, rounding.next_above)
+                search.statistics["price_rows"] = replace(told, bound=problem.reported(told.bound))
+            built_in = _built_in(master, backend, search)
 
         def on_bound(bound: float) -> bool:
             search.teller.beat()
@@ -117,12 +124,13 @@ class BranchAndCut:
 
         handler = TreeHandler(
             master,
-            [*_built_in(master, backend, search), *own],
+            [*built_in, *own],
             search.incumbent,
             on_bound,
             search.agreement,
         )
         search.teller.describe(handler.describe)
+        search.agreement.check_nothing_came()
         backend.load(master.model)
         if backend.capabilities.start and search.incumbent.tree is not None:
             backend.set_start(master.lift(search.incumbent.tree))

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from accel_oct.constraints import BoundConstraint, MaxLeaves
+from accel_oct.exact.stopping import Stopper
 from accel_oct.solving.activity import Figures
 from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.phases.base import run_stoppable
@@ -15,7 +16,6 @@ from accel_oct.solving.search import Search
 from accel_oct.solving.set_lists import SetLists
 from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes
 from accel_oct.solving.set_rules import SetRules, is_set_rule
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 _DEEPEST_PRICED = 4

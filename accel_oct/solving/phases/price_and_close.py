@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import local_rules
+from accel_oct.exact.stopping import Stopper
 from accel_oct.pricing import LimitedProblem, PricedSearch
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from accel_oct.exact import SearchCounts, best_tree, frontier_table
+from accel_oct.exact.steps import Steps
+from accel_oct.exact.stopping import Stopper
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree import SearchCounts, best_tree, frontier_table
-from accel_oct.subtree.steps import Steps
-from accel_oct.subtree.stopping import Stopper
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,11 @@ class TableStatistics:
     pair_levels: int
     level_three: int
     level_four: int
-    pairs: int
     roots: int
 
     @classmethod
     def of(cls, seconds: float, counts: SearchCounts) -> TableStatistics:
-        return cls(seconds, counts.pair_levels, counts.level_three, counts.level_four, counts.pairs, counts.roots)
+        return cls(seconds, counts.pair_levels, counts.level_three, counts.level_four, counts.roots)
 
 
 class SubtreeTables:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.polish import polish
 from accel_oct.solving.improving import LocalImproving
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.subtree.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 _LONGEST_STEP = 2.0

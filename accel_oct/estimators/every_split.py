@@ -1,0 +1,429 @@
+"""A classifier's table, searched over every split.
+
+Where subtrees are independent the search needs no chosen thresholds. What comes out looks as if the encoder had known
+the answer: its conditions are those that the tree asks, and `exact_` says that every other split was searched too.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from accel_oct.constraints import MaxLeaves, bind_all
+from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
+from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.orders import TableOrders
+from accel_oct.encoding.table import DEFAULT_CATEGORIES
+from accel_oct.errors import AccelOctError, InvalidInputError
+from accel_oct.estimators.greedy import greedy_trees
+from accel_oct.estimators.parameters import n_threads, solver_seed
+from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
+from accel_oct.exact.ordered import OrderedTree
+from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.mip.options import usable_threads
+from accel_oct.objectives import LinearScore
+from accel_oct.solving.activity import Relay, Teller
+from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, keeps_subtrees_independent
+from accel_oct.solving.every_split_bound import bound_over_every_split, priced_limits
+from accel_oct.solving.result import Progress, Result
+from accel_oct.solving.search import Clock, constraint_reports
+from accel_oct.support.arguments import checked_depth
+from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.tree import DecisionTree
+
+__all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error"]
+
+
+def _can_search(model: Any) -> bool:
+    """Whether a classifier's parameters leave subtrees independent and ask for no other technique."""
+    if model.preset != "default" or model.config is not None or model.components or model.max_features_used is not None:
+        return False
+    listed = model.constraints
+    return listed is None or (isinstance(listed, list | tuple) and all(map(keeps_subtrees_independent, listed)))
+
+
+def unlimited_depth_error() -> InvalidInputError:
+    """What to raise where a search needs a depth limit."""
+    return InvalidInputError(
+        "max_depth=None needs rows in memory, an objective that is a sum over them, the preset 'default', and "
+        "constraints about single leaves, single paths or the number of leaves; give max_depth a number"
+    )
+
+
+def _options(model: Any, time_limit: float | None) -> SolveOptions:
+    """Check what a solver would be told."""
+    candidate_backends(model.backend)
+    return SolveOptions(
+        time_limit=time_limit,
+        gap=model.gap,
+        threads=n_threads(model.n_jobs),
+        seed=solver_seed(model.random_state),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TableSearch:
+    """A raw table with all its splits; made by `of`.
+
+    Attributes
+    ----------
+    model : OptimalTreeClassifier
+        Knows the classes.
+    checked : CheckedRows
+    orders : TableOrders
+    data : TrainingData
+        Without features to split on.
+    space : EverySplit
+    """
+
+    model: Any
+    checked: CheckedRows
+    orders: TableOrders
+    data: TrainingData
+    space: EverySplit
+
+    @classmethod
+    def of(cls, model: Any, checked: CheckedRows) -> TableSearch | None:
+        """The search that a classifier asks for; None where it is to be one over chosen splits."""
+        if not (isinstance(model.encoder, str) and model.encoder == "auto" and _can_search(model)):
+            return None
+        orders = TableOrders.of(checked.X, checked.weights, missing=model.missing, ignored=checked.ignored)
+        if orders is None or _suits_tables(model, orders):
+            return None
+        data = _with_orders(model, checked, orders)
+        if not isinstance(data.score, LinearScore):
+            return None
+        constraints = model._all_constraints(data)
+        try:
+            bind_all(constraints, data.dataset)
+        except InvalidInputError:
+            return None  # names a feature of an encoder, or nothing: whoever encodes knows
+        space = EverySplit(data.score, orders.ranks, orders.rows, constraints, model.max_depth)
+        return cls(model, checked, orders, data, space)
+
+    def solve(self, leaf_penalty: float, clock: Clock, progress: Progress | None = None) -> Solved:
+        """Search, and encode the rows as the tree that was found asks; the encoder is kept by the classifier."""
+        return self.encoded(self.searched(leaf_penalty, clock, progress))
+
+    def path(
+        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Progress | None = None
+    ) -> Iterator[Solved]:
+        """The optimum of each penalty, in the order given; each search begins with the trees of those before.
+
+        `clock` gives the clock of the next search.
+        """
+        known: list[OrderedTree] = []
+        for penalty in penalties:
+            outcome = self.searched(penalty, clock(), progress, known)
+            known += [] if outcome.tree is None else [outcome.tree]
+            yield self.encoded(outcome)
+
+    def frontier(self, clock: Clock, progress: Progress | None = None) -> Iterator[Solved]:
+        """The best tree for each number of leaves."""
+        for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
+            yield replace(self, space=space).encoded(outcome)
+
+    def searched(
+        self,
+        leaf_penalty: float,
+        clock: Clock,
+        progress: Progress | None = None,
+        known: Sequence[OrderedTree] = (),
+    ) -> EverySplitOutcome:
+        """Search; deep trees that are not found at once begin with good ones over chosen splits.
+
+        What is not proven is at least as good as CART's trees.
+        """
+        outcome = self._searched(leaf_penalty, clock, progress, known)
+        if outcome.status in ("optimal", "infeasible"):
+            return outcome
+        return self.space.improved(outcome, greedy_trees(self.space, leaf_penalty), clock)
+
+    def _searched(
+        self, leaf_penalty: float, clock: Clock, progress: Progress | None, known: Sequence[OrderedTree]
+    ) -> EverySplitOutcome:
+        space, options = self.space, _options(self.model, clock.limit)
+        if space.max_depth is not None and space.max_depth < _DEEP:
+            return space.solve(leaf_penalty, options, clock, progress, known=known)
+        first = clock.limited_to(clock.seconds + _FIRST_SECONDS)
+        outcome = space.solve(leaf_penalty, options, first, progress, known=known)
+        if outcome.status != "time_limit" or clock.left == 0.0:
+            return outcome
+        started = self._over_chosen_splits(leaf_penalty, clock, progress)
+        return space.solve(leaf_penalty, options, clock, progress, known=[*known, *started], before=outcome)
+
+    def _centred(self, tree: OrderedTree) -> OrderedTree:
+        """The same tree on the training rows, with each split in the middle between the rows of its node."""
+        ranks, place, rank = self.space.ranks, np.zeros(self.space.ranks.shape[1], dtype=np.int64), list(tree.rank)
+        for node, column in enumerate(tree.column):
+            if column < 0:
+                continue
+            here = np.flatnonzero(place == node)
+            own = ranks[column, here]
+            low = own <= tree.rank[node]
+            place[here] = np.where(low, tree.left[node], tree.right[node])
+            if low.any() and not low.all():
+                rank[node] = self.orders.orders[column].middle(int(own[low].max()), int(own[~low].min()))
+        return replace(tree, rank=tuple(rank))
+
+    def _over_chosen_splits(self, leaf_penalty: float, clock: Clock, progress: Progress | None) -> list[OrderedTree]:
+        """A good tree over chosen splits."""
+        checked, depth = self.checked, self.space.max_depth
+        finer = copy.copy(self.model)
+        finer.max_depth, finer.leaf_penalty = min(_DEEPEST_START, _DEEP if depth is None else depth), leaf_penalty
+        finer.encoder = AutoEncoder(finer.max_depth, budget=_START_BUDGET, missing=self.model.missing)
+        labels = self.model.classes_[checked.codes]
+        seconds = min(_START_SECONDS, math.inf if clock.left is None else clock.left * _START_SHARE)
+        with warnings.catch_warnings():  # what there is to warn of is said of the table as a whole
+            warnings.simplefilter("ignore")
+            encoder = finer._fitted_encoder(checked.X, labels, checked.weights, checked.ignored)
+            data = finer._encoded_data(checked, encoder)
+            relay = Relay(Teller(progress, lambda: clock.seconds), "first trees")
+            found = finer._solve(data, seconds, relay).found
+        tree = None if found is None else self._ordered(found, encoder.conditions_)
+        return [] if tree is None else [tree]
+
+    def _ordered(self, tree: DecisionTree, conditions: Sequence[Condition]) -> OrderedTree | None:
+        """A tree over conditions as one over orders; None where a condition is no cut of an order."""
+        cuts = {feature: self.orders.cut(conditions[feature]) for feature in tree.features_used}
+        rows: list[list[int]] = []
+
+        def add(node: int) -> int:
+            place, feature = len(rows), int(tree.feature[node - 1])
+            rows.append([-1, -1, -1, -1, int(tree.label[node - 1])])
+            if feature >= 0:
+                order, rank, right = cuts[feature] or (-1, -1, True)
+                low, high = (2 * node, 2 * node + 1) if right else (2 * node + 1, 2 * node)
+                rows[place][:2] = [order, rank]
+                rows[place][2], rows[place][3] = add(low), add(high)
+            return place
+
+        add(1)
+        return None if None in cuts.values() else OrderedTree.of_rows(np.array(rows, dtype=np.int32))
+
+    def encoded(self, outcome: EverySplitOutcome) -> Solved:
+        """What was found, with the rows as the tree asks; the encoder is kept by the classifier."""
+        questions: dict[tuple[int, int], tuple[Condition, bool]] = {}
+        if outcome.tree is not None:
+            tree = self._centred(outcome.tree)
+            outcome = replace(outcome, tree=tree)
+            for column, rank in zip(tree.column, tree.rank, strict=True):
+                if column >= 0:
+                    questions[column, rank] = self.orders.orders[column].question(rank)
+        encoder = self.orders.asking(list(dict.fromkeys(condition for condition, _ in questions.values())))
+        data = self.model._encoded_data(self.checked, encoder)
+        place = {condition: number for number, condition in enumerate(encoder.conditions_)}
+        cuts = {cut: (place[condition], right) for cut, (condition, right) in questions.items()}
+        return Solved(encoder, data, _result(outcome, cuts, data, self.space))
+
+
+def _with_orders(model: Any, checked: CheckedRows, orders: TableOrders) -> TrainingData:
+    """The rows with one feature per order, where constraints may name columns; its values do not matter."""
+    sources = tuple(checked.table.name(order.column) for order in orders.orders) if model.constraints else ()
+    binary = np.zeros((len(checked.codes), len(sources)), dtype=bool)
+    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, None)
+
+
+def table_bound(
+    model: Any, checked: CheckedRows, objective: float, limit: float, is_stopped: Callable[[], bool]
+) -> float | None:
+    """What no tree over any split of the table exceeds that keeps the constraints; None where that cannot be said.
+
+    Minus infinity where there is no such tree.
+
+    Parameters
+    ----------
+    model : OptimalTreeClassifier
+        With an encoder that chose splits.
+    objective : float
+        Of the tree that was found.
+    limit : float
+        Seconds.
+    is_stopped : callable
+        Whether the user asked for the end.
+    """
+    orders = TableOrders.of(checked.X, checked.weights, missing="category", ignored=checked.ignored)
+    if orders is None or is_stopped():
+        return None
+    data = _with_orders(model, checked, orders)
+    if not isinstance(data.score, LinearScore):
+        return None
+    independent, limits = [], []
+    for constraint in model._all_constraints(data):
+        try:
+            (bound,) = bind_all([constraint], data.dataset)
+        except InvalidInputError:
+            continue  # about features of the encoder: relaxed
+        if keeps_subtrees_independent(constraint):
+            independent.append(constraint)
+        else:
+            limits += priced_limits([bound])
+    space = EverySplit(data.score, orders.ranks, orders.rows, independent, checked_depth(model.max_depth))
+    interrupted, end, found = threading.Event(), time.perf_counter() + limit, []
+
+    def should_stop() -> bool:
+        return interrupted.is_set() or time.perf_counter() >= end
+
+    def work() -> None:
+        threads = usable_threads(n_threads(model.n_jobs))
+        found.append(bound_over_every_split(space, limits, model.leaf_penalty, should_stop, threads, objective))
+
+    run_interruptibly(work, interrupted.set)
+    return found[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSearch:
+    """Binary features as orders of two values, for trees of any depth; made by `of`."""
+
+    model: Any
+    data: TrainingData
+    space: EverySplit
+
+    @classmethod
+    def of(cls, model: Any, data: TrainingData) -> FeatureSearch:
+        """The search that a classifier without a depth limit asks for.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming max_depth, where only a search to a given depth can be had.
+        """
+        if not _can_search(model) or not isinstance(data.score, LinearScore):
+            raise unlimited_depth_error()
+        rows = data.dataset.weights > 0
+        ranks = np.ascontiguousarray(data.dataset.X[rows].T.astype(np.int32))
+        return cls(model, data, EverySplit(data.score, ranks, rows, model._all_constraints(data), None))
+
+    def path(
+        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Progress | None = None
+    ) -> Iterator[Solved]:
+        """The optimum of each penalty; `clock` gives the clock of the next search."""
+        for penalty in penalties:
+            yield self.solve(penalty, clock(), progress)
+
+    def frontier(self, clock: Clock, progress: Progress | None = None) -> Iterator[Solved]:
+        """The best tree for each number of leaves."""
+        for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
+            yield replace(self, space=space).encoded(outcome)
+
+    def solve(self, leaf_penalty: float, clock: Clock, progress: Progress | None = None) -> Solved:
+        """Search."""
+        return self.encoded(self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress))
+
+    def encoded(self, outcome: EverySplitOutcome) -> Solved:
+        """What was found, over the features."""
+        tree = outcome.tree
+        columns = () if tree is None else tuple(column for column in tree.column if column >= 0)
+        cuts = {(column, 0): (column, True) for column in columns}
+        result = _result(outcome, cuts, self.data, self.space)
+        return Solved(self.model.encoder_, self.data, result)
+
+
+def _by_leaves(
+    space: EverySplit, options: SolveOptions, clock: Clock, progress: Progress | None
+) -> Iterator[tuple[EverySplit, EverySplitOutcome]]:
+    """The best tree for each number of leaves, each with the problem that it solves."""
+    most = space.max_leaves
+    if space.max_depth is not None:
+        most = min(2**space.max_depth, 2**space.max_depth if most is None else most)
+    assert most is not None
+    known: list[OrderedTree] = []
+    for leaves in range(1, most + 1):
+        limited = replace(space, constraints=[*space.constraints, MaxLeaves(leaves)])
+        vars(limited)["problem"] = space.problem  # the limit on leaves is no part of it
+        outcome = limited.solve(0.0, options, clock, progress, known=known[-1:])
+        known += [] if outcome.tree is None else [outcome.tree]
+        yield space, outcome
+
+
+def _suits_tables(model: Any, orders: TableOrders) -> bool:
+    """Whether the tables of binary features search the same splits, and faster: there are few of them."""
+    if model.max_depth is None or any(len(known) > DEFAULT_CATEGORIES for known in orders.encoder.categories_.values()):
+        return False
+    n_rows, n_classes, depth = int(orders.rows.sum()), len(model.classes_), checked_depth(model.max_depth)
+    if orders.n_cuts * n_rows > _TABLE_CELLS:
+        return False
+    most: float = min(_TABLE_SECONDS, model._effort()[0])
+    return estimated_seconds(orders.n_cuts, n_rows, n_classes, depth) <= most
+
+
+def _result(
+    outcome: EverySplitOutcome,
+    cuts: dict[tuple[int, int], tuple[int, bool]],
+    data: TrainingData,
+    space: EverySplit,
+) -> Result:
+    """What was found, over binary features; `cuts` are (feature, whether higher ranks answer yes) by order and rank.
+
+    Raises
+    ------
+    AccelOctError
+        If the tree is worth something else on the encoded rows: a fault of the library.
+    """
+    found = None
+    if outcome.tree is not None:
+        found = _decision_tree(outcome, cuts)
+        objective = data.score.value(found) - float(outcome.leaf_penalty) * found.n_leaves
+        if abs(objective - outcome.objective) > _ROUNDING * max(1.0, abs(objective)):
+            raise AccelOctError(
+                f"the tree is worth {objective} on the encoded table and {outcome.objective} on the orders of its "
+                "columns: please report this"
+            )
+        found = found if space.max_depth is None else found.with_max_depth(space.max_depth)
+    constraints = bind_all(space.constraints, data.dataset)
+    return Result(
+        found=found,
+        objective=outcome.objective,
+        bound=outcome.bound,
+        status=outcome.status,
+        seconds=outcome.seconds,
+        nodes=0,
+        backend="none",
+        stats=outcome.stats,
+        history=outcome.history,
+        feature_names=data.dataset.feature_names,
+        class_names=data.dataset.class_names,
+        constraints=constraint_reports(constraints, found),
+    )
+
+
+_DEEP = 4
+"""Depth from which on a search may take long, and begins with trees over chosen splits."""
+
+_FIRST_SECONDS = 1.0
+"""What a deep search may take before that."""
+
+_START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START = 10.0, 0.4, 1.0, 6
+"""For trees over chosen splits: seconds, as a share of what is left, the budget of the encoder, and their depth."""
+
+_TABLE_CELLS = 2_000_000
+"""Cuts times rows, up to which a table with a feature per cut is made as soon as the search over orders is done."""
+
+_TABLE_SECONDS = 0.01
+"""By `estimated_seconds`: up to here the tables are faster than the search over orders."""
+
+_ROUNDING = 1e-9
+"""Of an objective that is computed twice, far above what adding floats loses."""
+
+
+def _decision_tree(outcome: EverySplitOutcome, cuts: dict[tuple[int, int], tuple[int, bool]]) -> DecisionTree:
+    tree = outcome.tree
+    assert tree is not None
+    built: dict[int, DecisionTree] = {}
+    for node in reversed(range(len(tree.column))):  # children come after their parents
+        if tree.column[node] < 0:
+            built[node] = DecisionTree.leaf(tree.label[node])
+            continue
+        feature, right = cuts[tree.column[node], tree.rank[node]]
+        low, high = built.pop(tree.left[node]), built.pop(tree.right[node])
+        built[node] = DecisionTree.branch(feature, *((low, high) if right else (high, low)))
+    return built[0]

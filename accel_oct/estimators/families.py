@@ -1,0 +1,109 @@
+"""Several trees of one table: the best for each leaf penalty, and the best for each number of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from accel_oct.constraints import MaxLeaves, bind_all, local_rules
+from accel_oct.errors import InvalidInputError
+from accel_oct.estimators.every_split import FeatureSearch, TableSearch
+from accel_oct.estimators.parameters import n_threads
+from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
+from accel_oct.objectives import Fixed, LinearScore
+from accel_oct.solving.frontier import frontier, solve_path
+from accel_oct.solving.result import Progress, Result
+from accel_oct.solving.search import Clock
+from accel_oct.support.arguments import checked_depth
+
+__all__ = ["along_penalties", "by_leaves"]
+
+
+def along_penalties(
+    model: Any,
+    named: Any,
+    checked: CheckedRows,
+    penalties: Sequence[float],
+    clock: Callable[[], Clock],
+    progress: Progress | None,
+) -> Iterator[Solved]:
+    """The optimum of each penalty, in the order given; the model keeps the encoding of the last one.
+
+    Parameters
+    ----------
+    model : OptimalTreeClassifier
+    named, checked
+        What was passed to `fit`, and the same checked.
+    clock : callable
+        The clock of the next search.
+    """
+    search: TableSearch | FeatureSearch | None = TableSearch.of(model, checked)
+    if search is None:
+        data = model._chosen_splits(named, checked)
+        if model.max_depth is not None:
+            for result in _results(model, data, penalties, clock, progress):
+                yield Solved(model.encoder_, data, result)
+            return
+        search = FeatureSearch.of(model, data)
+    yield from search.path(penalties, clock, progress)
+
+
+def _results(
+    model: Any,
+    data: TrainingData,
+    penalties: Sequence[float],
+    clock: Callable[[], Clock],
+    progress: Progress | None,
+) -> Iterator[Result]:
+    """Read off one frontier of binary features, unless something was asked for that only `solve` does."""
+    constraints = model._all_constraints(data)
+    asked = (model.backend, model.preset, model.gap, model.config, model.components)
+    bound = bind_all(constraints, data.dataset)
+    independent = all(local_rules(each) is not None or isinstance(each, MaxLeaves) for each in bound)
+    if asked != ("highs", "default", 0.0, None, None) or not independent or not isinstance(data.score, LinearScore):
+        for penalty in penalties:
+            yield model.set_params(leaf_penalty=penalty)._solve(data, clock().left, progress)
+        return
+    yield from solve_path(
+        data.dataset,
+        max_depth=model.max_depth,
+        leaf_penalties=penalties,
+        time_limit=clock().left,
+        threads=n_threads(model.n_jobs),
+        progress=progress,
+        constraints=constraints,
+        objective=Fixed(data.score),
+    )
+
+
+def by_leaves(
+    model: Any, named: Any, checked: CheckedRows, clock: Clock, progress: Progress | None
+) -> Iterator[Solved]:
+    """The best tree with at most 1, 2, 3, ... leaves, leaf penalties not counted.
+
+    Raises
+    ------
+    InvalidInputError
+        Without a limit on depth or leaves, and for constraints and objectives under which subtrees are not independent.
+    """
+    if model.max_depth is None and model.max_leaf_nodes is None:
+        raise InvalidInputError("max_depth=None needs max_leaf_nodes here: a frontier ends at some number of leaves")
+    search = TableSearch.of(model, checked)
+    if search is not None:
+        yield from search.frontier(clock, progress)
+        return
+    data = model._chosen_splits(named, checked)
+    if model.max_depth is None:
+        yield from FeatureSearch.of(model, data).frontier(clock, progress)
+        return
+    found = frontier(
+        data.dataset,
+        max_depth=checked_depth(model.max_depth),
+        time_limit=clock.left,
+        threads=n_threads(model.n_jobs),
+        progress=progress,
+        constraints=model._all_constraints(data),
+        objective=Fixed(data.score),
+    )
+    for leaves in range(1, found.max_leaves + 1):
+        yield Solved(model.encoder_, data, found.result(leaves))

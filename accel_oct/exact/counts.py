@@ -1,0 +1,477 @@
+"""The counting core: counts of all pairs of features of one set of samples, and the best further split of each side.
+
+The profile of depth two (`PairLevel`), which all tables and bounds build on, is read off these counts. Three kinds:
+compiled kernels count rows (`CompiledCounts`), matrix products count whatever statistic there is (`ProductCounts`), and
+a tally has the counts already (`TallyCounts`).
+
+A table of pairs has F**2 counters per channel. It is worked through some features at a time, in steps that look at the
+clock, and a table is only kept whole when it is small or when the caller has room for it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct import native
+from accel_oct.exact.columns import weighted_sums
+from accel_oct.exact.layout import Layout, layout
+from accel_oct.exact.statistic import ClassRewards, LeafStatistic
+from accel_oct.exact.stopping import Stopper
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_NUMPY_STEP = 2**21
+"""Entries of X that a step of matrix products multiplies at a time."""
+
+_STEP_BYTES = 2**25
+_STEP_WORK = 10**8
+"""Vector operations of a step, some tenths of a second."""
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A whole table of pairs and what it was counted from, as the kernels of the deeper levels read them.
+
+    Attributes
+    ----------
+    layout : Layout
+    members : int64 array
+        Entries of the set; none of a tally.
+    entries : Entries or Sets
+    whole : Counts
+    limits : Limits or None
+        Local rules.
+    """
+
+    layout: Layout
+    members: Ints
+    entries: native.Entries | native.Sets
+    whole: native.Counts
+    limits: native.Limits | None
+
+
+class PairCounts(ABC):
+    """What trees of depth two need to know of one set of samples.
+
+    Attributes
+    ----------
+    statistic : LeafStatistic
+        What leaves are worth by their counts.
+    totals : (channels,) and single : (channels, F or more)
+        Counts of the set and of the one-side of every feature.
+    one_leaf, two_leaves : (2, F or more)
+        Best scores of both sides of every feature as a leaf and with one more split, in table units. Where `known` is
+        false the latter says nothing.
+    known : bool (F,)
+        All true unless the stopper struck.
+    apart : bool (F, F) or None
+        Features that may not share a path.
+    kept : bool
+        Whether there is a table that the deeper levels can read: `source`.
+    table_bytes : int
+        Size of that table, kept or not; zero where there is none.
+    """
+
+    totals: Array
+    single: Array
+    one_leaf: Array
+    two_leaves: Array
+    kept = False
+    table_bytes = 0
+
+    def __init__(self, n_features: int, statistic: LeafStatistic, apart: NDArray[np.bool_] | None = None) -> None:
+        self.n_features = n_features
+        self.statistic = statistic
+        self.apart = apart
+        self.known = np.zeros(n_features, dtype=bool)
+
+    @abstractmethod
+    def row(self, c: int) -> Floats:
+        """Counts (channels, F) of the samples with feature c and every other feature."""
+
+    @property
+    def source(self) -> TableSource:
+        """What the deeper levels read; only where `kept`."""
+        raise ValueError("no table of pairs was kept")
+
+    def side(self, c: int, side: int) -> Floats:
+        """Counts (channels,) of one side of a feature."""
+        at_c = self.single[:, c].astype(np.float64)
+        return at_c if side else self.totals - at_c
+
+    def best_split(self, c: int, side: int) -> tuple[int, Floats, Floats]:
+        """First of the best splits of one side of feature c, with the counts of its zero-side and its one-side."""
+        ones = self.row(c)
+        if side == 0:
+            ones = self.single[:, : self.n_features] - ones
+        zeros = self.side(c, side)[:, None] - ones
+        scores = self.statistic.score(ones) + self.statistic.score(zeros)
+        if self.apart is not None:
+            scores = np.where(self.apart[c], -np.inf, scores)
+        b = int(np.argmax(scores))
+        return b, zeros[:, b], ones[:, b]
+
+    def _two_leaves(self, both: Floats, here: slice, other: slice) -> Floats:
+        """Best scores (2, here) of the sides of some features with a split on some others, from counts of both."""
+        single, totals, score = self.single, self.totals[:, None], self.statistic.score
+        best = []
+        for side in (0, 1):
+            counts = single[:, here] if side else totals - single[:, here]
+            ones = both if side else single[:, None, other] - both
+            scores = score(ones) + score(counts[:, :, None] - ones)
+            if self.apart is not None:
+                scores = np.where(self.apart[here, other], -np.inf, scores)
+            best.append(scores.max(axis=1, initial=-np.inf))
+        return np.array(best)
+
+
+class RowCounts(PairCounts):
+    """Counts of rows.
+
+    Attributes
+    ----------
+    X : (n, F) and amounts : (channels, n)
+        Features of the samples, and what each adds to the counts.
+    """
+
+    def __init__(self, X: Array, statistic: LeafStatistic, apart: NDArray[np.bool_] | None) -> None:
+        super().__init__(X.shape[1], statistic, apart)
+        self.X = X
+
+    @property
+    @abstractmethod
+    def amounts(self) -> Floats: ...
+
+    def row(self, c: int) -> Floats:
+        rows = self.X[:, c] == 1
+        return weighted_sums(self.amounts[:, rows], self.X, rows)
+
+    def _leaves_only(self) -> None:
+        """Scores of both sides of every feature as leaves, and nothing more."""
+        F = self.n_features
+        single = self.single[:, :F]
+        single[:] = weighted_sums(self.amounts, self.X)
+        self.one_leaf[1, :F] = self.statistic.score(single)
+        self.one_leaf[0, :F] = self.statistic.score(self.totals[:, None] - single)
+
+    def _best_first(self, step: int) -> Iterator[tuple[int, int]]:
+        """Ranges of features, those with the best single split first: a stop then leaves the best tree it can."""
+        F = self.n_features
+        stumps = self.one_leaf[:, :F].sum(axis=0, dtype=np.float64)
+        ranges = [(first, min(first + step, F)) for first in range(0, F, step)]
+        return iter(sorted(ranges, key=lambda part: -stumps[part[0] : part[1]].max()))
+
+
+class ProductCounts(RowCounts):
+    """Counts by matrix products, for any statistic; tables are never kept.
+
+    Parameters
+    ----------
+    X, amounts, statistic
+        See `RowCounts`.
+    stopper : Stopper, optional
+    pairs : bool
+        False: trees of depth one only, no further splits.
+    apart : bool (F, F), optional
+        Features that may not share a path.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        amounts: Floats,
+        statistic: LeafStatistic,
+        stopper: Stopper | None = None,
+        *,
+        pairs: bool = True,
+        apart: NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(X, statistic, apart)
+        self._amounts = amounts
+        F = self.n_features
+        self.totals = amounts.sum(axis=1)
+        self.single = np.zeros((amounts.shape[0], F))
+        self.one_leaf = np.zeros((2, F))
+        self.two_leaves = np.full((2, F), -np.inf)
+        self._leaves_only()
+        if pairs:
+            self._in_steps(stopper or Stopper())
+
+    @property
+    def amounts(self) -> Floats:
+        return self._amounts
+
+    def _in_steps(self, stopper: Stopper) -> None:
+        F = self.n_features
+        step = int(np.clip(_NUMPY_STEP // max(1, self.X.shape[0]), 16, 512))
+        for first, last in self._best_first(step):
+            for other in range(0, F, step):
+                if stopper():
+                    self.two_leaves[:, first:last] = -np.inf
+                    return
+                self._multiply(slice(first, last), slice(other, other + step))
+            self.known[first:last] = True
+
+    def _multiply(self, here: slice, other: slice) -> None:
+        """Raise the two-leaf scores of some features by splits on some others."""
+        X = self.X[:, other].astype(np.float64, copy=False)
+        both = (self.X[:, here].T * self._amounts[:, None, :]) @ X  # (channels, here, other)
+        target = self.two_leaves[:, here]
+        np.maximum(target, self._two_leaves(both, here, other), out=target)
+
+
+class CompiledCounts(RowCounts):
+    """Counts by compiled kernels, with or without the whole table; with local rules of one mass at most.
+
+    Parameters
+    ----------
+    X, y, weights, n_classes
+        Rows, see `RowSamples`.
+    statistic : ClassRewards
+    stopper : Stopper
+    table_limit : int
+        Bytes up to which the table is kept.
+    masses : (1, n), optional
+    apart : bool (F, F), optional
+
+    Attributes
+    ----------
+    layout, entries, members
+        What the kernels read: all entries are members of the set.
+    blocked : array of ``layout.table_shape``
+        The whole table, when `kept` and not stopped; else empty or incomplete.
+    limits : Limits or None
+        Local rules, as the kernels read them.
+    """
+
+    statistic: ClassRewards
+
+    def __init__(
+        self,
+        X: Array,
+        y: Ints,
+        weights: Floats,
+        n_classes: int,
+        statistic: ClassRewards,
+        stopper: Stopper,
+        table_limit: int = 0,
+        *,
+        masses: Floats | None = None,
+        apart: NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(X, statistic, apart)
+        self._rows = y, weights, n_classes, masses
+        self.layout: Layout = layout(X, y, weights, n_classes, masses)
+        spread = self.layout
+        self.entries = native.Entries(spread.entries, spread.channel, spread.plane, spread.marked, spread.numbers)
+        self.limits = spread.limits(statistic.least[0], apart) if statistic.least else None
+        channels, blocks, F, lanes = spread.table_shape
+        n_entries = spread.entries.shape[0]
+        self.members = np.arange(n_entries, dtype=np.int64)
+        self.totals = np.bincount(spread.channel, spread.signs, spread.n_channels).astype(spread.dtype)
+        self.single = np.zeros((channels, spread.width), dtype=spread.dtype)
+        self._scores = native.Scores.of(2, spread.width, spread.dtype)
+        self.one_leaf, self.two_leaves = self._scores.one_leaf, self._scores.two_leaves
+        self.table_bytes = channels * F * spread.width * spread.dtype.itemsize
+        # Words hold sixteen samples at least; real weights are added one by one, for the ones.
+        self._block_work = int(X.sum(dtype=np.int64)) if spread.dtype == np.float64 else n_entries * F // 16
+        narrow = self.table_bytes <= _STEP_BYTES and self._block_work * blocks <= _STEP_WORK
+        self.kept = narrow or self.table_bytes <= table_limit
+        shape = spread.table_shape if self.kept else (channels, 0, F, lanes)
+        self.blocked: Array = np.zeros(shape, dtype=spread.dtype)
+        if narrow and not stopper():
+            self._whole()
+        else:
+            self._leaves_only()
+            self._in_steps(stopper)
+
+    @cached_property
+    def amounts(self) -> Floats:
+        y, weights, n_classes, masses = self._rows
+        amounts = ClassRewards.amounts(y, weights, n_classes)
+        return amounts if masses is None else np.concatenate([amounts, masses])
+
+    @property
+    def source(self) -> TableSource:
+        if not self.kept:
+            return super().source
+        whole = native.Counts(self.blocked, self.single, self.totals)
+        return TableSource(self.layout, self.members, self.entries, whole, self.limits)
+
+    def row(self, c: int) -> Floats:
+        if not self.kept or not self.known.all():
+            return super().row(c)
+        channels, _, F, _ = self.blocked.shape
+        return np.asarray(self.blocked[:, :, c].reshape(channels, -1)[:, :F], dtype=np.float64)
+
+    def _whole(self) -> None:
+        native.level_two(self.members, self.entries, self.layout.words(), self.blocked, 0)
+        F, lanes = self.blocked.shape[2:]
+        diagonal = np.arange(F)
+        self.single[:, :F] = self.blocked[:, diagonal // lanes, diagonal, diagonal % lanes]
+        self._pass(self.blocked, 0)
+        self.known[:] = True
+
+    def _in_steps(self, stopper: Stopper) -> None:
+        """Some blocks of features at a time."""
+        if stopper():
+            return
+        spread = self.layout
+        channels, blocks, F, lanes = spread.table_shape
+        step = max(1, _STEP_BYTES * blocks // self.table_bytes)
+        words, ones = spread.words(), _ones(spread) if _is_sparse(self.X, spread) else None
+        if ones is None:
+            step = max(1, min(step, _STEP_WORK // max(1, self._block_work)))
+        scratch = np.zeros((channels, min(step, blocks), F, lanes), dtype=spread.dtype)
+        for first, last in self._best_first(step * lanes):
+            if stopper():
+                return
+            begin, end = first // lanes, -(-last // lanes)
+            # With one channel, some blocks of the whole table lie in one piece and can be written in place.
+            table = self.blocked[:, begin:end] if self.kept and channels == 1 else scratch[:, : end - begin]
+            table = table if table.flags.c_contiguous else np.zeros_like(table, order="C")
+            try:
+                if ones is None:
+                    native.level_two(self.members, self.entries, words, table, first, stopper)
+                else:
+                    native.level_two_sparse(ones, table, first, stopper)
+            except native.Stopped:
+                return
+            self._pass(table, first)
+            if self.kept and channels > 1:
+                self.blocked[:, begin:end] = table
+            self.known[first:last] = True
+
+    def _pass(self, table: Array, base: int) -> None:
+        counts = native.Counts(table, self.single, self.totals)
+        native.pass_block(counts, self._scores, base, self.statistic.signed, self.limits)
+
+
+def _ones(spread: Layout) -> native.Ones:
+    """The ones of all entries as lists."""
+    entries = spread.entries
+    rows, features = np.nonzero(entries)
+    by_feature = np.argsort(features, kind="stable")
+    return native.Ones(
+        entries=rows[by_feature],
+        entries_start=np.searchsorted(features[by_feature], np.arange(entries.shape[1] + 1)),
+        features=np.ascontiguousarray(features),  # nonzero gives columns of one array
+        features_start=np.searchsorted(rows, np.arange(entries.shape[0] + 1)),
+        channel=spread.channel,
+        amounts=spread.signs.astype(spread.dtype),
+    )
+
+
+def _is_sparse(X: Array, spread: Layout) -> bool:
+    """Whether the pairs of ones within samples are fewer than the vector operations on all pairs."""
+    ones = X.sum(axis=1, dtype=np.float64)
+    pairs, n_entries = float(ones @ ones), spread.entries.shape[0]
+    return bool(pairs < n_entries / 16 * X.shape[1] * spread.width / 32)
+
+
+class TallyCounts(PairCounts):
+    """Counts that a tally has: the table is always whole.
+
+    Parameters
+    ----------
+    values : tuple of float arrays (channels, number of sets)
+        Counts of the sets of columns of a tally, by their size.
+    columns : int64 array (F,)
+        The features among them.
+    statistic : ClassRewards
+    total : float
+        What no count exceeds.
+    kernels : bool
+        Whether the kernels make the scores, which the deeper levels need; else arrays do, under any number of masses.
+    apart : bool (F, F), optional
+    """
+
+    statistic: ClassRewards
+
+    def __init__(
+        self,
+        values: tuple[Floats, ...],
+        columns: Ints,
+        statistic: ClassRewards,
+        total: float,
+        *,
+        kernels: bool,
+        apart: NDArray[np.bool_] | None = None,
+    ) -> None:
+        super().__init__(columns.size, statistic, apart)
+        self._values, self._columns = values, columns
+        self.totals, self.single = values[0][:, 0], values[1][:, columns]
+        self._table = self._pairs()
+        self.known[:] = True
+        if kernels:
+            self._by_kernels(total)
+        else:
+            self._by_arrays()
+
+    def _pairs(self) -> Floats:
+        """Counts (channels, F, F) of both of two columns."""
+        columns, F = self._columns, self.n_features
+        table = np.zeros((len(self.totals), F, F))
+        if F > 1 and len(self._values) > 2:  # trees of depth one need no pairs
+            first, second = np.triu_indices(F, 1)
+            large = columns[second]
+            found = self._values[2][:, columns[first] + large * (large - 1) // 2]
+            table[:, first, second] = found
+            table[:, second, first] = found
+        diagonal = np.arange(F)
+        table[:, diagonal, diagonal] = self.single
+        return table
+
+    def row(self, c: int) -> Floats:
+        return self._table[:, c]
+
+    def _by_arrays(self) -> None:
+        """Best leaves, and best two leaves."""
+        score, totals = self.statistic.score, self.totals[:, None]
+        self.one_leaf = np.array([score(totals - self.single), score(self.single)], dtype=np.float64)
+        self.two_leaves = self._two_leaves(self._table, slice(None), slice(None))
+
+    def _by_kernels(self, total: float) -> None:
+        """The same, and what the deeper levels read. Counts are real numbers, which hold 53 bits exactly."""
+        self._layout = spread = Layout.without_entries(len(self.totals), self.n_features)
+        channels, blocks, F, lanes = spread.table_shape
+        least = self.statistic.least
+        limits = spread.limits(least[0], self.apart, total) if least else None
+        wide = np.zeros((channels, F, spread.width), dtype=spread.dtype)
+        wide[:, :, :F] = self._table
+        blocked = np.ascontiguousarray(wide.reshape(channels, F, blocks, lanes).transpose(0, 2, 1, 3))
+        self.kept, self.table_bytes = True, blocked.nbytes
+        self.totals = self.totals.astype(spread.dtype)
+        single = np.zeros((channels, spread.width), dtype=spread.dtype)
+        single[:, :F] = self.single
+        self.single = single
+        scores = native.Scores.of(2, spread.width, spread.dtype)
+        self.one_leaf, self.two_leaves = scores.one_leaf, scores.two_leaves
+        self._whole, self._limits = native.Counts(blocked, single, self.totals), limits
+        native.pass_block(self._whole, scores, 0, self.statistic.signed, limits)
+
+    @cached_property
+    def source(self) -> TableSource:
+        if not self.kept:
+            return super().source
+        return TableSource(self._layout, np.zeros(0, dtype=np.int64), self._sets(), self._whole, self._limits)
+
+    def _sets(self) -> native.Sets:
+        """All sets, as the deeper levels read them."""
+        depth = min(len(self._values) - 1, 4)
+        parts = self._values[: depth + 1]
+        starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)
+        values = np.concatenate(parts, axis=1).astype(self._layout.dtype, copy=False)
+        n_columns = self._values[1].shape[1]
+        choose = [[math.comb(column, size) for size in range(depth + 1)] for column in range(n_columns)]
+        return native.Sets(values, starts, np.array(choose, dtype=np.int64), self._columns.astype(np.int64))

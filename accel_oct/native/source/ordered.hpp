@@ -1,0 +1,172 @@
+// What Python calls: a search over ordered columns as a handle, see accel_oct/native/ordered.py.
+#pragma once
+
+#include "ordered_search.hpp"
+
+using ordered::GAINS, ordered::LABELLED, ordered::SIGNED, ordered::Search, ordered::Statistic;
+
+// A table as Python passes it; T is the type of the counters.
+template <class T>
+struct OrderedTable {
+    Array<const int32_t> ranks;      // (columns, samples)
+    Array<const T> values;           // (1 or classes, samples)
+    Array<const int32_t> labels;     // (samples) or empty
+    Array<const i64> weights;        // (samples)
+    Array<const i64> unavoidable;    // (samples)
+    Array<const T> masses;           // (masses, samples)
+    Array<const i64> least;          // (masses)
+    Array<const uint8_t> apart;      // (columns, columns) or empty
+};
+
+struct OrderedOptions {
+    int32_t statistic, threads;
+    i64 classes, unit, price, max_leaves, memory, start;  // start: cost of a tree that is known, or IMPOSSIBLE
+    double slack;
+};
+
+struct OrderedHandle {
+    int32_t counter, statistic;
+    void* search;
+};
+
+// What is known while the search runs.
+struct OrderedState {
+    i64 value, bound, depth, version, sets, passes, evaluations, spared, open, out_of_memory;
+};
+
+template <class Body>
+inline void with_search(const OrderedHandle& handle, Body body) {
+    with_counter(handle.counter, [&](auto tag) {
+        typedef typename decltype(tag)::type T;
+        if (handle.statistic == SIGNED)
+            body(static_cast<Search<T, SIGNED>*>(handle.search));
+        else if (handle.statistic == LABELLED)
+            body(static_cast<Search<T, LABELLED>*>(handle.search));
+        else
+            body(static_cast<Search<T, GAINS>*>(handle.search));
+    });
+}
+
+template <class T, Statistic statistic>
+inline void free_search(Search<T, statistic>* search) {
+    for (i64 w = 0; w < search->n_workers; w++) {
+        search->workers[w].stack.clear();
+        for (ordered::Seen& seen : search->workers[w].seen) seen.clear();
+        free(search->workers[w].flags);
+    }
+    free(search->workers);
+    search->memory.clear();
+    search->heap.clear();
+    search->tree.clear();
+    free(search);
+}
+
+template <class T, Statistic statistic>
+inline Search<T, statistic>* new_search(
+    const OrderedTable<T>& own, const OrderedOptions& options, const volatile int32_t* stop) {
+    typedef Search<T, statistic> Kind;
+    Kind* search = static_cast<Kind*>(calloc(1, sizeof(Kind)));
+    if (!search) return nullptr;
+    i64 uniform = own.weights[0];
+    for (i64 i = 1; i < own.weights.shape[0]; i++)
+        if (own.weights[i] != uniform) uniform = 0;
+    const ordered::Table<T> table = {
+        own.ranks.shape[1], own.ranks.shape[0], options.classes,
+        own.masses.shape[0], own.ranks.data, own.values.data,
+        own.labels.data, own.weights.data, own.unavoidable.data,
+        own.masses.data, own.least.data, own.apart.shape[0] ? own.apart.data : nullptr,
+        options.unit, options.price, uniform};
+    // `samples` holds a reference, so the search stays where it is.
+    Kind made = {table, {search->table}, options.max_leaves, options.slack, {}, stop, nullptr, 0, {}, 0, {nullptr, 0, 0}, 0,
+                 {options.start, 1, -1, -1, 0, 0}, 0, {nullptr, 0, 0}, 0, nullptr, {}, {0}, false};
+    __builtin_memcpy(static_cast<void*>(search), &made, sizeof(Kind));
+    search->closed = 0;
+    search->workers = static_cast<ordered::Worker*>(calloc(size_t(options.threads), sizeof(ordered::Worker)));
+    if (!search->workers) {
+        free(search);
+        return nullptr;
+    }
+    search->n_workers = options.threads;
+    search->memory.limit = options.memory / 2;
+    bool good = true;
+    for (i64 w = 0; w < search->n_workers; w++) {
+        search->workers[w].stack.limit = options.memory / 2 / search->n_workers;
+        search->workers[w].flags = static_cast<uint8_t*>(calloc(size_t(table.n), 1));
+        good &= search->workers[w].flags != nullptr;
+    }
+    good = good && search->samples.root(search->root, search->workers[0].stack);
+    if (!good) {
+        free_search(search);
+        return nullptr;
+    }
+    return search;
+}
+
+EXPORT OrderedHandle* ordered_new(
+    int32_t counter, const void* table, const OrderedOptions* options, const volatile int32_t* stop) {
+    OrderedHandle* handle = static_cast<OrderedHandle*>(malloc(sizeof(OrderedHandle)));
+    if (!handle) return nullptr;
+    *handle = OrderedHandle{counter, options->statistic, nullptr};
+    with_counter(counter, [&](auto tag) {
+        typedef typename decltype(tag)::type T;
+        const OrderedTable<T>& own = *static_cast<const OrderedTable<T>*>(table);
+        if (options->statistic == SIGNED)
+            handle->search = new_search<T, SIGNED>(own, *options, stop);
+        else if (options->statistic == LABELLED)
+            handle->search = new_search<T, LABELLED>(own, *options, stop);
+        else
+            handle->search = new_search<T, GAINS>(own, *options, stop);
+    });
+    if (!handle->search) {
+        free(handle);
+        return nullptr;
+    }
+    return handle;
+}
+
+EXPORT void ordered_free(OrderedHandle* handle) {
+    with_search(*handle, [](auto* search) { free_search(search); });
+    free(handle);
+}
+
+EXPORT int32_t ordered_begin(OrderedHandle* handle, i64 depth, i64 lower, i64 shallower) {
+    bool good = false;
+    with_search(*handle, [&](auto* search) { good = search->begin_depth(depth, lower, shallower); });
+    return good;
+}
+
+EXPORT void ordered_work(OrderedHandle* handle, int32_t worker) {
+    with_search(*handle, [&](auto* search) { search->work(worker); });
+}
+
+EXPORT void ordered_state(OrderedHandle* handle, OrderedState* state) {
+    with_search(*handle, [&](auto* search) {
+        search->lock.lock();
+        *state = OrderedState{
+            search->best.value, search->bound(), search->depth, search->version, 0, 0, 0, 0,
+            search->heap.size, search->out_of_memory};
+        for (i64 w = 0; w < search->n_workers; w++) {
+            state->sets += search->workers[w].counters.sets;
+            state->passes += search->workers[w].counters.passes;
+            state->evaluations += search->workers[w].counters.evaluations;
+            state->spared += search->workers[w].counters.spared;
+        }
+        search->lock.unlock();
+    });
+}
+
+// Copy the best tree, rows (column, rank, left, right, label); the number of its nodes, which may exceed the room.
+EXPORT i64 ordered_tree(OrderedHandle* handle, const Array<int32_t>* rows) {
+    i64 size = 0;
+    with_search(*handle, [&](auto* search) {
+        search->lock.lock();
+        size = search->tree.size;
+        for (i64 i = 0; i < size && i < rows->shape[0]; i++) {
+            const ordered::TreeNode& node = search->tree.data[i];
+            const int32_t row[5] = {node.column, node.rank, node.left, node.right, node.label};
+            for (i64 k = 0; k < 5; k++) (*rows)(i, k) = row[k];
+        }
+        search->lock.unlock();
+    });
+    return size;
+}

@@ -1,0 +1,378 @@
+"""The optimal tree over every split of ordered columns, as a solve: limits, clock, history, status and proof.
+
+For problems whose subtrees are independent: what a leaf earns is a sum over its rows, and constraints are about single
+leaves, single paths and the number of leaves. `accel_oct.exact.ordered` does the search.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    ForbiddenFeatures,
+    ForbiddenPairs,
+    MaxLeaves,
+    MinLeafWeight,
+    bind_all,
+    local_rules,
+)
+from accel_oct.constraints.features import BoundForbiddenFeatures
+from accel_oct.data import ScoredDataset
+from accel_oct.errors import AccelOctError, InvalidInputError
+from accel_oct.exact import LocalRules
+from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ordered_problem, search_ordered
+from accel_oct.mip import SolveOptions, relative_gap
+from accel_oct.objectives import LinearScore
+from accel_oct.solving.activity import Teller
+from accel_oct.solving.result import HistoryRow, Progress, Status
+from accel_oct.solving.search import Clock
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
+from accel_oct.support.interrupts import run_interruptibly
+
+__all__ = ["EverySplit", "EverySplitOutcome", "keeps_subtrees_independent"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def keeps_subtrees_independent(constraint: Any) -> bool:
+    """Whether a constraint is about single leaves, paths or the number of leaves, and names columns, not features."""
+    if isinstance(constraint, MinLeafWeight | MaxLeaves):
+        return True
+    if isinstance(constraint, ForbiddenFeatures):
+        return _are_names(constraint.features)
+    if isinstance(constraint, ForbiddenPairs) and constraint.on == "path":
+        return isinstance(constraint.pairs, list | tuple) and all(map(_are_names, constraint.pairs))
+    return False
+
+
+def _are_names(values: Any) -> bool:
+    return isinstance(values, list | tuple | set | frozenset) and all(isinstance(value, str) for value in values)
+
+
+@dataclass(frozen=True, eq=False)
+class EverySplitOutcome:
+    """What a search found, in normalised units; see `Result` for the meaning of most of it.
+
+    Attributes
+    ----------
+    tree : OrderedTree or None
+    searched_depth : int
+        To which depth trees had to be looked at.
+    """
+
+    tree: OrderedTree | None
+    leaf_penalty: float
+    objective: float
+    bound: float
+    status: Status
+    seconds: float
+    searched_depth: int
+    history: tuple[HistoryRow, ...]
+    stats: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class EverySplit:
+    """A problem over orders of rows.
+
+    Parameters
+    ----------
+    score : LinearScore
+        On a data set with one feature per order, whatever its values; constraints are bound to it.
+    ranks : int32 array (orders, rows)
+    rows : bool array (n_samples,)
+        Which samples the ranks are of; no other earns anything.
+    constraints : sequence of Constraint
+        All of them as `keeps_subtrees_independent` asks.
+    max_depth : int or None
+        None: any depth; then the leaf penalty must be above 0, or the number of leaves limited.
+    """
+
+    score: LinearScore
+    ranks: NDArray[np.int32]
+    rows: NDArray[np.bool_]
+    constraints: Sequence[Constraint]
+    max_depth: int | None
+    memory_limit: int = field(default=2**31)
+
+    def __post_init__(self) -> None:
+        if self.max_depth is not None:
+            checked_depth(self.max_depth)
+
+    @cached_property
+    def bound_constraints(self) -> tuple[BoundConstraint, ...]:
+        return bind_all(self.constraints, self.score.dataset)
+
+    @property
+    def max_leaves(self) -> int | None:
+        """Of all limits the smallest."""
+        return min((each.n for each in self.bound_constraints if isinstance(each, MaxLeaves)), default=None)
+
+    @cached_property
+    def problem(self) -> OrderedProblem:
+        """The samples in whole numbers."""
+        return ordered_problem(self.ranks, self.gains[self.rows], self.score.rows.grid_bits, self.limits)
+
+    @cached_property
+    def gains(self) -> Floats:
+        """What each label earns on each sample."""
+        rows, dataset = self.score.rows, self.score.dataset
+        gains = np.zeros((dataset.n_samples, dataset.n_classes))
+        source = rows.source if isinstance(rows, ScoredDataset) else np.arange(dataset.n_samples)
+        gains[source, rows.y] = rows.weights
+        return gains
+
+    @property
+    def limits(self) -> LeafLimits | None:
+        """What constraints ask of leaves and paths."""
+        rules = LocalRules.joined([r for r in map(local_rules, self.bound_constraints) if r is not None])
+        forbidden = [each.group == 1 for each in self.bound_constraints if isinstance(each, BoundForbiddenFeatures)]
+        if rules is None and not forbidden:
+            return None
+        n_orders = len(self.ranks)
+        apart = np.zeros((n_orders, n_orders), dtype=bool)
+        if rules is not None and rules.apart is not None:
+            apart |= rules.apart[:n_orders, :n_orders]
+        for group in forbidden:
+            apart[np.diag_indices(n_orders)] |= group[:n_orders]
+        masses, least = _whole_masses(rules, self.rows)
+        return LeafLimits(masses, least, apart if apart.any() else None)
+
+    def allows(self, tree: OrderedTree) -> bool:
+        """Whether a tree keeps the depth and all constraints."""
+        if self.max_depth is not None and tree.depth > self.max_depth:
+            return False
+        if self.max_leaves is not None and tree.n_leaves > self.max_leaves:
+            return False
+        limits = self.limits
+        if limits is None:
+            return True
+        place = tree.leaves_of(self.ranks)
+        leaves = [node for node, column in enumerate(tree.column) if column < 0]
+        sums = [np.bincount(place, mass, len(tree.column))[leaves].min() for mass in limits.masses]
+        return bool(np.all(np.array(sums) >= limits.least)) and limits.apart is None
+
+    def check_depth_limit(self, leaf_penalty: float) -> None:
+        """Raise where trees could grow without end.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming max_depth.
+        """
+        if self.max_depth is None and not leaf_penalty > 0 and self.max_leaves is None:
+            raise InvalidInputError(
+                "max_depth=None needs a leaf_penalty above 0 or a limit on leaves: without them nothing bounds the "
+                f"depth of the best tree; give max_depth a number from 0 to {MAX_SUPPORTED_DEPTH}, or raise "
+                "leaf_penalty"
+            )
+
+    def solve(
+        self,
+        leaf_penalty: float,
+        options: SolveOptions,
+        clock: Clock,
+        progress: Progress | None = None,
+        *,
+        known: Sequence[OrderedTree] = (),
+        before: EverySplitOutcome | None = None,
+    ) -> EverySplitOutcome:
+        """Find the best tree, and prove it.
+
+        Parameters
+        ----------
+        leaf_penalty : float
+        options : SolveOptions
+            Gap and threads.
+        clock : Clock
+            Time limit.
+        progress : callable or None
+            As in `accel_oct.solve`.
+        known : sequence of OrderedTree
+            Trees that keep the constraints and the depth; the result is at least as good.
+        before : EverySplitOutcome or None
+            A search of the same problem that was stopped; its history goes on.
+        """
+        price = self.score.rows.leaf_price(leaf_penalty, self.score.norm)
+        self.check_depth_limit(leaf_penalty)
+        run = _Run(self, float(leaf_penalty), price, options, clock, progress)
+        if before is not None:
+            run.history = list(before.history)
+            known = [*known, *([] if before.tree is None else [before.tree])]
+        return run.outcome(known)
+
+    def improved(self, outcome: EverySplitOutcome, trees: Iterable[OrderedTree], clock: Clock) -> EverySplitOutcome:
+        """What a search found, or the best of some trees that keep the constraints, if that is better."""
+        for tree in trees:
+            objective = self.objective(tree, outcome.leaf_penalty)
+            if objective > outcome.objective:
+                row = HistoryRow(clock.seconds, objective, max(outcome.bound, objective))
+                history = (*outcome.history, row)
+                outcome = replace(outcome, tree=tree, objective=objective, bound=row.bound, history=history)
+        return replace(outcome, seconds=clock.seconds)
+
+    def earned(self, tree: OrderedTree) -> float:
+        """What the predictions of a tree earn, in units of weight."""
+        gains = self.gains[self.rows]
+        return float(gains[np.arange(len(gains)), tree.predict(self.ranks)].sum())
+
+    def objective(self, tree: OrderedTree, leaf_penalty: float) -> float:
+        """The objective of a tree."""
+        return self.score.reported(self.earned(tree)) - leaf_penalty * tree.n_leaves
+
+
+def _whole_masses(rules: LocalRules | None, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Masses and least masses in the largest unit in which all masses are whole."""
+    if rules is None:
+        return np.zeros((0, int(rows.sum())), np.int64), np.zeros(0, np.int64)
+    masses, least = [], []
+    for mass, minimum in zip(rules.masses, rules.least, strict=True):
+        if minimum <= 0:
+            continue
+        whole = mass[rows].astype(np.int64)
+        if (whole != mass[rows]).any():
+            raise AccelOctError("the masses of a rule about leaves are not whole")
+        unit = int(np.gcd.reduce(whole)) or 1
+        masses.append(whole // unit)
+        least.append(math.ceil(minimum / unit))
+    return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
+
+
+@dataclass(eq=False)
+class _Run:
+    """One search: what it knows as it goes."""
+
+    space: EverySplit
+    penalty: float
+    price: float
+    options: SolveOptions
+    clock: Clock
+    progress: Progress | None
+    history: list[HistoryRow] = field(default_factory=list)
+
+    def outcome(self, known: Sequence[OrderedTree]) -> EverySplitOutcome:
+        space, score = self.space, self.space.score
+        self.teller = Teller(self.progress, lambda: self.clock.seconds)
+        self.interrupted = threading.Event()
+        self.teller.begin("search over every split")
+        start = self._single_leaf()
+        for each in known:
+            start = max(start, (self.space.earned(each) - self.price * each.n_leaves, each), key=lambda pair: pair[0])
+        self._record(start[0], math.inf)
+        found: list[Any] = []
+        run_interruptibly(lambda: found.append(self._search(start[0] if known else -math.inf)), self.interrupted.set)
+        result = found[0]
+        tree, value = result.tree, result.value
+        if tree is None or value < start[0]:
+            value, tree = start
+        # Trees that are too deep to be kept are in the bound, where they are allowed.
+        bound = max(result.bound, self._beyond(result.depth))
+        finished = bool(result.finished and bound <= value)
+        objective = -math.inf if tree is None else space.objective(tree, self.penalty)
+        status: Status = "optimal" if tree is not None else "infeasible"
+        if not finished:
+            status = self._unfinished(objective, bound, result)
+        limit = objective if finished else max(min(score.reported(bound), self.history[-1].bound), objective)
+        self._finish(objective, limit)
+        stats: dict[str, Any] = {
+            "decided_by": "search over every split" if finished else "nothing: not proven",
+            "searched_depth": result.depth,
+            "every_split": {
+                "orders": len(space.ranks),
+                "splits": int(space.ranks.max(axis=1, initial=0).sum()),
+                **({} if result.state is None else _figures(result.state)),
+            },
+        }
+        if status == "infeasible":
+            stats["infeasible"] = tuple(each.name for each in space.bound_constraints)
+        return EverySplitOutcome(
+            tree, self.penalty, objective, limit, status, self.clock.seconds, result.depth, tuple(self.history), stats
+        )
+
+    def _search(self, known: float) -> Any:
+        space = self.space
+        most = float(space.score.rows.total_weight)
+        depth = space.max_depth
+        return search_ordered(
+            space.problem,
+            MAX_SUPPORTED_DEPTH if depth is None else depth,
+            min(self.price, most),  # from there on the best tree is a leaf
+            max_leaves=space.max_leaves,
+            known_value=known,
+            should_stop=self.teller.beating(self._should_stop),
+            on_change=lambda _, value, bound: self._record(value, bound),
+            threads=self.options.threads,
+            memory_limit=space.memory_limit,
+        )
+
+    def _beyond(self, depth: int) -> float:
+        """The most that a tree is worth that is deeper than those which can be kept."""
+        space = self.space
+        if space.max_depth is not None or depth < MAX_SUPPORTED_DEPTH:
+            return -math.inf
+        leaves = MAX_SUPPORTED_DEPTH + 2
+        if space.max_leaves is not None and leaves > space.max_leaves:
+            return -math.inf
+        return space.problem.value(0) - leaves * self.price
+
+    def _single_leaf(self) -> tuple[float, OrderedTree | None]:
+        """Value of the best leaf and the leaf, where one is allowed."""
+        rules = LocalRules.joined([r for r in map(local_rules, self.space.bound_constraints) if r is not None])
+        if rules is not None and not rules.allow_a_leaf:
+            return -math.inf, None
+        weights = self.space.score.rows.class_weights()
+        label = int(weights.argmax())
+        return float(weights[label]) - self.price, OrderedTree((-1,), (-1,), (-1,), (-1,), (label,))
+
+    def _should_stop(self) -> bool:
+        if self.interrupted.is_set() or self.clock.left == 0.0:
+            return True
+        last = self.history[-1]
+        return self.options.gap > 0 and relative_gap(last.objective, last.bound) <= self.options.gap
+
+    def _unfinished(self, objective: float, bound: float, result: Any) -> Status:
+        if self.interrupted.is_set():
+            return "interrupted"
+        gap = relative_gap(objective, max(self.space.score.reported(bound), objective))
+        if self.options.gap > 0 and gap <= self.options.gap:
+            return "gap_limit"
+        if self.clock.left == 0.0:
+            return "time_limit"
+        return "stopped" if result.state is not None and result.state.out_of_memory else "gap_limit"
+
+    def _record(self, value: float, bound: float) -> None:
+        """Add a row to the history where something changed; value and bound in units of weight."""
+        score, before = self.space.score, self.history[-1] if self.history else None
+        objective = score.reported(value) if value > -math.inf else -math.inf
+        limit = score.reported(min(bound, score.rows.total_weight - self.price))
+        if before is not None:
+            # Rounding must not lift an objective above a bound that was told before.
+            objective, limit = min(max(objective, before.objective), before.bound), min(limit, before.bound)
+        self._add(HistoryRow(self.clock.seconds, objective, max(limit, objective)))
+
+    def _finish(self, objective: float, limit: float) -> None:
+        """Add the last row; what rounding put on the wrong side of it in earlier ones is put right."""
+        self.history = [
+            HistoryRow(row.seconds, min(row.objective, objective), max(row.bound, limit)) for row in self.history
+        ]
+        self._add(HistoryRow(self.clock.seconds, objective, limit))
+
+    def _add(self, row: HistoryRow) -> None:
+        if not self.history or row[1:] != self.history[-1][1:]:
+            self.history.append(row)
+            self.teller.row(row)
+
+
+def _figures(state: Any) -> dict[str, int]:
+    return {name: int(getattr(state, name)) for name in ("sets", "passes", "evaluations")}
