@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct.cli import main
+from accel_oct.cli import app, main
 from accel_oct.encoding import AllThresholdsEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.io import read_table
@@ -257,6 +258,14 @@ def test_formulas_are_escaped_on_request(tmp_path: Path) -> None:
             written = [row[0] for row in csv.reader(out.open(encoding="utf-8"))][1:]
             dangerous = escape and y.dtype.kind == "U"
             assert written == [f"'{v}" if dangerous and v[0] in "=+-@\t" else str(v) for v in expected]
+
+
+def test_warnings_for_developers_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that Ctrl-C left open while a package was loaded is nothing to tell a user."""
+    with app._warnings_as_lines():
+        for category in (ResourceWarning, DeprecationWarning, UserWarning):
+            warnings.warn(f"a {category.__name__}", category, stacklevel=1)
+    assert capsys.readouterr().err == "accel-oct: warning: a UserWarning\n"
 
 
 def test_a_time_limit_warns_in_one_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

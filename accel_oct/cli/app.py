@@ -241,9 +241,16 @@ def _bench(context: typer.Context) -> int:
     return _loaded("bench")(context.args)
 
 
+_FOR_DEVELOPERS = DeprecationWarning, ImportWarning, PendingDeprecationWarning, ResourceWarning
+"""Warnings that Python does not show by default, such as a file that Ctrl-C left open while a package was loaded."""
+
+
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
+    """Print warnings for users, one line each."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        for category in _FOR_DEVELOPERS:
+            warnings.simplefilter("ignore", category)
         warnings.showwarning = lambda message, *_, **__: print(f"accel-oct: warning: {message}", file=sys.stderr)
         yield
