@@ -110,6 +110,17 @@ def test_a_deeper_limit_is_never_worse() -> None:
     assert unlimited.value >= values[-1]
 
 
+def test_a_limit_on_leaves_holds_below_a_tree_of_depth_two() -> None:
+    """The best side within its limit has depth two: rebuilt without the limit it would have more leaves."""
+    ranks = np.arange(12, dtype=np.int32)[None]
+    gains = np.eye(2)[np.arange(12) % 2] * np.where(np.arange(12) < 6, 1, 9)[:, None]
+    outcome = search_ordered(ordered_problem(ranks, gains, 0), 4, 0.0, max_leaves=11)
+    assert outcome.tree is not None
+    assert outcome.value == 59.0
+    assert outcome.tree.n_leaves <= 11
+    assert gains[np.arange(12), outcome.tree.predict(ranks)].sum() == 59.0
+
+
 def test_stopped_at_any_time_it_has_a_valid_bound() -> None:
     """Bounds of stopped searches are never below the optimum, and never rise."""
     ranks, gains = table(300, 12, 2)

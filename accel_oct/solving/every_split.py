@@ -41,6 +41,9 @@ from accel_oct.support.interrupts import run_interruptibly
 
 __all__ = ["EverySplit", "EverySplitOutcome", "keeps_subtrees_independent"]
 
+_ROUNDING = 1e-9
+"""Of values that are added up twice, far above what adding floats loses."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -276,13 +279,15 @@ class _Run:
         tree, value = result.tree, result.value
         if tree is None or value < start[0]:
             value, tree = start
+        else:
+            self._check(tree, value)
         # Trees that are too deep to be kept are in the bound, where they are allowed.
         bound = max(result.bound, self._beyond(result.depth))
         finished = bool(result.finished and bound <= value)
         objective = -math.inf if tree is None else space.objective(tree, self.penalty)
         status: Status = "optimal" if tree is not None else "infeasible"
         if not finished:
-            status = self._unfinished(objective, bound, result)
+            status = self._unfinished(objective, bound)
         limit = objective if finished else max(min(score.reported(bound), self.history[-1].bound), objective)
         self._finish(objective, limit)
         stats: dict[str, Any] = {
@@ -300,14 +305,26 @@ class _Run:
             tree, self.penalty, objective, limit, status, self.clock.seconds, result.depth, tuple(self.history), stats
         )
 
+    def _check(self, tree: OrderedTree, value: float) -> None:
+        """Count again what the search says of its tree; a difference is a fault of the library."""
+        space, most = self.space, self._most
+        difference = abs(space.earned(tree) - min(self.price, most) * tree.n_leaves - value)
+        limits = (space.max_depth, tree.depth), (space.max_leaves, tree.n_leaves)
+        if difference > _ROUNDING * most or any(limit is not None and limit < number for limit, number in limits):
+            raise AccelOctError("the search over every split claims what its tree does not keep: please report this")
+
+    @property
+    def _most(self) -> float:
+        """The weight of all rows: with leaves that cost as much the best tree is a leaf."""
+        return float(self.space.score.rows.total_weight)
+
     def _search(self, known: float) -> Any:
         space = self.space
-        most = float(space.score.rows.total_weight)
         depth = space.max_depth
         return search_ordered(
             space.problem,
             MAX_SUPPORTED_DEPTH if depth is None else depth,
-            min(self.price, most),  # from there on the best tree is a leaf
+            min(self.price, self._most),
             max_leaves=space.max_leaves,
             known_value=known,
             should_stop=self.teller.beating(self._should_stop),
@@ -341,7 +358,7 @@ class _Run:
         last = self.history[-1]
         return self.options.gap > 0 and relative_gap(last.objective, last.bound) <= self.options.gap
 
-    def _unfinished(self, objective: float, bound: float, result: Any) -> Status:
+    def _unfinished(self, objective: float, bound: float) -> Status:
         if self.interrupted.is_set():
             return "interrupted"
         gap = relative_gap(objective, max(self.space.score.reported(bound), objective))
@@ -349,7 +366,7 @@ class _Run:
             return "gap_limit"
         if self.clock.left == 0.0:
             return "time_limit"
-        return "stopped" if result.state is not None and result.state.out_of_memory else "gap_limit"
+        return "stopped"
 
     def _record(self, value: float, bound: float) -> None:
         """Add a row to the history where something changed; value and bound in units of weight."""

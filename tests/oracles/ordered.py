@@ -34,6 +34,8 @@ def on_grid(numbers: np.ndarray | float) -> np.ndarray:
 def draw(seed: int) -> OrderedCase:
     """A random small case: ties, constant and repeated columns, limits, real and whole gains, chains of labels."""
     rng = np.random.default_rng(seed)
+    if rng.random() < 0.2:
+        return _chain(rng)
     max_depth: int | None = int(rng.integers(0, 5))
     n = int(rng.integers(1, 10 if max_depth == 4 else 13))
     n_columns, n_classes = int(rng.integers(0, 4)), int(rng.integers(1, 5))
@@ -60,6 +62,41 @@ def draw(seed: int) -> OrderedCase:
     return OrderedCase(ranks, on_grid(gains), price, max_depth, max_leaves, limits)
 
 
+def _chain(rng: np.random.Generator) -> OrderedCase:
+    """Labels that alternate along one column, for deep trees with many leaves."""
+    n, n_classes = int(rng.integers(8, 15)), int(rng.integers(2, 4))
+    values = np.sort(rng.integers(0, rng.integers(n // 2, 3 * n), n))
+    labels = (np.arange(n) + (rng.random(n) < 0.2)) % n_classes
+    weights = rng.integers(1, int(rng.choice([2, 4, 10])), n)
+    if rng.random() < 0.5:
+        weights = np.where(np.arange(n) < rng.integers(1, n), 1, 9)  # leaves are worth more at one end
+    gains = np.eye(n_classes)[labels] * weights[:, None]
+    max_leaves = int(n - rng.integers(0, 5)) if rng.random() < 0.7 else None
+    price = float(on_grid(rng.choice([0, 0, 0.1, 0.5, 1])))
+    return OrderedCase(dense_ranks(values)[None], gains, price, int(rng.integers(2, 7)), max_leaves, None)
+
+
+def _best_of_one_column(case: OrderedCase) -> float:
+    """The same for one column without limits on leaves, by a dynamic programme over intervals."""
+    ranks = case.ranks[0]
+    n, depth = int(ranks.max()) + 1, case.max_depth
+    most = n if case.max_leaves is None else min(n, case.max_leaves)
+    sums = np.zeros((n + 1, case.gains.shape[1]))
+    np.add.at(sums, ranks + 1, case.gains)
+    sums = sums.cumsum(axis=0)
+    # best[q, i, j]: of the values i to j - 1, with at most q + 1 leaves
+    best = np.broadcast_to((sums[None] - sums[:, None]).max(axis=2) - case.price, (most, n + 1, n + 1)).copy()
+    for _ in range(n if depth is None else depth):
+        deeper = best.copy()
+        for left in range(most):
+            for right in range(most - left - 1):
+                for k in range(1, n):
+                    pairs = best[left, :k, k, None] + best[right, k, None, k + 1 :]
+                    np.maximum(deeper[left + right + 1, :k, k + 1 :], pairs, out=deeper[left + right + 1, :k, k + 1 :])
+        best = np.maximum.accumulate(deeper, axis=0)
+    return float(best[-1, 0, n])
+
+
 def _limits(rng: np.random.Generator, n: int, n_columns: int) -> LeafLimits:
     n_masses = int(rng.integers(0, 3))
     apart = None
@@ -73,6 +110,8 @@ def best_value(case: OrderedCase) -> float:
     """Score minus leaf prices of the best tree; minus infinity where no tree is allowed."""
     n_columns, n = case.ranks.shape
     limits = case.limits
+    if n_columns == 1 and limits is None:
+        return _best_of_one_column(case)
     apart = np.zeros((n_columns, n_columns), bool) if limits is None or limits.apart is None else limits.apart
 
     @cache

@@ -52,7 +52,6 @@ inline void free_search(Search<T, statistic>* search) {
     for (i64 w = 0; w < search->n_workers; w++) {
         search->workers[w].stack.clear();
         for (ordered::Seen& seen : search->workers[w].seen) seen.clear();
-        free(search->workers[w].flags);
     }
     free(search->workers);
     search->memory.clear();
@@ -88,13 +87,8 @@ inline Search<T, statistic>* new_search(
     }
     search->n_workers = options.threads;
     search->memory.limit = options.memory / 2;
-    bool good = true;
-    for (i64 w = 0; w < search->n_workers; w++) {
-        search->workers[w].stack.limit = options.memory / 2 / search->n_workers;
-        search->workers[w].flags = static_cast<uint8_t*>(calloc(size_t(table.n), 1));
-        good &= search->workers[w].flags != nullptr;
-    }
-    good = good && search->samples.root(search->root, search->workers[0].stack);
+    for (i64 w = 0; w < search->n_workers; w++) search->workers[w].stack.limit = options.memory / 2 / search->n_workers;
+    const bool good = search->samples.root(search->root, search->workers[0].stack);
     if (!good) {
         free_search(search);
         return nullptr;

@@ -3,8 +3,7 @@
 // A column is an order of the samples: ranks 0, 1, 2, ..., equal for equal values. A split sends ranks up to a threshold
 // to the left. Costs are whole numbers: `unit` times the weight of the errors, plus `price` per leaf.
 //
-// Columns lie side by side in the lanes of vectors: at [block][position][lane] is the sample at that position in the
-// lane's own order. So one loop over the positions carries the running sums of all columns, without shuffles.
+// Depth two is searched for many splits of a set at once, one per lane of a vector: see `Sides`.
 #pragma once
 
 #include "base.hpp"
@@ -22,21 +21,21 @@ template <class T>
 struct LaneOf;
 template <>
 struct LaneOf<int16_t> {
-    typedef int16_t rank;
+    typedef int16_t mask;
     typedef uint16_t id;
 };
 template <>
 struct LaneOf<int32_t> {
-    typedef int32_t rank;
+    typedef int32_t mask;
     typedef uint32_t id;
 };
 template <>
 struct LaneOf<double> {
-    typedef int64_t rank;
+    typedef int64_t mask;
     typedef uint32_t id;
 };
 template <class T>
-using Rank = typename LaneOf<T>::rank;  // as wide as T, so that comparisons give masks for T
+using Mask = typename LaneOf<T>::mask;  // as wide as T: what comparisons give
 template <class T>
 using Id = typename LaneOf<T>::id;
 
@@ -187,33 +186,30 @@ struct Table {
     bool limited() const { return masses > 0; }
 };
 
-// A set of samples.
+// A set of samples. Its members have numbers of their own, 0 to size - 1; so arrays over them are small.
 template <class T>
 struct Node {
-    i64 size, columns, copies, blocks;  // copies: how often all columns lie side by side
-    const int32_t* column;              // [columns] index in the table
-    const Id<T>* thresholds;            // [columns][size] positions at which a value ends and another begins
-    const int32_t* counts;              // [columns] of thresholds
-    const Id<T>* ids;                   // [blocks][size][lanes], and so the following
-    const Rank<T>* ends;                // all ones where a value ends and another begins
-    const T* values;                    // SIGNED, LABELLED: one array; GAINS: one per class
-    const Rank<T>* labels;              // LABELLED
-    const T* masses;                    // one array per mass
-    const i64* totals;                  // SIGNED: the sum of signs; else per class
+    i64 size, columns;
+    const int32_t* column;     // [columns] index in the table
+    const Id<T>* ids;          // [columns][size] members in the order of the column
+    const Id<T>* ranks;        // [columns][size] in that order
+    const Id<T>* thresholds;   // [columns][size] positions at which a value ends and another begins
+    const T* prefix;           // [columns][size] SIGNED: sums up to each threshold
+    const int32_t* counts;     // [columns] of thresholds
+    const Id<T>* members;      // [size] sample in the table
+    const T* values;           // SIGNED, LABELLED: [size]; GAINS: [classes][size]
+    const int32_t* labels;     // LABELLED: [size]
+    const T* masses;           // [masses][size]
+    const i64* totals;         // SIGNED: the sum of signs; else per class
     const i64* mass_totals;
-    const uint8_t* forbidden;           // [columns of the table] ruled out by the path, or null
-    const u64* bits;                    // the members, a bit each
-    Key key;                            // of the samples and of the columns that are ruled out
-    i64 weight, unavoidable;            // in units
-    i64 leaf;                           // cost of a single leaf; IMPOSSIBLE where it is too light
+    const uint8_t* forbidden;  // [columns of the table] ruled out by the path, or null
+    const u64* bits;           // the members, a bit each
+    Key key;                   // of the samples and of the columns that are ruled out
+    i64 weight, unavoidable;   // in units
+    i64 leaf;                  // cost of a single leaf; IMPOSSIBLE where it is too light
 
-    i64 stride;                         // from an array of values or masses to the next
-
-    i64 lanes() const { return blocks * LANES<T>; }
-    i64 area() const { return blocks * size * LANES<T>; }
-    i64 place(i64 lane, i64 position) const {
-        return (lane / LANES<T> * size + position) * LANES<T> + lane % LANES<T>;
-    }
+    const Id<T>* order(i64 c) const { return ids + c * size; }
+    const Id<T>* ends(i64 c) const { return thresholds + c * size; }
 };
 
 constexpr i64 IMPOSSIBLE = i64(1) << 61;
@@ -249,173 +245,130 @@ struct Samples {
         return true;
     }
 
-    void add(i64* totals, i64 id, i64 sign) const {
-        if (statistic == SIGNED)
-            totals[0] += sign * i64(table.value[id]);
-        else if (statistic == LABELLED)
-            totals[table.label[id]] += sign * i64(table.value[id]);
+    // Add a member of a set to sums.
+    void add(i64* totals, const Node<T>& node, i64 id) const {
+        if (statistic == LABELLED)
+            totals[node.labels[id]] += i64(node.values[id]);
         else
-            for (i64 k = 0; k < table.classes; k++) totals[k] += sign * i64(table.value[k * table.n + id]);
+            for (i64 k = 0; k < n_values(); k++) totals[k] += i64(node.values[k * node.size + id]);
     }
 
-    void add_masses(i64* masses, i64 id) const {
-        for (i64 r = 0; r < table.masses; r++) masses[r] += i64(table.mass[r * table.n + id]);
+    void add_masses(i64* masses, const Node<T>& node, i64 id) const {
+        for (i64 r = 0; r < table.masses; r++) masses[r] += i64(node.masses[r * node.size + id]);
     }
 
     // ------------------------------------------------------------ building
 
     // Sums over the members, and room for the arrays of at most `columns` columns; false where memory ends.
     bool begin(Node<T>& node, const Id<T>* members, i64 size, i64 columns, Stack& stack) const {
-        const i64 L = LANES<T>;
+        const i64 V = n_values(), R = table.masses;
         i64* totals = stack.array<i64>(n_totals());
-        i64* mass_totals = stack.array<i64>(max_of<i64>(1, table.masses));
-        if (!totals || !mass_totals) return false;
-        for (i64 k = 0; k < n_totals(); k++) totals[k] = 0;
-        for (i64 r = 0; r < table.masses; r++) mass_totals[r] = 0;
+        i64* mass_totals = stack.array<i64>(max_of<i64>(1, R));
         u64* bits = stack.array<u64>(words());
-        if (!bits) return false;
+        T* values = stack.array<T>(V * size);
+        T* masses = stack.array<T>(R * size);
+        int32_t* labels = statistic == LABELLED ? stack.array<int32_t>(size) : nullptr;
+        node.ids = stack.array<Id<T>>(columns * size);
+        node.ranks = stack.array<Id<T>>(columns * size);
+        node.thresholds = stack.array<Id<T>>(columns * size);
+        node.prefix = statistic == SIGNED ? stack.array<T>(columns * size) : nullptr;
+        node.column = stack.array<int32_t>(max_of<i64>(1, columns));
+        node.counts = stack.array<int32_t>(max_of<i64>(1, columns));
+        if (stack.failed) return false;
+        for (i64 k = 0; k < n_totals(); k++) totals[k] = 0;
+        for (i64 r = 0; r < R; r++) mass_totals[r] = 0;
         for (i64 w = 0; w < words(); w++) bits[w] = 0;
-        i64 weight = 0, unavoidable = 0;
-        for (i64 i = 0; i < size; i++) {
-            const i64 id = members[i];
-            bits[id / 64] |= u64(1) << id % 64;
-            add(totals, id, 1);
-            add_masses(mass_totals, id);
-            weight += table.weight[id];
-            unavoidable += table.unavoidable[id];
-        }
         node.size = size;
+        node.columns = 0;
+        node.members = members;
+        node.values = values;
+        node.masses = masses;
+        node.labels = labels;
         node.bits = bits;
         node.totals = totals;
         node.mass_totals = mass_totals;
-        node.weight = weight;
-        node.unavoidable = unavoidable;
-        node.leaf = heavy(mass_totals) ? table.unit * errors(totals, weight) + table.price : IMPOSSIBLE;
-        node.blocks = (columns + L - 1) / L;
-        node.stride = node.area();
-        node.ids = stack.array<Id<T>>(node.stride);
-        node.ends = stack.array<Rank<T>>(node.stride);
-        node.values = stack.array<T>(node.stride * n_values());
-        node.labels = statistic == LABELLED ? stack.array<Rank<T>>(node.stride) : nullptr;
-        node.masses = stack.array<T>(node.stride * table.masses);
-        node.column = stack.array<int32_t>(max_of<i64>(1, columns));
-        node.counts = stack.array<int32_t>(max_of<i64>(1, columns));
-        node.thresholds = stack.array<Id<T>>(columns * size);
-        node.columns = 0;
-        return !stack.failed;
+        node.weight = node.unavoidable = 0;
+        for (i64 i = 0; i < size; i++) {
+            const i64 sample = members[i];
+            bits[sample / 64] |= u64(1) << sample % 64;
+            for (i64 k = 0; k < V; k++) values[k * size + i] = table.value[k * table.n + sample];
+            for (i64 r = 0; r < R; r++) masses[r * size + i] = table.mass[r * table.n + sample];
+            if (statistic == LABELLED) labels[i] = table.label[sample];
+            add(totals, node, i);
+            add_masses(mass_totals, node, i);
+            node.weight += table.weight[sample];
+            node.unavoidable += table.unavoidable[sample];
+        }
+        node.leaf = heavy(mass_totals) ? table.unit * errors(totals, node.weight) + table.price : IMPOSSIBLE;
+        return true;
     }
 
-    // The next column of the node, from the samples in its order.
-    void add_column(Node<T>& node, int32_t column, const Id<T>* order) const {
-        const i64 L = LANES<T>, size = node.size, at = node.place(node.columns, 0);
-        const int32_t* rank = table.rank + i64(column) * table.n;
-        int32_t here = rank[order[0]];
-        if (here == rank[order[size - 1]]) return;  // one value: nothing to split
-        Id<T>* ids = const_cast<Id<T>*>(node.ids) + at;
-        Rank<T>* ends = const_cast<Rank<T>*>(node.ends) + at;
-        T* values = const_cast<T*>(node.values) + at;
-        Id<T>* thresholds = const_cast<Id<T>*>(node.thresholds) + node.columns * size;
+    // Write the thresholds of a column from its order and ranks; their number.
+    i64 find_ends(Node<T>& node, i64 c) const {
+        const Id<T>*order = node.order(c), *ranks = node.ranks + c * node.size;
+        Id<T>* ends = const_cast<Id<T>*>(node.ends(c));
+        T* prefix = const_cast<T*>(node.prefix) + c * node.size;
         i64 count = 0;
-        for (i64 i = 0; i + 1 < size; i++) {
-            const i64 id = order[i];
-            const int32_t next = rank[order[i + 1]];
-            const bool is_end = here != next;
-            ids[i * L] = Id<T>(id);
-            ends[i * L] = Rank<T>(-Rank<T>(is_end));
-            values[i * L] = table.value[id];
-            thresholds[count] = Id<T>(i);
-            count += is_end;
-            here = next;
+        T sum = T(0);
+        for (i64 i = 0; i + 1 < node.size; i++) {
+            ends[count] = Id<T>(i);
+            if (statistic == SIGNED) prefix[count] = sum += node.values[order[i]];
+            count += ranks[i] != ranks[i + 1];
         }
-        const i64 last = order[size - 1];
-        ids[(size - 1) * L] = Id<T>(last);
-        ends[(size - 1) * L] = 0;
-        values[(size - 1) * L] = table.value[last];
-        for (i64 k = 1; k < n_values(); k++)
-            for (i64 i = 0; i < size; i++) values[k * node.stride + i * L] = table.value[k * table.n + order[i]];
-        if (statistic == LABELLED) {
-            Rank<T>* labels = const_cast<Rank<T>*>(node.labels) + at;
-            for (i64 i = 0; i < size; i++) labels[i * L] = Rank<T>(table.label[order[i]]);
-        }
-        for (i64 r = 0; r < table.masses; r++) {
-            T* masses = const_cast<T*>(node.masses) + r * node.stride + at;
-            for (i64 i = 0; i < size; i++) masses[i * L] = table.mass[r * table.n + order[i]];
-        }
+        return count;
+    }
+
+    // Keep the column whose arrays were written, if it has anything to split.
+    void keep_column(Node<T>& node, int32_t column, i64 count) const {
+        if (!count) return;
         const_cast<int32_t*>(node.counts)[node.columns] = int32_t(count);
         const_cast<int32_t*>(node.column)[node.columns++] = column;
-    }
-
-    // Copies of few columns fill the lanes of a vector; lanes that are left over have no ends.
-    void finish(Node<T>& node) const {
-        const i64 L = LANES<T>, columns = node.columns;
-        node.blocks = (columns + L - 1) / L;
-        node.copies = 1;
-        if (!columns) return;
-        if (columns < L) node.copies = L / columns;
-        for (i64 lane = columns; lane < node.lanes(); lane++) {
-            const bool used = lane < columns * node.copies;
-            const i64 to = node.place(lane, 0), from = node.place(lane % columns, 0);
-            copy_lane(const_cast<Id<T>*>(node.ids), to, from, node.size);
-            copy_lane(const_cast<Rank<T>*>(node.ends), to, from, node.size);
-            if (!used)
-                for (i64 i = 0; i < node.size; i++) const_cast<Rank<T>*>(node.ends)[to + i * L] = 0;
-            for (i64 k = 0; k < n_values(); k++)
-                copy_lane(const_cast<T*>(node.values) + k * node.stride, to, from, node.size);
-            if (statistic == LABELLED) copy_lane(const_cast<Rank<T>*>(node.labels), to, from, node.size);
-            for (i64 r = 0; r < table.masses; r++)
-                copy_lane(const_cast<T*>(node.masses) + r * node.stride, to, from, node.size);
-        }
-    }
-
-    template <class E>
-    static void copy_lane(E* array, i64 to, i64 from, i64 size) {
-        for (i64 i = 0; i < size; i++) array[to + i * LANES<T>] = array[from + i * LANES<T>];
     }
 
     // All samples; `forbidden` is null.
     bool root(Node<T>& node, Stack& stack) const {
         const i64 n = table.n;
         Id<T>* members = stack.array<Id<T>>(n);
-        if (!members) return false;
-        Key key = {0, 0};
-        for (i64 i = 0; i < n; i++) members[i] = Id<T>(i), key.add(random_key(u64(i)));
-        if (!begin(node, members, n, table.columns, stack)) return false;
-        node.key = key;
-        node.forbidden = nullptr;
         i64* place = stack.array<i64>(n + 1);
-        Id<T>* order = stack.array<Id<T>>(n);
-        if (!place || !order) return false;
+        if (!members || !place) return false;
+        node.key = Key{0, 0};
+        for (i64 i = 0; i < n; i++) members[i] = Id<T>(i), node.key.add(random_key(u64(i)));
+        if (!begin(node, members, n, table.columns, stack)) return false;
+        node.forbidden = nullptr;
         for (i64 j = 0; j < table.columns; j++) {
             const int32_t* rank = table.rank + j * n;
+            Id<T>* order = const_cast<Id<T>*>(node.order(node.columns));
+            Id<T>* ranks = const_cast<Id<T>*>(node.ranks) + node.columns * n;
             for (i64 i = 0; i <= n; i++) place[i] = 0;
             for (i64 i = 0; i < n; i++) place[rank[i] + 1]++;
             for (i64 i = 0; i < n; i++) place[i + 1] += place[i];
             for (i64 i = 0; i < n; i++) order[place[rank[i]]++] = Id<T>(i);
-            add_column(node, int32_t(j), order);
+            for (i64 i = 0; i < n; i++) ranks[i] = Id<T>(rank[order[i]]);
+            keep_column(node, int32_t(j), find_ends(node, node.columns));
         }
-        finish(node);
         return true;
     }
 
-    // One side of a split: the first `left` positions of a lane, or the others. `flags` has room for all samples.
-    bool side(Node<T>& child, const Node<T>& node, i64 lane, i64 left, bool is_left, uint8_t* flags, Stack& stack) const {
-        const i64 L = LANES<T>, n = table.n;
-        const i64 size = is_left ? left : node.size - left;
-        const Id<T>* order = node.ids + node.place(lane, 0);
-        Id<T>* members = stack.array<Id<T>>(size + 1);  // one more is written and not kept
-        if (!members) return false;
+    // One side of a split: the first `left` positions of a column, or the others.
+    bool side(Node<T>& child, const Node<T>& node, i64 c, i64 left, bool is_left, Stack& stack) const {
+        const i64 n = table.n, size = is_left ? left : node.size - left;
+        const Id<T> GONE = Id<T>(-1);
+        const Id<T>* order = node.order(c);
+        Id<T>* members = stack.array<Id<T>>(size);
+        Id<T>* fresh = stack.array<Id<T>>(node.size);  // numbers in the child
+        if (!members || !fresh) return false;
         Key key = {0, 0};
         i64 filled = 0;
         for (i64 i = 0; i < node.size; i++) {
-            const Id<T> id = order[i * L];
-            const bool kept = (i < left) == is_left;
-            flags[id] = kept;
-            if (kept) members[filled++] = id, key.add(random_key(id));
+            const Id<T> id = order[i];
+            const bool stays = (i < left) == is_left;
+            fresh[id] = stays ? Id<T>(filled) : GONE;
+            if (stays) members[filled++] = node.members[id], key.add(random_key(node.members[id]));
         }
         if (!begin(child, members, size, node.columns, stack)) return false;
         const uint8_t* forbidden = node.forbidden;
         if (table.apart) {
-            const uint8_t* apart = table.apart + i64(node.column[lane]) * table.columns;
+            const uint8_t* apart = table.apart + i64(node.column[c]) * table.columns;
             uint8_t* more = stack.array<uint8_t>(table.columns);
             if (!more) return false;
             for (i64 j = 0; j < table.columns; j++) {
@@ -426,156 +379,325 @@ struct Samples {
         }
         child.key = key;
         child.forbidden = forbidden;
-        for (i64 c = 0; c < node.columns; c++) {
-            if (forbidden && forbidden[node.column[c]]) continue;
-            const Id<T>* from = node.ids + node.place(c, 0);
-            i64 next = 0;
+        for (i64 from = 0; from < node.columns; from++) {
+            if (forbidden && forbidden[node.column[from]]) continue;
+            const Id<T>*own = node.order(from), *own_ranks = node.ranks + from * node.size;
+            Id<T>* to = const_cast<Id<T>*>(child.order(child.columns));
+            Id<T>* to_ranks = const_cast<Id<T>*>(child.ranks) + child.columns * size;
             // Written in any case, kept where the place moves on: no branch to guess.
-            for (i64 i = 0; i < node.size; i++) {
-                const Id<T> id = from[i * L];
-                members[next] = id;
-                next += flags[id];
+            for (i64 i = 0, next = 0; next < size; i++) {
+                const Id<T> id = fresh[own[i]];
+                to[next] = id;
+                to_ranks[next] = own_ranks[i];
+                next += id != GONE;
             }
-            add_column(child, node.column[c], members);
+            const i64 count = find_ends(child, child.columns);
+            keep_column(child, node.column[from], count);
         }
-        finish(child);
         return true;
     }
 
-    // ------------------------------------------------------------ trees with one split
+    // ------------------------------------------------------------ one split
 
-    // What a pass leaves behind per lane: the extremes of prefix sums, or the best sums of both leaves.
-    struct Extremes {
-        T* left_high;  // SIGNED: the largest prefix sum; else: the most that two leaves earn
-        T* left_low;   // SIGNED
-        T* right_high;
-        T* right_low;
-        T* left_sum;  // SIGNED: the sum of the left side
-        T* sums;  // room for the running sums of a block: 2 * (classes + masses) vectors
-    };
-
-    // Scalars of the sets on both sides of a threshold, spread over the lanes; not used by SIGNED without masses.
-    struct Sides {
-        const T* left_totals;  // [classes][lanes]
-        const T* right_totals;
-        const T* left_masses;  // [masses][lanes]
-        const T* right_masses;
-    };
-
-    // Run down the positions of all lanes. `masked`: samples whose rank in another column is at most that of the
-    // lane's threshold are on the left; else all are.
-    template <bool masked, bool limited>
-    void pass(const Node<T>& node, const Rank<T>* ranks, const Rank<T>* thresholds, const Sides& sides, const Extremes& out)
-        const {
-        typedef Vector<T> V;
-        typedef Vector<Rank<T>> M;
-        const i64 L = LANES<T>, K = table.classes, R = table.masses;
-        for (i64 b = 0; b < node.blocks; b++) {
-            const i64 base = b * node.size * L, lane = b * L;
-            const M at = masked ? load(thresholds + lane) : M{};
-            V x = {}, y = {}, xh = {}, xl = {}, yh = {}, yl = {};
-            V *xs = reinterpret_cast<V*>(out.sums), *ys = xs + K, *xm = ys + K, *ym = xm + R;
-            if (statistic != SIGNED || limited)
-                for (i64 k = 0; k < 2 * (K + R); k++) xs[k] = V{};
-            for (i64 i = 0; i < node.size; i++) {
-                const i64 q = base + i * L;
-                const M left = masked ? M(load(ranks + q) <= at) : ~M{};
-                M end = load(node.ends + q), end_x = end, end_y = end;
-                if (limited)
-                    for (i64 r = 0; r < R; r++) {
-                        const V mass = load(node.masses + r * node.stride + q);
-                        const V here = V(M(mass) & left);
-                        const V least = spread<T>(T(table.least[r]));
-                        xm[r] += here;
-                        end_x &= M(xm[r] >= least) & M(load(sides.left_masses + r * node.lanes() + lane) - xm[r] >= least);
-                        if (masked) {
-                            ym[r] += mass - here;
-                            end_y &=
-                                M(ym[r] >= least) & M(load(sides.right_masses + r * node.lanes() + lane) - ym[r] >= least);
-                        }
-                    }
-                if (statistic == SIGNED) {
-                    const V value = load(node.values + q), here = V(M(value) & left);
-                    x += here;
-                    const V p = V(M(x) & end_x);
-                    xh = most(xh, p), xl = least(xl, p);
-                    if (masked) {
-                        y += value - here;
-                        const V o = V(M(y) & end_y);
-                        yh = most(yh, o), yl = least(yl, o);
-                    }
-                } else {
-                    V value = {}, best_x = {}, rest_x = {}, best_y = {}, rest_y = {};
-                    M label = {};
-                    if (statistic == LABELLED) value = load(node.values + q), label = load(node.labels + q);
-                    for (i64 k = 0; k < K; k++) {
-                        const V gain = statistic == LABELLED
-                                           ? V(M(value) & M(label == spread<Rank<T>>(Rank<T>(k))))
-                                           : load(node.values + k * node.stride + q);
-                        const V here = V(M(gain) & left);
-                        xs[k] += here;
-                        best_x = most(best_x, xs[k]);
-                        rest_x = most(rest_x, load(sides.left_totals + k * node.lanes() + lane) - xs[k]);
-                        if (masked) {
-                            ys[k] += gain - here;
-                            best_y = most(best_y, ys[k]);
-                            rest_y = most(rest_y, load(sides.right_totals + k * node.lanes() + lane) - ys[k]);
-                        }
-                    }
-                    xh = most(xh, V(M(best_x + rest_x) & end_x));
-                    if (masked) yh = most(yh, V(M(best_y + rest_y) & end_y));
-                }
+    // Call `visit(t, errors)` for all thresholds of a column at which both leaves are heavy enough. Room for sums is
+    // taken from the stack; false where it ends.
+    template <class Visit>
+    bool each_split(const Node<T>& node, i64 c, Stack& stack, Visit visit) const {
+        if (statistic == SIGNED && !table.limited()) {
+            for (i64 t = 0; t < node.counts[c]; t++) {
+                const i64 left = i64(node.prefix[c * node.size + t]), right = node.totals[0] - left;
+                visit(t, (node.weight - (left < 0 ? -left : left) - (right < 0 ? -right : right)) / 2);
             }
-            store(out.left_high + lane, xh);
-            if (masked) store(out.right_high + lane, yh);
-            if (statistic == SIGNED) {
-                store(out.left_low + lane, xl);
-                if (masked) store(out.right_low + lane, yl), store(out.left_sum + lane, x);
-            }
+            return true;
         }
-    }
-
-    template <bool masked>
-    void run_pass(const Node<T>& node, const Rank<T>* ranks, const Rank<T>* thresholds, const Sides& sides, const Extremes& out)
-        const {
-        if (table.limited())
-            pass<masked, true>(node, ranks, thresholds, sides, out);
-        else
-            pass<masked, false>(node, ranks, thresholds, sides, out);
-    }
-
-    // Numbers that `Extremes::sums` has room for.
-    i64 n_sums() const { return 2 * (table.classes + table.masses) * LANES<T>; }
-
-    // Errors of two leaves with these extremes, in units. `total`: the sum of the signs (SIGNED).
-    i64 split_errors(T high, T low, i64 total, i64 weight) const {
-        if (statistic != SIGNED) return weight - i64(high);
-        return (weight - max_of(total < 0 ? -total : total, max_of(2 * i64(high) - total, total - 2 * i64(low)))) / 2;
+        const i64 K = n_totals(), R = table.masses;
+        const Stack::Mark mark = stack.mark();
+        i64* sums = stack.array<i64>(2 * (K + R));
+        if (!sums) return false;
+        i64 *left = sums, *right = sums + K, *left_mass = sums + 2 * K, *right_mass = left_mass + R;
+        for (i64 i = 0; i < 2 * (K + R); i++) sums[i] = 0;
+        i64 weight = 0, i = 0;
+        for (i64 t = 0; t < node.counts[c]; t++) {
+            for (; i <= node.ends(c)[t]; i++) {
+                const i64 id = node.order(c)[i];
+                add(left, node, id);
+                add_masses(left_mass, node, id);
+                weight += table.weight[node.members[id]];
+            }
+            for (i64 k = 0; k < K; k++) right[k] = node.totals[k] - left[k];
+            for (i64 r = 0; r < R; r++) right_mass[r] = node.mass_totals[r] - left_mass[r];
+            if (heavy(left_mass) && heavy(right_mass)) visit(t, errors(left, weight) + errors(right, node.weight - weight));
+        }
+        stack.release(mark);
+        return true;
     }
 
     // Cost of the best split of each column, in `costs`; of all of them, in the result.
     i64 best_split(const Node<T>& node, i64* costs, Stack& stack) const {
-        const Stack::Mark mark = stack.mark();
-        const i64 lanes = node.lanes();
         i64 best = IMPOSSIBLE;
-        T* out = stack.array<T>(lanes * (2 + n_totals() + table.masses));
-        T* sums = stack.array<T>(n_sums());
-        if (out && sums && node.columns) {
-            T *totals = out + 2 * lanes, *masses = totals + n_totals() * lanes;
-            for (i64 k = 0; k < n_totals(); k++)
-                for (i64 lane = 0; lane < lanes; lane++) totals[k * lanes + lane] = T(node.totals[k]);
-            for (i64 r = 0; r < table.masses; r++)
-                for (i64 lane = 0; lane < lanes; lane++) masses[r * lanes + lane] = T(node.mass_totals[r]);
-            const Extremes extremes = {out, out + lanes, nullptr, nullptr, nullptr, sums};
-            run_pass<false>(node, nullptr, nullptr, Sides{totals, nullptr, masses, nullptr}, extremes);
-            for (i64 c = 0; c < node.columns; c++) {
-                const i64 errors = split_errors(out[c], out[lanes + c], node.totals[0], node.weight);
-                costs[c] = table.unit * errors + 2 * table.price;
-                best = min_of(best, costs[c]);
+        for (i64 c = 0; c < node.columns; c++) {
+            i64 least = node.weight;  // more than any split has
+            each_split(node, c, stack, [&](i64, i64 errors) { least = min_of(least, errors); });
+            costs[c] = table.unit * least + 2 * table.price;
+            best = min_of(best, costs[c]);
+        }
+        return node.leaf == IMPOSSIBLE ? IMPOSSIBLE : best;
+    }
+
+    // ------------------------------------------------------------ one split on both sides of another
+
+    // Some splits of a set, one per lane, and what both of their sides are worth.
+    //
+    // A pass runs down every column once. At each position it adds the member's row of `rows` to running sums: its
+    // value in the lanes in which it is on the left, 0 in the others. Sums of the right sides are those of the whole set
+    // minus these. So a pass reads rows one after the other, and gathers nothing.
+    struct Sides {
+        i64 lanes;
+        T* rows;     // [values, then masses][size][lanes]
+        T* totals;   // [totals][left, right][lanes]
+        T* masses;   // [masses][left, right][lanes]
+        T* most;     // [left, right][lanes] SIGNED: the largest prefix sum; else: the most that two leaves earn
+        T* least;    // [left, right][lanes] SIGNED: the smallest prefix sum
+        T* apart;    // [columns][lanes] all bits set where a lane may use a column, or null
+        T* running;  // room for running sums: (totals + masses) vectors of lanes
+        T* best;     // LABELLED: [size][left, right][lanes] room for the best leaf up to each threshold
+        i64* prefix; // [totals + masses] sums over the whole set
+    };
+
+    // Vectors that a pass works through at the same time, at most.
+    static constexpr i64 WIDEST = 2;
+    static constexpr i64 MOST_LANES = WIDEST * LANES<T>;
+
+    bool begin_sides(Sides& sides, const Node<T>& node, Stack& stack) const {
+        const i64 B = MOST_LANES, K = n_totals(), R = table.masses;
+        sides.rows = stack.array<T>((n_values() + R) * node.size * B);
+        sides.totals = stack.array<T>(2 * K * B);
+        sides.masses = stack.array<T>(2 * R * B);
+        sides.most = stack.array<T>(2 * B);
+        sides.least = stack.array<T>(2 * B);
+        sides.apart = table.apart ? stack.array<T>(node.columns * B) : nullptr;
+        sides.running = stack.array<T>((K + R) * B);
+        sides.best = statistic == LABELLED ? stack.array<T>(2 * node.size * B) : nullptr;
+        sides.prefix = stack.array<i64>(K + R);
+        return !stack.failed;
+    }
+
+    // Begin with as many lanes as there are splits, or a few more, which stay empty.
+    void clear_sides(Sides& sides, const Node<T>& node, i64 n_splits) const {
+        sides.lanes = n_splits <= LANES<T> ? LANES<T> : MOST_LANES;
+        const i64 B = sides.lanes;
+        fill(sides.rows, (n_values() + table.masses) * node.size * B);
+        fill(sides.totals, 2 * n_totals() * B);
+        fill(sides.masses, 2 * table.masses * B);
+        fill(sides.most, 2 * B);
+        fill(sides.least, 2 * B);
+        if (table.apart) fill(sides.apart, node.columns * B);
+    }
+
+    static void fill(T* array, i64 size) { __builtin_memset(array, 0, size_t(size) * sizeof(T)); }
+
+    // Put a split into a lane.
+    void set_side(Sides& sides, const Node<T>& node, i64 lane, i64 c, i64 last) const {
+        const i64 B = sides.lanes, size = node.size;
+        const Id<T>* order = node.order(c);
+        for (i64 i = 0; i <= last; i++) {
+            const i64 id = order[i];
+            for (i64 k = 0; k < n_values(); k++) {
+                const T value = node.values[k * size + id];
+                sides.rows[(k * size + id) * B + lane] = value;
+                sides.totals[(statistic == LABELLED ? node.labels[id] : k) * 2 * B + lane] += value;
+            }
+            for (i64 r = 0; r < table.masses; r++) {
+                const T mass = node.masses[r * size + id];
+                sides.rows[((n_values() + r) * size + id) * B + lane] = mass;
+                sides.masses[r * 2 * B + lane] += mass;
             }
         }
-        stack.release(mark);
-        return node.leaf == IMPOSSIBLE ? IMPOSSIBLE : best;
+        for (i64 k = 0; k < n_totals(); k++)
+            sides.totals[(2 * k + 1) * B + lane] = T(node.totals[k]) - sides.totals[2 * k * B + lane];
+        for (i64 r = 0; r < table.masses; r++)
+            sides.masses[(2 * r + 1) * B + lane] = T(node.mass_totals[r]) - sides.masses[2 * r * B + lane];
+        if (!table.apart) return;
+        const uint8_t* apart = table.apart + i64(node.column[c]) * table.columns;
+        for (i64 j = 0; j < node.columns; j++)
+            if (!apart[node.column[j]]) __builtin_memset(sides.apart + j * B + lane, 255, sizeof(T));
+    }
+
+    // Find the best split of both sides in every lane.
+    void run(const Sides& sides, const Node<T>& node) const {
+        if (sides.lanes == LANES<T>)
+            table.limited() ? pass<1, true>(sides, node) : pass<1, false>(sides, node);
+        else
+            table.limited() ? pass<WIDEST, true>(sides, node) : pass<WIDEST, false>(sides, node);
+    }
+
+    // Cost of a side (0: left, 1: right) in a lane, with at most one split, or none where only one leaf is allowed.
+    i64 cost_of_side(const Sides& sides, i64 lane, i64 side, i64 weight, i64 leaves) const {
+        const i64 B = sides.lanes;
+        for (i64 r = 0; r < table.masses; r++)
+            if (i64(sides.masses[(2 * r + side) * B + lane]) < table.least[r]) return IMPOSSIBLE;
+        const T high = sides.most[side * B + lane], low = sides.least[side * B + lane];
+        i64 leaf, split;
+        if (statistic == SIGNED) {
+            const i64 total = i64(sides.totals[side * B + lane]), most = total < 0 ? -total : total;
+            leaf = (weight - most) / 2;
+            split = (weight - max_of(most, max_of(2 * i64(high) - total, total - 2 * i64(low)))) / 2;
+        } else {
+            T most = T(0);
+            for (i64 k = 0; k < table.classes; k++) most = max_of(most, sides.totals[(2 * k + side) * B + lane]);
+            leaf = weight - i64(most), split = weight - i64(high);
+        }
+        if (leaves == 1) return table.unit * leaf + table.price;
+        return min_of(table.unit * leaf + table.price, table.unit * split + 2 * table.price);
+    }
+
+private:
+    typedef Vector<T> V;
+    typedef Vector<Mask<T>> M;
+
+    template <i64 W, bool limited>
+    void pass(const Sides& sides, const Node<T>& node) const {
+        const i64 L = LANES<T>, B = W * L, R = table.masses, size = node.size;
+        V* running = reinterpret_cast<V*>(sides.running);
+        V *sums = running, *masses = running + n_totals() * W;
+        for (i64 c = 0; c < node.columns; c++) {
+            const Id<T>*order = node.order(c), *ends = node.ends(c);
+            const i64 count = node.counts[c];
+            V high[2][W], low[2][W];  // [left, right]
+            for (i64 w = 0; w < W; w++) high[0][w] = high[1][w] = low[0][w] = low[1][w] = V{};
+            begin_sums<W>(sides);
+            i64 i = 0;
+            // Masks of the lanes in which both leaves are heavy enough.
+            M allowed[2][W];
+            auto count_masses = [&](i64 id) {
+                for (i64 r = 0; r < R; r++) {
+                    sides.prefix[n_totals() + r] += i64(node.masses[r * size + id]);
+                    const T* row = sides.rows + ((n_values() + r) * size + id) * B;
+                    for (i64 w = 0; w < W; w++) masses[r * W + w] += load(row + w * L);
+                }
+            };
+            auto compare_masses = [&]() {
+                for (i64 w = 0; w < W; w++) allowed[0][w] = allowed[1][w] = ~M{};
+                for (i64 r = 0; r < R; r++) {
+                    const V least = spread<T>(T(table.least[r])), all = spread<T>(T(sides.prefix[n_totals() + r]));
+                    for (i64 w = 0; w < W; w++) {
+                        const V mass[2] = {masses[r * W + w], all - masses[r * W + w]};
+                        for (i64 side = 0; side < 2; side++) {
+                            const V total = load(sides.masses + (2 * r + side) * B + w * L);
+                            allowed[side][w] &= M(mass[side] >= least) & M(total - mass[side] >= least);
+                        }
+                    }
+                }
+            };
+            if (statistic == SIGNED) {
+                V x[W];
+                for (i64 w = 0; w < W; w++) x[w] = V{};
+                const T* prefix = node.prefix + c * size;
+                for (i64 t = 0; t < count; t++) {
+                    for (; i <= ends[t]; i++) {
+                        const T* row = sides.rows + i64(order[i]) * B;
+                        for (i64 w = 0; w < W; w++) x[w] += load(row + w * L);
+                        if (limited) count_masses(order[i]);
+                    }
+                    const V all = spread<T>(prefix[t]);
+                    if (limited) compare_masses();
+                    for (i64 w = 0; w < W; w++) {
+                        V left = x[w], right = all - x[w];
+                        if (limited) left = V(M(left) & allowed[0][w]), right = V(M(right) & allowed[1][w]);
+                        high[0][w] = ::most(high[0][w], left), low[0][w] = ::least(low[0][w], left);
+                        high[1][w] = ::most(high[1][w], right), low[1][w] = ::least(low[1][w], right);
+                    }
+                }
+            } else if (statistic == LABELLED) {
+                // The best leaf on one side of a threshold is never worse with more samples: one maximum suffices.
+                V best[2][W];
+                for (i64 w = 0; w < W; w++) best[0][w] = best[1][w] = V{};
+                // What leaves that are too light earn: with those on the other side at most 0.
+                const M nothing = M(spread<T>(T(-(sizeof(T) == 2 ? 32767 : 2147483647.0 * (sizeof(T) == 4 ? 1 : 1 << 30)))));
+                auto step = [&](i64 id) {
+                    const i64 k = node.labels[id];
+                    const T* row = sides.rows + id * B;
+                    const V all = spread<T>(T(sides.prefix[k] += i64(node.values[id])));
+                    for (i64 w = 0; w < W; w++) {
+                        V& sum = sums[k * W + w];
+                        sum += load(row + w * L);
+                        best[0][w] = ::most(best[0][w], sum), best[1][w] = ::most(best[1][w], all - sum);
+                    }
+                };
+                for (i64 t = 0; t < count; t++) {
+                    for (; i <= ends[t]; i++) {
+                        step(order[i]);
+                        if (limited) count_masses(order[i]);
+                    }
+                    if (limited) compare_masses();
+                    for (i64 side = 0; side < 2; side++)
+                        for (i64 w = 0; w < W; w++) {
+                            V found = best[side][w];
+                            if (limited) found = V((M(found) & allowed[side][w]) | (nothing & ~allowed[side][w]));
+                            store(sides.best + (2 * t + side) * B + w * L, found);
+                        }
+                }
+                begin_sums<W>(sides);
+                for (i64 w = 0; w < W; w++) best[0][w] = best[1][w] = V{};
+                i = size - 1;
+                for (i64 t = count - 1; t >= 0; t--) {
+                    for (; i > ends[t]; i--) step(order[i]);
+                    for (i64 side = 0; side < 2; side++)
+                        for (i64 w = 0; w < W; w++) {
+                            const V up_to = load(sides.best + (2 * t + side) * B + w * L);
+                            high[side][w] = ::most(high[side][w], up_to + best[side][w]);
+                        }
+                }
+            } else {
+                const i64 K = table.classes;
+                for (i64 t = 0; t < count; t++) {
+                    for (; i <= ends[t]; i++) {
+                        const i64 id = order[i];
+                        for (i64 k = 0; k < K; k++) {
+                            sides.prefix[k] += i64(node.values[k * size + id]);
+                            const T* row = sides.rows + (k * size + id) * B;
+                            for (i64 w = 0; w < W; w++) sums[k * W + w] += load(row + w * L);
+                        }
+                        if (limited) count_masses(id);
+                    }
+                    if (limited) compare_masses();
+                    for (i64 w = 0; w < W; w++) {
+                        V first[2] = {V{}, V{}}, second[2] = {V{}, V{}};
+                        for (i64 k = 0; k < K; k++) {
+                            const V here[2] = {sums[k * W + w], spread<T>(T(sides.prefix[k])) - sums[k * W + w]};
+                            for (i64 side = 0; side < 2; side++) {
+                                const V total = load(sides.totals + (2 * k + side) * B + w * L);
+                                first[side] = ::most(first[side], here[side]);
+                                second[side] = ::most(second[side], total - here[side]);
+                            }
+                        }
+                        for (i64 side = 0; side < 2; side++) {
+                            V both = first[side] + second[side];
+                            if (limited) both = V(M(both) & allowed[side][w]);
+                            high[side][w] = ::most(high[side][w], both);
+                        }
+                    }
+                }
+            }
+            for (i64 side = 0; side < 2; side++)
+                for (i64 w = 0; w < W; w++) {
+                    V top = high[side][w], bottom = low[side][w];
+                    if (sides.apart) {
+                        const M may = M(load(sides.apart + c * B + w * L));
+                        top = V(M(top) & may), bottom = V(M(bottom) & may);
+                    }
+                    T *to_most = sides.most + side * B + w * L, *to_least = sides.least + side * B + w * L;
+                    store(to_most, ::most(load(to_most), top));
+                    if (statistic == SIGNED) store(to_least, ::least(load(to_least), bottom));
+                }
+        }
+    }
+
+    template <i64 W>
+    void begin_sums(const Sides& sides) const {
+        V* sums = reinterpret_cast<V*>(sides.running);
+        for (i64 k = 0; k < (n_totals() + table.masses) * W; k++) sums[k] = V{};
+        for (i64 k = 0; k < n_totals() + table.masses; k++) sides.prefix[k] = 0;
     }
 };
 

@@ -111,7 +111,7 @@ private:
 // A column of a set with limits on the leaves of both sides, and its thresholds.
 template <class T>
 struct Line {
-    i64 lane;
+    i64 column;                         // place in the set
     int32_t left_leaves, right_leaves;  // 0: no limit
     i64 count;                          // of thresholds
     const Id<T>* position;              // of the last sample on the left
@@ -119,6 +119,18 @@ struct Line {
     i64 each;
 
     i64 weight(i64 index) const { return weights ? weights[index] : (i64(position[index]) + 1) * each; }
+
+    // The first threshold of `low` to `high` - 1 with at least so much weight on the left; `high` where there is none.
+    i64 first_from(i64 wanted, i64 low, i64 high) const {
+        while (low < high) {
+            const i64 middle = (low + high) / 2;
+            if (weight(middle) < wanted)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
+    }
 };
 
 // Costs of the sides of a threshold, or bounds on them.
@@ -154,22 +166,29 @@ struct Bounds {
         return left(bracket, weight) + right(bracket, weight);
     }
 
-    // Drop thresholds at both ends that cannot be cheaper than `limit`; `closed` is the least of their bounds.
+    // Drop thresholds at both ends that cannot be cheaper than `limit`; `closed` is lowered to their bounds.
+    //
+    // As the weight w on the left grows, the bound of the left side is constant and then rises as fast as w, that of
+    // the right side falls as fast and is then constant. So the sum falls, is constant, and rises, and the thresholds
+    // below the limit lie between two weights.
     bool tighten(Bracket<T>& bracket, i64 limit, i64& closed) const {
-        for (; bracket.low <= bracket.high; bracket.low++) {
-            const i64 bound = at(bracket, bracket.low);
-            if (bound < limit) break;
-            closed = min_of(closed, bound);
+        const Line<T>& line = *bracket.line;
+        const End &below = bracket.below, &above = bracket.above;
+        const i64 left_least = nested ? below.left : least, right_least = nested ? above.right : least;
+        const i64 flat = max_of(left_least + right_least, above.left + below.right - (above.weight - below.weight));
+        i64 low = bracket.high + 1, high = bracket.low - 1;
+        if (flat < limit) {
+            low = line.first_from(below.weight + left_least + below.right - limit + 1, bracket.low, bracket.high + 1);
+            high = line.first_from(above.weight - above.left - right_least + limit, bracket.low, bracket.high + 1) - 1;
+        } else {
+            closed = min_of(closed, flat);
         }
-        for (; bracket.low <= bracket.high; bracket.high--) {
-            const i64 bound = at(bracket, bracket.high);
-            if (bound < limit) break;
-            closed = min_of(closed, bound);
-        }
-        if (bracket.low > bracket.high) return false;
-        const i64 first = bracket.line->weight(bracket.low), last = bracket.line->weight(bracket.high);
+        if (flat < limit && low > bracket.low) closed = min_of(closed, at(bracket, low - 1));
+        if (flat < limit && high < bracket.high) closed = min_of(closed, at(bracket, high + 1));
+        bracket.low = low, bracket.high = high;
+        if (low > high) return false;
         // Costs of the left side grow, those of the right side fall.
-        bracket.bound = left(bracket, first) + right(bracket, last);
+        bracket.bound = left(bracket, line.weight(low)) + right(bracket, line.weight(high));
         return true;
     }
 };
@@ -179,14 +198,7 @@ template <class T>
 inline i64 divided(const Bracket<T>& bracket, i64 part, i64 parts) {
     const Line<T>& line = *bracket.line;
     const i64 first = line.weight(bracket.low), wanted = first + (line.weight(bracket.high) - first) / parts * part;
-    i64 low = bracket.low, high = bracket.high;
-    while (low < high) {
-        const i64 middle = (low + high) / 2;
-        if (line.weight(middle) < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    i64 low = line.first_from(wanted, bracket.low, bracket.high);
     if (low > bracket.low && wanted - line.weight(low - 1) < line.weight(low) - wanted) low--;
     return low;
 }
@@ -246,7 +258,6 @@ struct Worker {
     Seen seen[DEPTHS];
 
     Stack stack;
-    uint8_t* flags;
     bool steady;   // finishes what is known already: not to be stopped
     bool stopped;  // what was returned is not to be used
     bool is_busy;
@@ -296,22 +307,21 @@ struct Search {
 
     // ------------------------------------------------------------ lines
 
-    // Thresholds of a lane.
-    bool make_line(Line<T>& line, const Node<T>& node, i64 lane, Stack& stack) const {
-        const i64 L = LANES<T>, count = node.counts[lane];
-        const Id<T>* position = node.thresholds + lane * node.size;
+    // Thresholds of a column.
+    bool make_line(Line<T>& line, const Node<T>& node, i64 c, Stack& stack) const {
+        const i64 count = node.counts[c];
+        const Id<T>*position = node.ends(c), *order = node.order(c);
         i64* weight = nullptr;
         if (!table.uniform) {
-            const Id<T>* ids = node.ids + node.place(lane, 0);
             weight = stack.array<i64>(count);
             if (!weight) return false;
             i64 sum = 0;
             for (i64 t = 0, i = 0; t < count; t++) {
-                for (; i <= position[t]; i++) sum += table.weight[ids[i * L]];
+                for (; i <= position[t]; i++) sum += table.weight[node.members[order[i]]];
                 weight[t] = table.unit * sum;
             }
         }
-        line = Line<T>{lane, 0, 0, count, position, weight, table.unit * table.uniform};
+        line = Line<T>{c, 0, 0, count, position, weight, table.unit * table.uniform};
         return true;
     }
 
@@ -347,27 +357,7 @@ struct Search {
         } else if (three >= limit) {
             lower = three;
         } else {
-            TwoLevels work;
-            if (!begin(work, node, stack)) return best;
-            int32_t* order = stack.array<int32_t>(node.columns);
-            if (!order) return best;
-            for (i64 c = 0; c < node.columns; c++) {
-                i64 place = c;
-                for (; place && costs[order[place - 1]] > costs[c]; place--) order[place] = order[place - 1];
-                order[place] = int32_t(c);
-            }
-            for (i64 o = 0; o < node.columns && !is_stopped(worker); o++) {
-                const Stack::Mark inner = stack.mark();
-                Line<T> line;
-                if (!make_line(line, node, order[o], stack)) break;
-                if (leaves == 3) {
-                    line.left_leaves = 1, line.right_leaves = 2;
-                    search_line(work, node, line, split, best, limit, lower, worker, guesses);
-                    line.left_leaves = 2, line.right_leaves = 1;
-                }
-                search_line(work, node, line, split, best, limit, lower, worker, guesses);
-                stack.release(inner);
-            }
+            search_lines(node, leaves, split, costs, best, limit, lower, worker, guesses);
         }
         stack.release(mark);
         if (lower < best.value) best.value = lower, best.exact = 0;
@@ -379,172 +369,95 @@ struct Search {
         i64 bracket, index;
     };
 
-    // Arrays for the passes of a set.
-    struct TwoLevels {
-        Rank<T>* ranks;  // of the split column, in the order of every lane
-        Rank<T>* thresholds;
-        typename Own::Sides sides;
-        typename Own::Extremes extremes;
-        T* side_values;
-        i64 *totals, *masses;  // of the left side, per point
-    };
-
-    bool begin(TwoLevels& work, const Node<T>& node, Stack& stack) const {
-        const i64 lanes = node.lanes(), K = samples.n_totals(), R = table.masses;
-        work.ranks = stack.array<Rank<T>>(node.area());
-        work.thresholds = stack.array<Rank<T>>(lanes);
-        T* extremes = stack.array<T>(5 * lanes);
-        T* sides = stack.array<T>(2 * (K + R) * lanes);
-        T* sums = stack.array<T>(samples.n_sums());
-        if (!work.ranks || !work.thresholds || !extremes || !sides || !sums) return false;
-        work.extremes = {
-            extremes, extremes + lanes, extremes + 2 * lanes, extremes + 3 * lanes, extremes + 4 * lanes, sums};
-        work.totals = stack.array<i64>(2 * K * node.copies);
-        work.masses = stack.array<i64>(2 * R * node.copies);
-        if (!work.totals || !work.masses) return false;
-        work.sides = {sides, sides + K * lanes, sides + 2 * K * lanes, sides + (2 * K + R) * lanes};
-        work.side_values = sides;
-        for (i64 lane = 0; lane < lanes; lane++) work.thresholds[lane] = -1;
-        for (i64 i = 0; i < 2 * (K + R) * lanes; i++) sides[i] = T(0);
-        return true;
-    }
-
-    // Sums over the left sides of some thresholds.
-    void sum_sides(TwoLevels& work, const Node<T>& node, const Line<T>& line, const Point* points, i64 n_points) const {
-        const i64 L = LANES<T>, K = samples.n_totals(), R = table.masses;
-        const Id<T>* ids = node.ids + node.place(line.lane, 0);
-        for (i64 p = 0; p < n_points; p++) {
-            i64 *totals = work.totals + 2 * K * p, *masses = work.masses + 2 * R * p;
-            for (i64 k = 0; k < K; k++) totals[k] = 0;
-            for (i64 r = 0; r < R; r++) masses[r] = 0;
-            for (i64 i = 0; i <= line.position[points[p].index]; i++)
-                samples.add(totals, ids[i * L], 1), samples.add_masses(masses, ids[i * L]);
-            for (i64 k = 0; k < K; k++) totals[K + k] = node.totals[k] - totals[k];
-            for (i64 r = 0; r < R; r++) masses[R + r] = node.mass_totals[r] - masses[r];
-        }
-    }
-
-    // All thresholds of a line, both sides with at most one split more.
-    void search_line(
-        TwoLevels& work, const Node<T>& node, const Line<T>& line, i64 split, Found& best, i64& limit, i64& lower,
-        Worker& worker, Guess* guesses) {
+    // All thresholds of all columns, both sides with at most one split more: bracket by bracket, in rounds, with a
+    // threshold in each lane. `costs`: of the best split of each column.
+    void search_lines(
+        const Node<T>& node, i64 leaves, i64 split, const i64* costs, Found& best, i64& limit, i64& lower, Worker& worker,
+        Guess* guesses) {
         Stack& stack = worker.stack;
-        const Stack::Mark mark = stack.mark();
-        const i64 copies = node.copies;
-        Bracket<T>* open = stack.array<Bracket<T>>(line.count + 2 * copies + 2);
-        Bracket<T>* taken = stack.array<Bracket<T>>(copies);
-        Point* points = stack.array<Point>(copies);
-        if (!open || !taken || !points) return;
+        const i64 B = Own::MOST_LANES, ways = leaves == 3 ? 2 : 1;
         const Bounds<T> rules = bounds();
-        i64 n_open = 0;
-        open[n_open++] =
-            whole(node, line, one_level(node, split, line.left_leaves), one_level(node, split, line.right_leaves));
-        bool is_ready = false;
-        while (n_open && !is_stopped(worker)) {
+        typename Own::Sides sides;
+        int32_t* order = stack.array<int32_t>(node.columns);
+        Line<T>* lines = stack.array<Line<T>>(node.columns * ways);
+        Bracket<T>* taken = stack.array<Bracket<T>>(B);
+        Point* points = stack.array<Point>(B);
+        if (!order || !lines || !taken || !points || !samples.begin_sides(sides, node, stack)) return;
+        for (i64 c = 0; c < node.columns; c++) {
+            i64 place = c;
+            for (; place && costs[order[place - 1]] > costs[c]; place--) order[place] = order[place - 1];
+            order[place] = int32_t(c);
+        }
+        List<Bracket<T>> queue = {nullptr, 0, 0};
+        bool good = true;
+        for (i64 o = 0; o < node.columns; o++)
+            for (i64 way = 0; way < ways; way++) {
+                Line<T>& line = lines[o * ways + way];
+                good = good && make_line(line, node, order[o], stack);
+                if (!good) break;
+                // Sides have at most one split; the limit is said, for deeper searches ask with it again.
+                if (leaves) line.left_leaves = line.right_leaves = 2;
+                if (ways == 2) line.left_leaves = int32_t(1 + way), line.right_leaves = int32_t(2 - way);
+                good = queue.push(whole(
+                    node, line, one_level(node, split, line.left_leaves), one_level(node, split, line.right_leaves)));
+            }
+        for (i64 next = 0; good && next < queue.size && !is_stopped(worker);) {
             i64 n_taken = 0;
-            while (n_open && n_taken < copies) {
-                taken[n_taken] = open[--n_open];
-                if (rules.tighten(taken[n_taken], limit, lower)) n_taken++;
+            for (; next < queue.size && n_taken < B; next++) {
+                taken[n_taken] = queue.data[next];
+                n_taken += rules.tighten(taken[n_taken], limit, lower);
             }
             if (!n_taken) break;
+            // Few brackets are looked at in several places each.
+            const i64 parts = n_taken <= LANES<T> ? LANES<T> / n_taken : 1;
             i64 n_points = 0;
-            for (i64 b = 0; b < n_taken; b++) {
-                const i64 parts = copies / n_taken;
+            for (i64 b = 0; b < n_taken; b++)
                 for (i64 part = 1; part <= parts; part++) {
                     const i64 index = divided(taken[b], part, parts + 1);
-                    if (n_points && points[n_points - 1].bracket == b && points[n_points - 1].index >= index) continue;
+                    if (part > 1 && points[n_points - 1].bracket == b && points[n_points - 1].index >= index) continue;
                     points[n_points++] = Point{b, index};
                 }
+            samples.clear_sides(sides, node, n_points);
+            for (i64 p = 0; p < n_points; p++) {
+                const Line<T>& line = *taken[points[p].bracket].line;
+                samples.set_side(sides, node, p, line.column, line.position[points[p].index]);
             }
-            if (!is_ready) fill_ranks(work, node, line.lane);
-            is_ready = true;
-            set_thresholds(work, node, line, points, n_points);
-            samples.template run_pass<true>(node, work.ranks, work.thresholds, work.sides, work.extremes);
+            samples.run(sides, node);
             worker.counters.passes++;
             for (i64 p = 0; p < n_points;) {
                 const i64 b = points[p].bracket;
                 Bracket<T> rest = taken[b];
+                const Line<T>& line = *rest.line;
                 for (; p < n_points && points[p].bracket == b; p++) {
-                    const i64 index = points[p].index;
-                    End here = {line.weight(index), 0, 0};
-                    read_sides(work, node, line, p, index, here.left, here.right);
+                    const i64 index = points[p].index, weight = line.weight(index), units = weight / table.unit;
+                    const End here = {
+                        weight, samples.cost_of_side(sides, p, 0, units, line.left_leaves),
+                        samples.cost_of_side(sides, p, 1, node.weight - units, line.right_leaves)};
                     const i64 value = min_of(IMPOSSIBLE, here.left + here.right);
-                    if (guesses && value < guesses[line.lane].value)
-                        guesses[line.lane] = Guess{value, rank_at(node, line, index)};
+                    if (guesses && value < guesses[line.column].value)
+                        guesses[line.column] = Guess{value, rank_at(node, line, index)};
                     if (value < limit) {
                         best = Found{
-                            value, 1, node.column[line.lane], rank_at(node, line, index), line.left_leaves,
+                            value, 1, node.column[line.column], rank_at(node, line, index), line.left_leaves,
                             line.right_leaves};
                         limit = value;
                     } else
                         lower = min_of(lower, value);
                     Bracket<T> part = rest;
                     part.high = index - 1, part.above = here;
-                    if (part.low <= part.high) open[n_open++] = part;
+                    if (part.low <= part.high) good = good && queue.push(part);
                     rest.low = index + 1, rest.below = here;
                 }
-                if (rest.low <= rest.high) open[n_open++] = rest;
+                if (rest.low <= rest.high) good = good && queue.push(rest);
             }
         }
-        stack.release(mark);
+        queue.clear();
+        if (!good) stack.failed = true;
     }
 
     int32_t rank_at(const Node<T>& node, const Line<T>& line, i64 index) const {
-        const i64 id = node.ids[node.place(line.lane, line.position[index])];
-        return table.rank[i64(node.column[line.lane]) * table.n + id];
-    }
-
-    void fill_ranks(TwoLevels& work, const Node<T>& node, i64 lane) const {
-        const int32_t* rank = table.rank + i64(node.column[lane]) * table.n;
-        const i64 area = node.area();
-        for (i64 q = 0; q < area; q++) work.ranks[q] = Rank<T>(rank[node.ids[q]]);
-    }
-
-    void set_thresholds(
-        TwoLevels& work, const Node<T>& node, const Line<T>& line, const Point* points, i64 n_points) const {
-        const i64 lanes = node.lanes(), K = samples.n_totals(), R = table.masses;
-        const bool needs_sums = statistic != SIGNED || table.limited();
-        if (needs_sums) sum_sides(work, node, line, points, n_points);
-        T* sides = work.side_values;
-        for (i64 p = 0; p < node.copies; p++) {
-            const i64 point = min_of(p, n_points - 1);
-            const i64 begin = p * node.columns, end = node.copies == 1 ? lanes : begin + node.columns;
-            const Rank<T> rank = Rank<T>(rank_at(node, line, points[point].index));
-            for (i64 lane = begin; lane < end; lane++) work.thresholds[lane] = rank;
-            if (!needs_sums) continue;
-            for (i64 k = 0; k < 2 * K; k++)
-                for (i64 lane = begin; lane < end; lane++)
-                    sides[k * lanes + lane] = T(work.totals[2 * K * point + k]);
-            for (i64 r = 0; r < 2 * R; r++)
-                for (i64 lane = begin; lane < end; lane++)
-                    sides[(2 * K + r) * lanes + lane] = T(work.masses[2 * R * point + r]);
-        }
-    }
-
-    // Costs of both sides of a threshold, from the lanes of a copy.
-    void read_sides(
-        const TwoLevels& work, const Node<T>& node, const Line<T>& line, i64 copy, i64 index, i64& left, i64& right) const {
-        const i64 K = samples.n_totals(), R = table.masses, begin = copy * node.columns, end = begin + node.columns;
-        const uint8_t* apart = table.apart ? table.apart + i64(node.column[line.lane]) * table.columns : nullptr;
-        T lh = T(0), ll = T(0), rh = T(0), rl = T(0);
-        for (i64 lane = begin; lane < end; lane++) {
-            if (apart && apart[node.column[lane - begin]]) continue;
-            lh = max_of(lh, work.extremes.left_high[lane]), rh = max_of(rh, work.extremes.right_high[lane]);
-            if (statistic == SIGNED)
-                ll = min_of(ll, work.extremes.left_low[lane]), rl = min_of(rl, work.extremes.right_low[lane]);
-        }
-        i64 *totals = work.totals + 2 * K * copy, *masses = work.masses + 2 * R * copy;
-        if (statistic == SIGNED) totals[0] = i64(work.extremes.left_sum[begin]), totals[1] = node.totals[0] - totals[0];
-        const i64 weight = line.weight(index) / table.unit;
-        left = cost_of_side(totals, masses, weight, lh, ll, line.left_leaves);
-        right = cost_of_side(totals + K, masses + R, node.weight - weight, rh, rl, line.right_leaves);
-    }
-
-    i64 cost_of_side(const i64* totals, const i64* masses, i64 weight, T high, T low, i64 leaves) const {
-        if (!samples.heavy(masses)) return IMPOSSIBLE;
-        const i64 leaf = table.unit * samples.errors(totals, weight) + table.price;
-        if (leaves == 1) return leaf;
-        return min_of(leaf, table.unit * samples.split_errors(high, low, totals[0], weight) + 2 * table.price);
+        const i64 sample = node.members[node.order(line.column)[line.position[index]]];
+        return table.rank[i64(node.column[line.column]) * table.n + sample];
     }
 
     // ------------------------------------------------------------ any depth
@@ -583,7 +496,12 @@ struct Search {
         } else {
             const bool is_any = beyond < IMPOSSIBLE;  // no deeper tree is cheaper
             const Key any = key_of(node, ANY_DEPTH, leaves), own = key_of(node, allowed, leaves);
-            if (memory.find(any, found) && (found.exact || found.value >= needed)) return found;
+            if (memory.find(any, found)) {
+                // A tree of this cost may be deeper than allowed here, unless it has too few leaves for that.
+                const bool fits = table.price > 0 && (found.value - unavoidable) / table.price <= depth + 1;
+                if (found.exact && !fits) found = Found{found.value, 0, -1, -1, 0, 0};
+                if (found.exact || found.value >= needed) return found;
+            }
             if (memory.find(own, found) && (found.exact || found.value >= needed)) {
                 // It is about trees that are no deeper than allowed; all others cost at least `beyond`.
                 return found.value <= beyond ? found : Found{beyond, 0, -1, -1, 0, 0};
@@ -649,9 +567,12 @@ struct Search {
                 return;
             }
             sets[1] = sets[0] + words;
-            const Id<T>* ids = node.ids + node.place(line.lane, 0);
+            const Id<T>* order = node.order(line.column);
             for (i64 w = 0; w < words; w++) sets[0][w] = 0;
-            for (i64 i = 0; i < left_size; i++) sets[0][ids[i * LANES<T>] / 64] |= u64(1) << ids[i * LANES<T>] % 64;
+            for (i64 i = 0; i < left_size; i++) {
+                const i64 sample = node.members[order[i]];
+                sets[0][sample / 64] |= u64(1) << sample % 64;
+            }
             for (i64 w = 0; w < words; w++) sets[1][w] = node.bits[w] & ~sets[0][w];
             for (i64 side = 0; side < 2; side++)
                 low[side] = bound_by_seen(
@@ -663,12 +584,12 @@ struct Search {
             const bool right = right_first != (turn == 1);
             const Stack::Mark mark = worker.stack.mark();
             Node<T> child;
-            if (samples.side(child, node, line.lane, left_size, !right, worker.flags, worker.stack)) {
+            if (samples.side(child, node, line.column, left_size, !right, worker.stack)) {
                 const i64 budget = limit + wide - low[!right];
                 const Found found = solve(child, depth - 1, caps[right], budget, limit - low[!right] + extra, worker);
                 if (!worker.stopped) {
                     low[right] = max_of(low[right], found.value);
-                    if (sets[0]) seen.add(node.column[line.lane], sets[right], table.unit * child.weight, found.value, caps[right]);
+                    if (sets[0]) seen.add(node.column[line.column], sets[right], table.unit * child.weight, found.value, caps[right]);
                 }
             }
             worker.stack.release(mark);
@@ -780,14 +701,14 @@ struct Search {
                 Bracket<T> bracket = pop(heap);
                 if (!bounds().tighten(bracket, limit, closed)) continue;
                 const i64 index = chosen(bracket);
-                End here;
+                End here = {0, 0, 0};
                 evaluate(node, depth, bracket, index, limit, here, worker);
                 if (worker.stopped) break;
                 const i64 value = here.left + here.right;
                 if (value < limit) {
                     const Line<T>& line = *bracket.line;
                     best = Found{
-                        value, 1, node.column[line.lane], rank_at(node, line, index), line.left_leaves, line.right_leaves};
+                        value, 1, node.column[line.column], rank_at(node, line, index), line.left_leaves, line.right_leaves};
                     limit = value;
                 } else
                     closed = min_of(closed, value);
@@ -847,14 +768,16 @@ struct Search {
         const i64 below = max_of(shallower, depth == 3 ? root_two.value : min_of(root_two.value, four));
         i64 first_closed = root_two.value;
         const Stack::Mark mark = worker.stack.mark();
-        const bool good = open(heap, root, leaves, below, guesses, best.value, first_closed, worker.stack);
-        if (!good) {
-            heap.size = 0;
+        List<Bracket<T>> opened = {nullptr, 0, 0};
+        if (!open(opened, root, leaves, below, guesses, best.value, first_closed, worker.stack)) {
+            opened.clear();
             worker.stack.release(mark);
             worker.stack.failed = true;
             return !is_stopped(worker);
         }
         lock.lock();
+        heap.clear();
+        heap = opened;
         closed = first_closed;
         lock.unlock();
         return true;
@@ -862,30 +785,37 @@ struct Search {
 
     // Note what a whole depth gave: a tree, and a bound on all.
     bool finish_depth(const Found& found, i64 lower, i64 at_depth, Worker& worker) {
+        if (found.exact && !improve(found, at_depth, worker)) return false;
         lock.lock();
-        const bool good = !(found.exact && found.value < best.value) || improve(found, at_depth, worker);
-        if (good) closed = lower;
+        closed = lower;
         lock.unlock();
-        return good;
+        return true;
     }
 
-    // Keep a better tree; the caller holds the lock. False where there is no memory for it.
+    // Keep a tree if it is better; false where there is no memory for it. The lock is not held while it is made.
     bool improve(const Found& found, i64 at_depth, Worker& worker) {
+        lock.lock();
+        const bool wanted = found.value < best.value;
+        lock.unlock();
+        if (!wanted) return true;
         List<TreeNode> next = {nullptr, 0, 0};
         const bool was_steady = worker.steady;
         worker.steady = true;
         const bool good = rebuild(next, root, at_depth, leaves_at(at_depth), found, worker) >= 0;
         worker.steady = was_steady;
-        if (good) {
-            tree.clear();
-            tree = next;
-            best = found;
-            version++;
-        } else {
-            next.clear();
+        if (!good) {
             worker.stack.failed = true;
             is_stopped(worker);
         }
+        lock.lock();
+        if (good && found.value < best.value) {
+            const List<TreeNode> old = tree;
+            tree = next, next = old;
+            best = found;
+            version++;
+        }
+        lock.unlock();
+        next.clear();
         return good;
     }
 
@@ -911,21 +841,21 @@ struct Search {
                 continue;  // another worker may leave brackets behind
             }
             const i64 index = chosen(bracket);
-            End here;
+            End here = {0, 0, 0};
             evaluate(root, depth, bracket, index, limit, here, worker);
-            lock.lock();
+            const i64 value = here.left + here.right;
+            const Line<T>& line = *bracket.line;
             bool good = true;
-            if (worker.stopped) {
-                good = push(heap, bracket);
-            } else {
-                const i64 value = here.left + here.right;
-                const Line<T>& line = *bracket.line;
+            if (!worker.stopped && value < limit) {
                 const Found found = {
-                    value, 1, root.column[line.lane], rank_at(root, line, index), line.left_leaves, line.right_leaves};
-                if (value < best.value)
-                    good = improve(found, depth, worker);
-                else
-                    closed = min_of(closed, value);
+                    value, 1, root.column[line.column], rank_at(root, line, index), line.left_leaves, line.right_leaves};
+                good = improve(found, depth, worker);
+            }
+            lock.lock();
+            if (worker.stopped) {
+                good = push(heap, bracket) && good;
+            } else {
+                if (value >= best.value) closed = min_of(closed, value);
                 good = good && split_bracket(heap, bracket, index, here, best.value, closed);
             }
             if (!good) closed = min_of(closed, worker.bound), worker.stack.failed = true;
@@ -937,17 +867,17 @@ struct Search {
 
     // ------------------------------------------------------------ trees
 
-    i64 lane_of(const Node<T>& node, int32_t column) const {
+    i64 place_of(const Node<T>& node, int32_t column) const {
         for (i64 c = 0; c < node.columns; c++)
             if (node.column[c] == column) return c;
         return -1;
     }
 
     // Samples on the left of a split.
-    i64 left_size(const Node<T>& node, i64 lane, int32_t rank) const {
-        const int32_t* ranks = table.rank + i64(node.column[lane]) * table.n;
+    i64 left_size(const Node<T>& node, i64 c, int32_t rank) const {
+        const int32_t* ranks = table.rank + i64(node.column[c]) * table.n;
         i64 count = 0;
-        for (i64 i = 0; i < node.size; i++) count += ranks[node.ids[node.place(lane, i)]] <= rank;
+        for (i64 i = 0; i < node.size; i++) count += ranks[node.members[i]] <= rank;
         return count;
     }
 
@@ -965,24 +895,25 @@ struct Search {
                                : deep(node, depth, leaves, found.value + 1, worker);
             if (split.column < 0 && !stump(node, found.value, split, stack)) return -1;
         }
-        const i64 lane = lane_of(node, split.column);
-        if (lane < 0) return -1;
-        const i64 left = left_size(node, lane, split.rank);
+        const i64 c = place_of(node, split.column);
+        if (c < 0) return -1;
+        const i64 left = left_size(node, c, split.rank);
         i64 known = 0;
         for (i64 side = 0; side < 2; side++) {
             const Stack::Mark inner = stack.mark();
             Node<T> child;
-            if (!samples.side(child, node, lane, left, side == 0, worker.flags, stack)) return -1;
+            if (!samples.side(child, node, c, left, side == 0, stack)) return -1;
             const i64 cap = side == 0 ? split.left_leaves : split.right_leaves;
             const i64 needed = found.value - known + 1;
             const Found below = solve(child, depth - 1, cap, needed, needed, worker);
             if (!below.exact || worker.stack.failed) return -1;
-            known = below.value;
+            known += below.value;
             const i64 at = rebuild(out, child, depth - 1, cap, below, worker);
             if (at < 0) return -1;
             (side == 0 ? out.data[place].left : out.data[place].right) = int32_t(at);
             stack.release(inner);
         }
+        if (known != found.value) return -1;  // never: a tree that is not worth what was claimed is not kept
         out.data[place].column = split.column, out.data[place].rank = split.rank;
         stack.release(mark);
         return place;
@@ -990,35 +921,17 @@ struct Search {
 
     // The first split into two leaves with this cost.
     bool stump(const Node<T>& node, i64 value, Found& split, Stack& stack) const {
-        const Stack::Mark mark = stack.mark();
-        const i64 K = samples.n_totals(), R = table.masses;
-        i64* sums = stack.array<i64>(2 * (K + R) + 1);
-        bool is_found = false;
-        if (!sums) return false;
-        i64 *left = sums, *right = sums + K, *left_mass = sums + 2 * K, *right_mass = left_mass + R;
-        for (i64 c = 0; c < node.columns && !is_found; c++) {
-            for (i64 i = 0; i < 2 * (K + R); i++) sums[i] = 0;
-            i64 weight = 0;
-            for (i64 i = 0; i + 1 < node.size && !is_found; i++) {
-                const i64 at = node.place(c, i), id = node.ids[at];
-                samples.add(left, id, 1);
-                samples.add_masses(left_mass, id);
-                weight += table.weight[id];
-                if (!node.ends[at]) continue;
-                for (i64 k = 0; k < K; k++) right[k] = node.totals[k] - left[k];
-                for (i64 r = 0; r < R; r++) right_mass[r] = node.mass_totals[r] - left_mass[r];
-                if (!samples.heavy(left_mass) || !samples.heavy(right_mass)) continue;
-                const i64 errors = samples.errors(left, weight) + samples.errors(right, node.weight - weight);
-                if (table.unit * errors + 2 * table.price == value) {
-                    is_found = true;
-                    split.column = node.column[c];
-                    split.rank = table.rank[i64(node.column[c]) * table.n + id];
-                    split.left_leaves = split.right_leaves = 1;
-                }
-            }
+        i64 at = -1;
+        for (i64 c = 0; c < node.columns && at < 0; c++) {
+            samples.each_split(node, c, stack, [&](i64 t, i64 errors) {
+                if (at < 0 && table.unit * errors + 2 * table.price == value) at = t;
+            });
+            if (at < 0) continue;
+            Line<T> line = {c, 0, 0, node.counts[c], node.ends(c), nullptr, 0};
+            split.column = node.column[c], split.rank = rank_at(node, line, at);
+            split.left_leaves = split.right_leaves = 1;
         }
-        stack.release(mark);
-        return is_found;
+        return at >= 0;
     }
 };
 
