@@ -138,9 +138,11 @@ def random_table(rng: np.random.Generator, n: int, n_columns: int) -> tuple[pd.D
 
 
 @pytest.fixture(autouse=True)
-def without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are searched over orders too, where the tables of binary features would be faster."""
-    monkeypatch.setattr(every_split, "_TABLE_SECONDS", -1.0)
+    if request.node.name == "test_tables_search_columns_of_few_values":
+        return
+    monkeypatch.setattr(every_split, "_suits_tables", lambda model, orders: False)
 
 
 def fitted(model: OptimalTreeClassifier, *given: Any, **more: Any) -> OptimalTreeClassifier:
@@ -433,13 +435,26 @@ def test_an_encoder_of_ones_own_gets_the_bound_too() -> None:
     assert best.table_bound_ == best.bound_
 
 
+def test_tables_search_columns_of_few_values() -> None:
+    """At depth four the tables of binary features are many times faster on them; numbers are searched as orders."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 30))
+    y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0.5) ^ (rng.random(300) < 0.1)
+    searched = {
+        name: fitted(OptimalTreeClassifier(depth, 0.02), table, y).result_.stats["decided_by"]
+        for name, table, depth in (("few", (X > 0.5) * 1, 4), ("numbers", X[:, :3], 4), ("shallow", (X > 0.5) * 1, 2))
+    }
+    assert searched["few"] != "search over every split"
+    assert searched["numbers"] == searched["shallow"] == "search over every split"
+
+
 # ---------------------------------------------------------------- paths and frontiers of a table
 
 
 @pytest.mark.parametrize("tables", [True, False])
 def test_a_path_is_a_classifier_per_penalty(tables: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each as if fitted alone, by either search; the classifier itself stays as it is."""
-    monkeypatch.setattr(every_split, "_TABLE_SECONDS", math.inf if tables else -1.0)
+    monkeypatch.setattr(every_split, "_suits_tables", lambda model, orders: tables and model.max_depth is not None)
     X, y = load_wine(return_X_y=True, as_frame=True)
     X = X.iloc[:, :4]
     penalties = [0.2, 0.005, 0.05]
@@ -458,7 +473,7 @@ def test_a_path_is_a_classifier_per_penalty(tables: bool, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("tables", [True, False])
 def test_a_frontier_is_a_classifier_per_number_of_leaves(tables: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The best score for each number of leaves, by either search."""
-    monkeypatch.setattr(every_split, "_TABLE_SECONDS", math.inf if tables else -1.0)
+    monkeypatch.setattr(every_split, "_suits_tables", lambda model, orders: tables and model.max_depth is not None)
     X, y = load_wine(return_X_y=True, as_frame=True)
     X = X.iloc[:, :4]
     found = OptimalTreeClassifier(2).frontier(X, y)
