@@ -348,6 +348,7 @@ FAULTY_CASES = [
     ("highs", 27599, True, "the same"),
     ("scip", 1815, False, "optimal below the optimum of an LP: an equation with coefficients of 1e-7"),
     ("scip", 1989, False, "infeasible"),
+    ("scip", 209443, False, "optimal, with a point that breaks a row"),
     ("scip", 2331, False, "optimal below the optimum: an equation with coefficients of 1e-8"),
     ("scip", 2761, False, "optimal below the optimum: an equation with coefficients of 3e-8 and 200"),
     ("scip", 3131, True, "InvalidCutError: a point with no room in an equation with coefficients of 1e-7"),
@@ -395,6 +396,18 @@ def test_small_rows_of_large_models(name: str) -> None:
     narrow, wide = mixed_sizes.extremes(drawn)
     assert result.termination is Termination.OPTIMAL and narrow is not None and wide is not None
     assert narrow - 1e-6 <= result.bound and result.objective <= wide + 1e-6
+
+
+def test_a_point_of_a_large_model_that_breaks_a_row_is_not_kept() -> None:
+    """Case 209443 beside columns of no use: nothing is claimed where there are too many for a second decision."""
+    skip_unless_available("scip")
+    model = mixed_sizes.random_model(np.random.default_rng([0, 209443])).model()
+    model.add_block("idle", 300, upper=1.0)
+    backend = create_backend("scip")
+    backend.load(model)
+    result = backend.solve()
+    assert result.termination in (Termination.SOLVER_FAILED, Termination.INFEASIBLE)
+    assert result.x is None
 
 
 def test_rows_are_scaled_up_exactly() -> None:

@@ -303,6 +303,12 @@ def decide_again(
 
     Where that takes too many nodes nothing is claimed about an uneven model; about others the solver is believed.
     """
+    if session.incumbent_x is not None and not session.is_checked and not session.model.keeps_rows(session.incumbent_x):
+        # SCIP calls points of LPs optimal that break a row.
+        if not session.is_small:
+            session.incumbent = session.incumbent_x = None
+            return Termination.SOLVER_FAILED
+        session.is_suspect = session.is_uneven = True
     claims = termination in (Termination.OPTIMAL, Termination.INFEASIBLE) or session.is_proven
     if not claims or not session.is_doubtful or session.stop_requested:
         return termination
