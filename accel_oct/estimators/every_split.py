@@ -353,7 +353,8 @@ def _suits_tables(model: Any, orders: TableOrders) -> bool:
     cuts = orders.n_cuts
     if cuts > len(orders.orders) * _TABLE_CUTS.get(depth, _TABLE_CUTS[_DEEP]) or cuts * n_rows > _TABLE_CELLS:
         return False
-    return estimated_seconds(cuts, n_rows, n_classes, depth) <= min(_TABLE_SECONDS, model._effort()[0])
+    most: float = min(_TABLE_SECONDS, model._effort()[0])
+    return estimated_seconds(cuts, n_rows, n_classes, depth) <= most
 
 
 def _result(
