@@ -122,6 +122,11 @@ class Coded(SampleSets):
         return (value << self.bits) - (1 << self.bits) + 1
 
     @property
+    def table_bits(self) -> int:
+        """Codes are this power of two times what `side_tables` has."""
+        return self.bits
+
+    @property
     def code_slack(self) -> int:
         """No two trees within the slack of each other have codes further apart."""
         return (self.slack + 1) << self.bits
@@ -156,7 +161,7 @@ class Coded(SampleSets):
     def side_tables(
         self, samples: SampleSet, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
     ) -> SideTables | None:
-        """Best values of the sides of all columns, not coded; None where there are none of such sets.
+        """Best codes of the sides of all columns, in units of ``2**table_bits``; None where there are no tables.
 
         Exact while codes are below 2**53.
         """

@@ -165,12 +165,17 @@ class CountingProblem(PointSets, Coded):
     def side_tables(
         self, points: IntArray, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
     ) -> SideTables:
-        gains = (self.gains[points] >> self.bits).astype(np.float64)  # small numbers make fast tables
+        gains = (self.gains[points] >> self.table_bits).astype(np.float64)  # small numbers make fast tables
         nothing, none = np.zeros((0, *gains.shape)), np.empty(0)
-        price = self.price / 2**self.bits
+        price = math.ldexp(self.price, -self.table_bits)
         limited = LimitedProblem(self.X[points], gains, nothing, none, none, price, height, none)
         priced = PricedProblem(none, gains, price, 0.0, 0.0)
         return limited.side_tables(priced, None, should_stop, threads, memory_limit)
+
+    @cached_property
+    def table_bits(self) -> int:
+        """Zero bits at the end of all gains, which may be many: the grid of the price is finer than that of weights."""
+        return (self._grain & -self._grain).bit_length() - 1
 
     @cached_property
     def _grain(self) -> int:

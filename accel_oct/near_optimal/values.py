@@ -139,7 +139,7 @@ class SideValues:
         best[0, column] = np.where(flipped, one[at], zero[at])
         best[1, column] = np.where(flipped, zero[at], one[at])
         assert np.isfinite(best).all(), "a column that splits the points is missing from the tables"
-        return np.asarray(np.ldexp(best, self.problem.bits), dtype=np.int64)
+        return np.asarray(np.ldexp(best, self.problem.table_bits), dtype=np.int64)
 
     def _one_by_one(self, samples: SampleSet, columns: Columns, height: int) -> Sides:
         best = np.empty((2, columns.feature.size), dtype=np.int64)
