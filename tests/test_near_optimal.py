@@ -209,8 +209,7 @@ def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool) -> N
     for points in (np.arange(len(problem.X)), np.flatnonzero(problem.X[:, 0]), np.array([3, 5, 11]), np.array([2])):
         columns = problem.columns(points)
         chosen = problem.X[points][:, columns.feature].astype(np.int64)
-        expected = np.einsum("nk,nc,nd->kcd", problem.gains[points], chosen, chosen)
-        assert np.array_equal(problem.pair_sums(points, columns.feature, lambda: False), expected)
+        assert np.array_equal(problem.ones(points, columns.feature), problem.gains[points].T @ chosen)
         threshold = values.best(points, 2) - problem.code_slack
         table = counter.table(points, 2, threshold).as_table()
         assert table == reference.count_two(problem, points, threshold)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
 from accel_oct.pricing.limited import SideTables
@@ -154,8 +155,8 @@ class Coded(SampleSets):
         """Gains (K, C) of every class over the samples that have a feature."""
 
     @abstractmethod
-    def pair_sums(self, samples: SampleSet, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
-        """Gains (K, C, C) of every class over the samples that have both of two features."""
+    def set_gains(self, samples: SampleSet, features: IntArray) -> native.SetGains:
+        """Gains of every class, over all samples and over those that have two of some features."""
 
     @abstractmethod
     def side_tables(

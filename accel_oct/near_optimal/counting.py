@@ -158,7 +158,7 @@ class TreeCounter(Enumeration[CodeTable]):
             return CodeTable.of(self._leaves(samples, threshold))
         if height == 1:
             return CodeTable.of(reference.count_one(self.problem, samples, threshold))
-        return self._two(samples, threshold)
+        return self._two(samples, threshold, path)
 
     def _leaves(self, samples: SampleSet, threshold: int) -> reference.Table:
         return Counter(code for code, _ in self.problem.leaf_codes(samples) if code >= threshold)
@@ -217,18 +217,19 @@ class TreeCounter(Enumeration[CodeTable]):
         with _out_of_memory():
             store.add_joined(zero.codes, zero.counts, one.codes, one.counts, threshold, factor, self._should_stop)
 
-    def _two(self, samples: SampleSet, threshold: int) -> CodeTable:
+    def _two(self, samples: SampleSet, threshold: int, path: Path) -> CodeTable:
         problem = self.problem
-        columns = problem.columns(samples)
+        known = self.values.known_below(samples, 2, path)
+        columns = problem.columns(samples) if known is None else known.columns
         features, n_classes = sum(columns.multiplicity.tolist()), problem.totals(samples).size
         stumps = n_classes + features * n_classes**2
         if n_classes + features * stumps**2 >= _SAFE:
             return CodeTable.of(reference.count_two(problem, samples, threshold, self._look))
-        both, totals = problem.pair_sums(samples, columns.feature, self._should_stop), problem.totals(samples)
-        store = self._store()
+        bests = None if known is None else np.stack([known.zero, known.one])
+        gains, store = problem.set_gains(samples, columns.feature), self._store()
         with _out_of_memory():
             store.add_two(
-                *(both, totals, columns.multiplicity, problem.price, threshold, problem.any_label, self._should_stop)
+                gains, columns.multiplicity, bests, problem.price, threshold, problem.any_label, self._should_stop
             )
         return CodeTable(*store.sorted(self._should_stop))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -69,11 +70,20 @@ class SideValues:
         if self._should_stop():
             raise native.Stopped
         if height <= 2:
-            return self._by_sums(samples, height)
+            return self.known_below(samples, height, path) or self._by_sums(samples, height)
         key = (self.problem.key(samples), height)
         if key not in self._known:
             self._known[key] = self._found(samples, height, path)
         return self._known[key]
+
+    def known_below(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...]) -> Sides | None:
+        """The same where the tables of all samples have it: below one side of a column."""
+        below = self._below
+        if below is None or height != self.problem.max_depth - 1 or len(path) != 1:
+            return None
+        feature, side = self._known_by_table(*path[0])
+        branched = below.sides_below(feature, side, 2) if below.by_leaves else None
+        return self._from_tables(samples, self.problem.columns(samples), below.sides_below(feature, side), branched)
 
     def best(self, samples: SampleSet, height: int) -> int:
         """The largest code of all trees of depth at most `height`."""
@@ -85,27 +95,30 @@ class SideValues:
     # ---------------------------------------------------------------- how
 
     def _found(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...]) -> Sides:
+        known = self.known_below(samples, height, path)
+        if known is not None:
+            return known
         columns = self.problem.columns(samples)
         if not columns.feature.size:
             return Sides(columns, *np.empty((3, 0), dtype=np.int64))
-        if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
-            below, (feature, side) = self._below, self._known_by_table(*path[0])
-            branched = below.sides_below(feature, side, 2) if below.by_leaves else None
-            return self._from_tables(samples, columns, below.sides_below(feature, side), branched)
         table = None
         if self._tables and height <= 4:
             table = self.problem.side_tables(samples, height, self._should_stop, self._threads, self._memory_limit)
         if table is not None and table.known:
-            if height == 4 and not path:
+            if height == self.problem.max_depth and table.knows_below:
                 self._below = table
             return self._from_tables(samples, columns, table.sides(), table.sides(2) if table.by_leaves else None)
         if self._should_stop():
             raise native.Stopped
         return self._one_by_one(samples, columns, height)
 
+    @cached_property
+    def _columns(self) -> Columns:
+        return self.problem.columns(self.problem.everyone())
+
     def _known_by_table(self, feature: int, side: bool) -> tuple[int, bool]:
         """A side of a root feature as one of the feature that stands for it."""
-        columns = self.problem.columns(self.problem.everyone())
+        columns = self._columns
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
 
@@ -131,6 +144,8 @@ class SideValues:
         self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
     ) -> IntArray:
         """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
+        if not columns.feature.size:
+            return np.empty((2, 0), dtype=np.int64)
         place = np.full(int(max(columns.features[-1], feature.max(initial=0))) + 1, -1)
         place[feature] = np.arange(feature.size)
         known = np.flatnonzero(place[columns.features] >= 0)
@@ -154,8 +169,8 @@ class SideValues:
         columns = problem.columns(samples)
         totals = problem.totals(samples)
         if height > 1:
-            both = problem.pair_sums(samples, columns.feature, self._should_stop)
-            return Sides(columns, *native.two_sides(both, totals, price, any_label, NONE, self._should_stop))
+            gains = problem.set_gains(samples, columns.feature)
+            return Sides(columns, *native.two_sides(gains, price, any_label, NONE, self._should_stop))
         one = problem.ones(samples, columns.feature)
         zero = totals[:, None] - one
         best = [side.max(axis=0, initial=0) - price for side in (zero, one)]

@@ -53,6 +53,8 @@ class SideTables(ABC):
         Features that split the samples, one of each set of equal or complementary ones.
     by_leaves : bool
         Whether sides with at least two leaves are known apart.
+    knows_below : bool
+        Whether there is `sides_below`.
     """
 
     known: bool
@@ -60,6 +62,7 @@ class SideTables(ABC):
     spread: float
     columns: IntArray
     by_leaves: bool
+    knows_below: bool
 
     @abstractmethod
     def sides(self, least: int = 1) -> Sides:
@@ -67,7 +70,7 @@ class SideTables(ABC):
 
     @abstractmethod
     def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
-        """Below one side of a root feature, for depth four."""
+        """Below one side of a root feature, where `knows_below`."""
 
 
 class Limited(SampleSets):
