@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from oracles.instances import Instance, chain_instances, random_instance
 from oracles.near_optimal import all_trees, count_of_values, in_order, near_optimal_trees
+from oracles.tree_counts import count_two
 
 import accel_oct
-from accel_oct.near_optimal import NearOptimalSearch, counting, reference
-from accel_oct.near_optimal.counting import TreeCounter
+from accel_oct.exact import tree_counting
+from accel_oct.exact.side_values import SideValues
+from accel_oct.exact.tree_counting import TreeCounter
+from accel_oct.near_optimal import NearOptimalSearch
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.setting import Setting
-from accel_oct.near_optimal.values import SideValues
 from accel_oct.objectives import Accuracy
 
 
@@ -41,7 +43,7 @@ def counters_of(search: NearOptimalSearch) -> list[TreeCounter]:
     best = best_of(search)
     with pytest.MonkeyPatch.context() as patch:
         compiled = counter_of(search, best)
-        patch.setattr(counting, "_SAFE", 0)
+        patch.setattr(tree_counting, "_SAFE", 0)
         return [compiled, counter_of(search, best)]
 
 
@@ -165,7 +167,7 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
     search = search_of(instance, 0.1)
     expected = counter_of(search, best_of(search))
     for safe in (1, 200):
-        monkeypatch.setattr(counting, "_SAFE", safe)
+        monkeypatch.setattr(tree_counting, "_SAFE", safe)
         counter = counter_of(search, best_of(search))
         assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 
@@ -212,7 +214,7 @@ def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool) -> N
         assert np.array_equal(problem.ones(points, columns.feature), problem.gains[points].T @ chosen)
         threshold = values.best(points, 2) - problem.code_slack
         table = counter.table(points, 2, threshold).as_table()
-        assert table == reference.count_two(problem, points, threshold)
+        assert table == count_two(problem, points, threshold)
         for height in (1, 2):
             found = values.sides(points, height)
             for place, feature in enumerate(columns.feature.tolist()):

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.exact.sample_sets import PointSets
-from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
-from accel_oct.pricing.limited import PricedProblem, SideTables
+from accel_oct.exact.side_tables import SideTables
+from accel_oct.pricing.limited import PricedProblem
 from accel_oct.pricing.problem import LimitedProblem, PointTables
 
 IntArray = NDArray[np.int64]

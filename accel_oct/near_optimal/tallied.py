@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.tally_sets import Path
+from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.exact.sample_sets import PathSets
-from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
+from accel_oct.exact.side_tables import SideTables
 from accel_oct.pricing.cells import CellProblem
-from accel_oct.pricing.limited import PricedProblem, SideTables
+from accel_oct.pricing.limited import PricedProblem
 from accel_oct.tree.tallied import TalliedTrees
 
 IntArray = NDArray[np.int64]

@@ -23,8 +23,9 @@ from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.profile_search import sides_from_pairs
 from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.side_tables import SideTables, TableSides
 from accel_oct.exact.stopping import Stopper
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem, Sides, SideTables
+from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -291,7 +292,7 @@ def column_keys(problem: LimitedProblem) -> list[bytes | None]:
     ]
 
 
-def _nothing() -> Sides:
+def _nothing() -> TableSides:
     return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
 
 
@@ -327,7 +328,7 @@ class PointTables(SideTables):
         # No tree has a larger loss: rewards are not negative.
         self.spread = self.value + priced.leaf_price * 2**problem.max_depth
 
-    def _by_sums(self, should_stop: Callable[[], bool]) -> Sides:
+    def _by_sums(self, should_stop: Callable[[], bool]) -> TableSides:
         """Depth two or less."""
         height = max(1, self._problem.max_depth)
         everyone = np.arange(len(self._problem.X))
@@ -339,7 +340,7 @@ class PointTables(SideTables):
             return _nothing()
         return self.columns, best[:, 0], best[:, 1]
 
-    def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int, below: bool) -> Sides:
+    def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int, below: bool) -> TableSides:
         problem, priced, depth = self._problem, self._priced, self._problem.max_depth
         rows = priced_rows(priced, problem.rules)
         data = reduce_data(problem.X[rows.point], rows.label, rows.weights, problem.gains.shape[1], rows.rules)
@@ -369,7 +370,7 @@ class PointTables(SideTables):
         self._column_of = {int(feature): column for column, feature in enumerate(data.feature)}
         return self._both(*self._profiles, 1)
 
-    def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> Sides:
+    def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> TableSides:
         """Best values of both sides of every column with `least` leaves or more, from profiles in table units."""
         data = self._data
         scores = self._units.to_score(profiles, weights[..., None])
@@ -379,11 +380,11 @@ class PointTables(SideTables):
         one = np.where(data.flipped, values[:, 0], values[:, 1])
         return data.feature, zero, one
 
-    def sides(self, least: int = 1) -> Sides:
+    def sides(self, least: int = 1) -> TableSides:
         """For depths of three and four also with at least two leaves."""
         return self._sides if least == 1 else self._both(*self._profiles, least)
 
-    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> TableSides:
         assert self._below is not None
         data = self._data
         column = self._column_of[feature]

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
+from accel_oct.exact.coded import Coded, Columns
 from accel_oct.exact.sample_sets import SampleSet
-from accel_oct.near_optimal.coded import Coded, Columns
-from accel_oct.pricing.limited import SideTables
+from accel_oct.exact.side_tables import SideTables, TableSides
 
 IntArray = NDArray[np.int64]
-TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
 
 _EXACT_BITS = 52
 """Codes up to this size are exact in the tables, which are in floating point."""

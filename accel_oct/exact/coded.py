@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
-from accel_oct.pricing.limited import SideTables
+from accel_oct.exact.side_tables import SideTables
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
