@@ -17,6 +17,7 @@ from accel_oct.exact import tree_counting
 from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.tree_counting import TreeCounter
 from accel_oct.near_optimal import NearOptimalSearch
+from accel_oct.near_optimal import problem as problem_module
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.objectives import Accuracy
@@ -85,6 +86,14 @@ def check(instance: Instance, within: float, labels: str) -> int:
 def test_counts_and_lists_equal_enumeration(seed: int) -> None:
     """On small random data rich in ties, with copies and complements of columns and rows of weight zero."""
     check(*small_instance(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ways_of_many_features_equal_enumeration(seed: int, monkeypatch) -> None:
+    """The same with best values below the sides of features read off the tables, and gains added up from bits."""
+    monkeypatch.setattr(problem_module, "_MANY_FEATURES", 0)
+    monkeypatch.setattr(problem_module, "_SMALL", -1)
+    check(*small_instance(np.random.default_rng([11, seed])))
 
 
 @pytest.mark.long

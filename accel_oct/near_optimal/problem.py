@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,12 @@ _FLOAT_BITS = 52
 
 _MOST_PLANES = 16
 """Binary digits of gains up to which bits are counted; matrix products are faster beyond."""
+
+_SMALL = 10_000
+"""Cells of a set up to which NumPy adds gains up sooner than compiled code is called."""
+
+_MANY_FEATURES = 200
+"""Features from which on tables keep what they know below the sides of features: few sets are looked at twice then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +124,8 @@ class CountingProblem(PointSets, Coded):
         return int(self.gains[points].max(axis=1).sum())
 
     def ones(self, points: IntArray, features: IntArray) -> IntArray:
+        if points.size * features.size <= _SMALL:
+            return np.asarray(self.gains[points].T @ self.X[points[:, None], features].astype(np.int64))
         return native.column_gains(self._by_bits(points, features))
 
     def columns(self, points: IntArray) -> Columns:
@@ -167,7 +175,7 @@ class CountingProblem(PointSets, Coded):
         price = math.ldexp(self.price, -self.table_bits)
         limited = LimitedProblem(self.X[points], gains, nothing, none, none, price, height, none)
         priced = PricedProblem(none, gains, price, 0.0, 0.0)
-        return PointTables(limited, priced, should_stop, threads, memory_limit, below=True)
+        return PointTables(limited, priced, should_stop, threads, memory_limit, self.X.shape[1] >= _MANY_FEATURES)
 
     @cached_property
     def table_bits(self) -> int:
@@ -209,10 +217,14 @@ def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.packbits(whole, axis=-1).view(np.uint64)
 
 
+@cache
+def _factors(size: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
+
+
 def _first_equal(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     """Places of the rows that no earlier one equals, increasing, and for each row which of them it equals."""
-    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
-    hashes = (rows * factors).sum(axis=1, dtype=np.uint64)
+    hashes = (rows * _factors(rows.shape[1])).sum(axis=1, dtype=np.uint64)
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     if not np.array_equal(rows[first][group], rows):  # different rows with equal hashes
         _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
