@@ -182,6 +182,41 @@ inline i64 different_labels(const i64* zero, const i64* one, i64 n_classes, bool
     return best;
 }
 
+// Call `body` with every column d that splits one side of the column c that `gains` is at, until it returns false.
+//
+// Gains on the sides of d are in room[0 .. K - 1] and room[K .. 2 K - 1]. There are samples where a sum is positive.
+template <class Body>
+inline bool each_split(const Gains& gains, i64 c, i64 side, i64* room, Body body) {
+    i64 *zero = room, *one = room + gains.K;
+    for (i64 d = 0; d < gains.C; d++) {
+        i64 left = 0, right = 0;
+        for (i64 k = 0; k < gains.K; k++) {
+            one[k] = gains.inner(k, side, d);
+            zero[k] = gains.side(k, c, side) - one[k];
+            left += zero[k];
+            right += one[k];
+        }
+        if (left > 0 && right > 0 && !body(d)) return false;
+    }
+    return true;
+}
+
+// Best values of trees of depth at most one, and of those with a split; `none` where there is no split.
+struct SideBest {
+    i64 best, branched;
+};
+
+inline SideBest side_best(const Gains& gains, i64 c, i64 side, i64 price, bool any_label, i64 none, i64* room) {
+    const i64 K = gains.K;
+    i64 top = 0, branched = none;
+    for (i64 k = 0; k < K; k++) top = max_of(top, gains.side(k, c, side));
+    each_split(gains, c, side, room, [&](i64) {
+        branched = max_of(branched, different_labels(room, room + K, K, any_label, none) - 2 * price);
+        return true;
+    });
+    return {max_of(top - price, branched), branched};
+}
+
 // Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
 //
 // The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree. False
@@ -192,35 +227,17 @@ inline bool two_sides(
     i64 *zero = arena.array<i64>(2 * K), *one = zero + K;
     if (!zero || !gains.begin(arena, poll)) return false;
     for (i64 c = 0; c < C; c++) {
-        if (!gains.at(c, poll)) return false;
-        i64 branched[2], best[2];
-        for (i64 side = 0; side < 2; side++) {
-            if (poll(4 * C * K)) return false;
-            branched[side] = none;
-            i64 top = 0;
-            for (i64 k = 0; k < K; k++) top = max_of(top, gains.side(k, c, side));
-            for (i64 d = 0; d < C; d++) {
-                i64 left = 0, right = 0;
-                for (i64 k = 0; k < K; k++) {
-                    one[k] = gains.inner(k, side, d);
-                    zero[k] = gains.side(k, c, side) - one[k];
-                    left += zero[k];
-                    right += one[k];
-                }
-                if (left > 0 && right > 0)
-                    branched[side] =
-                        max_of(branched[side], different_labels(zero, one, K, any_label, none) - 2 * price);
-            }
-            best[side] = max_of(top - price, branched[side]);
-        }
+        if (poll(8 * C * K) || !gains.at(c, poll)) return false;
+        SideBest low = side_best(gains, c, 0, price, any_label, none, zero);
+        SideBest high = side_best(gains, c, 1, price, any_label, none, zero);
         for (i64 k = 0; k < K; k++) {
             one[k] = gains.side(k, c, 1);
             zero[k] = gains.side(k, c, 0);
         }
-        i64 split = max_of(branched[0] + best[1], best[0] + branched[1]);
+        i64 split = max_of(low.branched + high.best, low.best + high.branched);
         split = max_of(split, different_labels(zero, one, K, any_label, none) - 2 * price);
-        result(0, c) = best[0];
-        result(1, c) = best[1];
+        result(0, c) = low.best;
+        result(1, c) = high.best;
         result(2, c) = max_of(split, none);
     }
     return true;
@@ -228,27 +245,19 @@ inline bool two_sides(
 
 // Add the trees of depth at most one on one side of column c that are worth at least `threshold`.
 //
-// A split counts where both its sides have samples, that is a positive sum. `room` (2, K). False without memory.
+// `room` (2, K). False without memory.
 inline bool add_stumps(
     CountStore& store, const Gains& gains, const Array<i64>& multiplicity, i64 price, bool any_label, i64 c, i64 side,
     i64 threshold, i64* room) {
-    const i64 K = gains.K, C = gains.C;
+    const i64 K = gains.K;
     i64 *zero = room, *one = room + K;
     for (i64 k = 0; k < K; k++) zero[k] = gains.side(k, c, side);
     i64 best = first_best(zero, K);
     for (i64 k = 0; k < K; k++)
         if (zero[k] - price >= threshold && (any_label || k == best) && !store.add(zero[k] - price, 1)) return false;
-    for (i64 d = 0; d < C; d++) {
-        if (d == c) continue;
-        i64 left = 0, right = 0;
-        for (i64 k = 0; k < K; k++) {
-            one[k] = gains.inner(k, side, d);
-            zero[k] = gains.side(k, c, side) - one[k];
-            left += zero[k];
-            right += one[k];
-        }
+    return each_split(gains, c, side, room, [&](i64 d) {
         i64 best_zero = first_best(zero, K), best_one = first_best(one, K);
-        if (zero[best_zero] + one[best_one] - 2 * price < threshold || left == 0 || right == 0) continue;
+        if (zero[best_zero] + one[best_one] - 2 * price < threshold) return true;
         for (i64 k = 0; k < K; k++)
             for (i64 m = 0; m < K; m++) {
                 i64 value = zero[k] + one[m] - 2 * price;
@@ -256,8 +265,8 @@ inline bool add_stumps(
                     !store.add(value, multiplicity[d]))
                     return false;
             }
-    }
-    return true;
+        return true;
+    });
 }
 
 // Add all pairs of two sides, values largest first, `factor` times. False without memory, or when stopped.
@@ -285,21 +294,6 @@ inline bool count_two(
     for (i64 k = 0; k < K; k++)
         if (totals[k] - price >= threshold && (any_label || k == best_leaf) && !store.add(totals[k] - price, 1))
             return false;
-    // The best value of a side, as a leaf or with a further split of any kind.
-    auto best_of = [&](i64 c, i64 side) {
-        i64 leaf = 0, two = INT64_MIN / 2;
-        for (i64 k = 0; k < K; k++) leaf = max_of(leaf, gains.side(k, c, side));
-        for (i64 d = 0; d < C; d++) {
-            i64 top_zero = 0, top_one = 0;
-            for (i64 k = 0; k < K; k++) {
-                i64 one = gains.inner(k, side, d);
-                top_one = max_of(top_one, one);
-                top_zero = max_of(top_zero, gains.side(k, c, side) - one);
-            }
-            two = max_of(two, top_zero + top_one);
-        }
-        return max_of(leaf - price, two - 2 * price);
-    };
     for (i64 c = 0; c < C; c++) {
         i64 top[2];
         if (bests.shape[1]) {
@@ -308,7 +302,8 @@ inline bool count_two(
         }
         if (poll(8 * C * K * K) || !gains.at(c, poll)) return false;
         if (!bests.shape[1]) {
-            top[0] = best_of(c, 0), top[1] = best_of(c, 1);
+            for (i64 side = 0; side < 2; side++)
+                top[side] = side_best(gains, c, side, price, any_label, INT64_MIN / 4, sums).best;
             if (top[0] + top[1] < threshold) continue;
         }
         Arena lists = {nullptr, 0, scratch.arena.limit};
