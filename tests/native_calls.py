@@ -408,37 +408,29 @@ def counting(rng: np.random.Generator, spread: Layout) -> list[Call]:
         padded[:, :n] = rows
         return np.packbits(padded, axis=1).view(np.uint64)
 
-    def gains(given: Arguments, should_stop: ShouldStop) -> list[Any]:
-        return [native.pair_gains(*(given[name] for name in ("words", "masks", "label", "plane", "K")), should_stop)]
-
     masks = np.stack([label == 0, label == 1, (label == 1) & (rng.random(n) < 0.5)])
-    own = {
-        "words": words(bits),
-        "masks": words(masks),
-        "label": np.array([0, 1, 1]),
-        "plane": np.array([0, 0, 3]),
-        "K": K,
-    }
-    gaining = Call("pair_gains", own, gains)
-    both = gaining()[0]
     totals = np.array([int((label == 0).sum()), int((label == 1).sum() + 8 * masks[2].sum())])
+    none = np.zeros((K, 0, 0), np.int64)
+    own = {"words": words(bits), "masks": words(masks), "label": np.array([0, 1, 1]), "amount": np.array([1, 1, 8])}
+    parts = _flat("gains.", totals=totals, both=none, **own)
+
+    def gains(given: Arguments, should_stop: ShouldStop) -> list[Any]:
+        return [native.column_gains(_record(native.SetGains, given, "gains."), should_stop)]
 
     def sides(given: Arguments, should_stop: ShouldStop) -> list[Any]:
-        names = "both", "totals", "price", "any_label", "none"
-        return [native.two_sides(*(given[name] for name in names), should_stop)]
+        own = _record(native.SetGains, given, "gains.")
+        return [native.two_sides(own, given["price"], given["any_label"], given["none"], should_stop)]
 
-    siding = Call(
-        "two_sides", {"both": both, "totals": totals, "price": 3, "any_label": True, "none": -(10**12)}, sides
-    )
+    siding = Call("two_sides", parts | {"price": 3, "any_label": True, "none": -(10**12)}, sides)
 
     def two(given: Arguments, should_stop: ShouldStop) -> list[Any]:
-        store = native.TreeCounts(given["memory"])
-        names = "both", "totals", "multiplicity", "price", "threshold", "any_label"
-        store.add_two(*(given[name] for name in names), should_stop)
+        store, own = native.TreeCounts(given["memory"]), _record(native.SetGains, given, "gains.")
+        names = "multiplicity", "bests", "price", "threshold", "any_label"
+        store.add_two(own, *(given[name] for name in names), should_stop)
         return list(store.sorted(should_stop))
 
-    own = {"both": both, "totals": totals, "multiplicity": np.ones(C, np.int64), "price": 3, "any_label": True}
-    counting_two = Call("count_two", own | {"threshold": int(totals.max()) - 20, "memory": 2**28}, two)
+    own = {"multiplicity": np.ones(C, np.int64), "bests": siding()[0][:2].copy(), "price": 3, "any_label": True}
+    counting_two = Call("count_two", parts | own | {"threshold": int(totals.max()) - 20, "memory": 2**28}, two)
 
     def join(given: Arguments, should_stop: ShouldStop) -> list[Any]:
         store = native.TreeCounts(given["memory"])
@@ -450,7 +442,7 @@ def counting(rng: np.random.Generator, spread: Layout) -> list[Call]:
     counts = [rng.integers(1, 9, 40) for _ in range(2)]
     own = {"zero": values[0], "zero_counts": counts[0], "one": values[1], "one_counts": counts[1]}
     joining = Call("count_joined", own | {"threshold": 500, "factor": 2, "memory": 2**28}, join)
-    return [gaining, siding, counting_two, joining]
+    return [Call("column_gains", parts, gains), siding, counting_two, joining]
 
 
 def add_sets(rng: np.random.Generator, spread: Layout) -> Call:

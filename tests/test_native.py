@@ -333,7 +333,7 @@ def test_sides_of_columns_by_plain_loops(seed: int) -> None:
     columns, gains = rng.random((n, C)) < 0.5, rng.integers(0, 3, (n, K))
     both = np.einsum("nk,nc,nd->kcd", gains, columns, columns).astype(np.int64)
     none = -(10**9)
-    found = native.two_sides(both, gains.sum(axis=0), price, any_label, none)
+    found = native.two_sides(native.SetGains.of_pairs(gains.sum(axis=0), both), price, any_label, none)
     for c, column in enumerate(columns.T):
         parts = [gains[~column], gains[column]]
         sides = [best_below(gains[rows], columns[rows], price, any_label) for rows in (~column, column)]
@@ -438,12 +438,12 @@ def test_kernels_may_be_called_while_a_kernel_asks() -> None:
 
 
 def slow_call(n_masks: int) -> Any:
-    """Gains of pairs that take seconds."""
-    words = np.random.default_rng(0).integers(0, 2**63, (1200, 500)).astype(np.uint64)
-    masks = np.full((n_masks, 500), 2**64 - 1, np.uint64)
-    return lambda **more: native.pair_gains(
-        words, masks, np.zeros(n_masks, np.int64), np.zeros(n_masks, np.int64), 1, **more
-    )
+    """Best sides of columns that take seconds."""
+    words = np.random.default_rng(0).integers(0, 2**63, (1200, 50)).astype(np.uint64)
+    masks = np.full((n_masks, 50), 2**64 - 1, np.uint64)
+    label, both = np.zeros(n_masks, np.int64), np.zeros((1, 0, 0), np.int64)
+    gains = native.SetGains(np.array([3200 * n_masks]), both, words, masks, label, label + 1)
+    return lambda **more: native.two_sides(gains, 1, True, -(2**60), **more)
 
 
 def test_long_calls_ask_many_times_a_second() -> None:

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from oracles.instances import Instance, chain_instances, random_instance
 from oracles.near_optimal import all_trees, count_of_values, in_order, near_optimal_trees
+from oracles.tree_counts import count_two
 
 import accel_oct
-from accel_oct.near_optimal import NearOptimalSearch, counting, reference
-from accel_oct.near_optimal.counting import TreeCounter
+from accel_oct.exact import tree_counting
+from accel_oct.exact.side_values import SideValues
+from accel_oct.exact.tree_counting import TreeCounter
+from accel_oct.near_optimal import NearOptimalSearch
+from accel_oct.near_optimal import problem as problem_module
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.setting import Setting
-from accel_oct.near_optimal.values import SideValues
 from accel_oct.objectives import Accuracy
 
 
@@ -41,7 +44,7 @@ def counters_of(search: NearOptimalSearch) -> list[TreeCounter]:
     best = best_of(search)
     with pytest.MonkeyPatch.context() as patch:
         compiled = counter_of(search, best)
-        patch.setattr(counting, "_SAFE", 0)
+        patch.setattr(tree_counting, "_SAFE", 0)
         return [compiled, counter_of(search, best)]
 
 
@@ -83,6 +86,14 @@ def check(instance: Instance, within: float, labels: str) -> int:
 def test_counts_and_lists_equal_enumeration(seed: int) -> None:
     """On small random data rich in ties, with copies and complements of columns and rows of weight zero."""
     check(*small_instance(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ways_of_many_features_equal_enumeration(seed: int, monkeypatch) -> None:
+    """The same with best values below the sides of features read off the tables, and gains added up from bits."""
+    monkeypatch.setattr(problem_module, "_MANY_FEATURES", 0)
+    monkeypatch.setattr(problem_module, "_SMALL", -1)
+    check(*small_instance(np.random.default_rng([11, seed])))
 
 
 @pytest.mark.long
@@ -165,7 +176,7 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
     search = search_of(instance, 0.1)
     expected = counter_of(search, best_of(search))
     for safe in (1, 200):
-        monkeypatch.setattr(counting, "_SAFE", safe)
+        monkeypatch.setattr(tree_counting, "_SAFE", safe)
         counter = counter_of(search, best_of(search))
         assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 
@@ -209,11 +220,10 @@ def test_compiled_parts_equal_the_reference(any_label: bool, weights: bool) -> N
     for points in (np.arange(len(problem.X)), np.flatnonzero(problem.X[:, 0]), np.array([3, 5, 11]), np.array([2])):
         columns = problem.columns(points)
         chosen = problem.X[points][:, columns.feature].astype(np.int64)
-        expected = np.einsum("nk,nc,nd->kcd", problem.gains[points], chosen, chosen)
-        assert np.array_equal(problem.pair_sums(points, columns.feature, lambda: False), expected)
+        assert np.array_equal(problem.ones(points, columns.feature), problem.gains[points].T @ chosen)
         threshold = values.best(points, 2) - problem.code_slack
         table = counter.table(points, 2, threshold).as_table()
-        assert table == reference.count_two(problem, points, threshold)
+        assert table == count_two(problem, points, threshold)
         for height in (1, 2):
             found = values.sides(points, height)
             for place, feature in enumerate(columns.feature.tolist()):

@@ -53,3 +53,13 @@ def both_sides(amounts: Floats, X: NDArray[Any]) -> Floats:
     """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
     one = weighted_sums(amounts, X)
     return np.stack([amounts.sum() - one, one], axis=1)
+
+
+def pair_sums(amounts: Floats, X: NDArray[Any]) -> Floats:
+    """Sums (F, F) of the amounts over the rows that have both of two columns."""
+    step = max(1, _CONVERTED // max(1, X.shape[1]))
+    result = np.zeros((X.shape[1], X.shape[1]))
+    for first in range(0, len(X), step):
+        part = X[first : first + step].astype(np.float64)
+        result += (part.T * amounts[first : first + step]) @ part
+    return result

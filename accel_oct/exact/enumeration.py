@@ -4,7 +4,7 @@ The trees within a slack are those that are worth at least a threshold. On a set
 whose sides are trees again. No tree of a side is worth more than the best one there, so a side needs its trees only
 down to the threshold minus the best of the other side, and little of each side is ever looked at. Sets are met on many
 paths and remembered. What is collected may be how many trees there are of every value, see
-`accel_oct.near_optimal.counting`; or what they use of limits, and one tree for each, see `accel_oct.pricing.closing`.
+`accel_oct.exact.tree_counting`; or what they use of limits, and one tree for each, see `accel_oct.pricing.closing`.
 """
 
 from __future__ import annotations

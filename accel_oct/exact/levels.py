@@ -152,11 +152,20 @@ class DeepLevels:
         Level two of the same data.
     keep_tables : bool
         Keep the tables of every feature: level four needs them, F**2 * P counters per channel.
+    keep_scores : bool
+        Keep the scores of the sides of all pairs, 8 * F * P of them: `scores_below` reads them.
     steps : Steps, optional
         Told how far the levels are.
     """
 
-    def __init__(self, pairs: PairLevel, keep_tables: bool, threads: int = 1, steps: Steps | None = None) -> None:
+    def __init__(
+        self,
+        pairs: PairLevel,
+        keep_tables: bool,
+        threads: int = 1,
+        steps: Steps | None = None,
+        keep_scores: bool = False,
+    ) -> None:
         self.pairs = pairs
         self._source = pairs.counts.source
         spread = self._source.layout
@@ -166,6 +175,7 @@ class DeepLevels:
         self._steps = steps or Steps()
         self._keep = keep_tables
         self._tables: Array = np.zeros((F if keep_tables else 0, *spread.table_shape), dtype=spread.dtype)
+        self._scores: Array = np.zeros((F if keep_scores else 0, 2, 4, spread.width), dtype=spread.dtype)
         self.side_profiles: Floats = np.zeros((F, 2, 4))
         self.pair_scores: Array = np.zeros(0, dtype=spread.dtype)
 
@@ -200,6 +210,12 @@ class DeepLevels:
         """Memory that `keep_tables` takes."""
         return int(pairs.n_features * pairs.table_bytes)
 
+    @staticmethod
+    def score_bytes(pairs: PairLevel) -> int:
+        """Memory that `keep_scores` takes."""
+        layout = pairs.counts.source.layout
+        return int(8 * pairs.n_features * layout.width * layout.dtype.itemsize)
+
     def level_three(self, stopper: Stopper) -> bool:
         """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
         pairs, source = self.pairs, self._source
@@ -208,6 +224,8 @@ class DeepLevels:
 
         def step(f: int, work: native.Work, best: Array, should_stop: Callable[[], bool]) -> None:
             level(f, self._tables[f] if self._keep else work.table, work, best, should_stop)
+            if self._scores.size:
+                self._scores[f] = work.scores.one_leaf[:4], work.scores.two_leaves[:4]
 
         self._steps.level = 3
         best, done = self._parallel(step, 1, 6 * width, stopper)
@@ -216,6 +234,13 @@ class DeepLevels:
         self.side_profiles[:, :, 1:] = split
         np.maximum.accumulate(self.side_profiles, axis=-1, out=self.side_profiles)
         return done
+
+    def scores_below(self, f: int, side: int) -> Floats:
+        """Best scores (F, 2, 2) on one side of a feature, by another feature, its side, and one or two leaves."""
+        F = self.pairs.n_features
+        result = self._scores[f, :, 2 * side : 2 * side + 2, :F].transpose(2, 1, 0).astype(np.float64)
+        result[:f] = self._scores[:f, :, side::2, f].transpose(0, 2, 1)  # level three looks at a pair once
+        return np.maximum.accumulate(result, axis=-1)
 
     def level_four(self, stopper: Stopper) -> bool:
         """Fill `pair_scores`: depth two on the four sides of each pair. False when stopped."""

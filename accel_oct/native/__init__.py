@@ -37,6 +37,7 @@ from accel_oct.native.records import (
     Priced,
     Rewards,
     Scores,
+    SetGains,
     Sets,
     View,
     Words,
@@ -62,6 +63,7 @@ __all__ = [
     "Priced",
     "Rewards",
     "Scores",
+    "SetGains",
     "Sets",
     "Stopped",
     "TreeCounts",
@@ -73,6 +75,7 @@ __all__ = [
     "best_sides",
     "cell_outcomes_two",
     "cell_values",
+    "column_gains",
     "count_triples",
     "fill_reach",
     "first_tree",
@@ -83,7 +86,6 @@ __all__ = [
     "level_two",
     "level_two_sparse",
     "outcomes_two",
-    "pair_gains",
     "pass_block",
     "two_sides",
 ]
@@ -632,27 +634,22 @@ class TreeCounts:
             kernels().count_store_free(self._address)
 
     def add_two(
-        self, both: Ints, totals: Ints, multiplicity: Ints, price: int, threshold: int, any_label: bool,
+        self, gains: SetGains, multiplicity: Ints, bests: Ints | None, price: int, threshold: int, any_label: bool,
         should_stop: ShouldStop = _never,
     ) -> None:  # fmt: skip
         """Count the trees of depth at most two on a set that are worth at least `threshold`.
 
-        `both` (K, C, C) has the gains of every class over the samples that have both of two columns, `totals` (K,) over
-        all; column c stands for ``multiplicity[c]`` features.
+        Column c stands for ``multiplicity[c]`` features. `bests` (2, C) are the best values of the sides of every
+        column, where they are known.
         """
-        n_classes, n_columns, _ = both.shape
-        _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
-        _require(multiplicity.size == n_columns, "shapes differ")
-        given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
-        factor = read("multiplicity", multiplicity, np.int64, 1)
-        buffer = np.empty((4, n_classes), np.int64)
-        room = written("room", buffer, np.int64, 2)
-        _run(
-            "count_two",
-            should_stop,
-            *(self._address, byref(given[0]), byref(given[1]), byref(factor), price),
-            *(threshold, any_label, byref(room)),
+        known = np.empty((2, 0), np.int64) if bests is None else bests
+        _require(
+            multiplicity.size == gains.n_columns and known.shape in ((2, gains.n_columns), (2, 0)), "shapes differ"
         )
+        factor = read("multiplicity", multiplicity, np.int64, 1)
+        sides = read("bests", known, np.int64, 2)
+        given = gains.address, byref(factor), byref(sides)
+        _run("count_two", should_stop, self._address, *given, price, threshold, any_label)
 
     def add_joined(
         self, zero: Ints, zero_counts: Ints, one: Ints, one_counts: Ints, threshold: int, factor: int,
@@ -673,42 +670,22 @@ class TreeCounts:
         return values, counts
 
 
-def pair_gains(
-    words: NDArray[np.uint64], masks: NDArray[np.uint64], label: Ints, plane: Ints, n_classes: int,
-    should_stop: ShouldStop = _never,
-) -> Ints:  # fmt: skip
-    """Gains (K, C, C) over the points that have both of two columns.
-
-    `words` (C, W) has the points of every column as bits. Gains are given in binary digits: where ``masks[m]`` has a
-    bit, class ``label[m]`` gains two to the power of ``plane[m]``.
-    """
-    n_columns, n_words = words.shape
-    _require(masks.shape == (label.size, n_words) and plane.size == label.size, "shapes differ")
-    for numbers, limit in ((label, n_classes), (plane, 63)):
-        _require(not numbers.size or (int(numbers.min()) >= 0 and int(numbers.max()) < limit), "out of range")
-    result = np.zeros((n_classes, n_columns, n_columns), np.int64)
-    room = np.empty((n_columns, n_words), np.uint64)
-    given = [read("words", words, np.uint64, 2), read("masks", masks, np.uint64, 2)]
-    given += [read("label", label, np.int64, 1), read("plane", plane, np.int64, 1)]
-    given += [written("room", room, np.uint64, 2), written("result", result, np.int64, 3)]
-    _run("pair_gains", should_stop, *(byref(part) for part in given))
+def column_gains(gains: SetGains, should_stop: ShouldStop = _never) -> Ints:
+    """Gains (K, C) of every class over the samples that have a column."""
+    result = np.empty((gains.totals.size, gains.n_columns), np.int64)
+    target = written("result", result, np.int64, 2)
+    _run("column_gains", should_stop, gains.address, byref(target))
     return result
 
 
-def two_sides(
-    both: Ints, totals: Ints, price: int, any_label: bool, none: int, should_stop: ShouldStop = _never
-) -> Ints:
+def two_sides(gains: SetGains, price: int, any_label: bool, none: int, should_stop: ShouldStop = _never) -> Ints:
     """Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
 
     The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree.
     """
-    n_classes, n_columns, _ = both.shape
-    _require(both.shape == (n_classes, n_columns, n_columns) and totals.size == n_classes > 0, "shapes differ")
-    result, room = np.empty((3, n_columns), np.int64), np.empty((2, n_classes), np.int64)
-    given = read("both", both, np.int64, 3), read("totals", totals, np.int64, 1)
-    targets = written("room", room, np.int64, 2), written("result", result, np.int64, 2)
-    written_to = byref(targets[0]), byref(targets[1])
-    _run("two_sides", should_stop, byref(given[0]), byref(given[1]), price, any_label, none, *written_to)
+    result = np.empty((3, gains.n_columns), np.int64)
+    target = written("result", result, np.int64, 2)
+    _run("two_sides", should_stop, gains.address, price, any_label, none, byref(target))
     return result
 
 

@@ -413,6 +413,41 @@ class Rewards(Record):
 
 
 @dataclass(eq=False)
+class SetGains(Record):
+    """What predictions earn on a set of samples: K classes, C columns, M binary digits of gains of W words of points.
+
+    Gains over the samples that have both of two columns are in `both`; or that is empty and they follow from points,
+    where class ``label[m]`` gains ``amount[m]`` at those of ``masks[m]``.
+    """
+
+    totals: Annotated[Array, Kind(np.int64, 1)]  # (K,) over all samples
+    both: Annotated[Array, Kind(np.int64, 3)]  # (K, C, C), or (K, 0, 0)
+    words: Annotated[Array, Kind(np.uint64, 2)]  # (C, W) points that have a column, as bits
+    masks: Annotated[Array, Kind(np.uint64, 2)]  # (M, W)
+    label: Annotated[Array, Kind(np.int64, 1)]  # (M,)
+    amount: Annotated[Array, Kind(np.int64, 1)]  # (M,)
+
+    def check(self) -> None:
+        n_classes, (n_columns, n_words), n_masks = self.totals.size, self.words.shape, self.label.size
+        given = (n_columns, n_columns) if self.both.size else (0, 0)
+        self._require(n_classes > 0 and self.both.shape == (n_classes, *given), "shapes differ")
+        self._require(self.masks.shape == (n_masks, n_words) and self.amount.size == n_masks, "shapes differ")
+        good = not n_masks or (int(self.label.min()) >= 0 and int(self.label.max()) < n_classes)
+        self._require(good, "label out of range")
+
+    @classmethod
+    def of_pairs(cls, totals: Array, both: Array) -> SetGains:
+        """From `both`, without points."""
+        none = np.zeros(0, np.int64)
+        bits = np.zeros((both.shape[1], 0), np.uint64), np.zeros((0, 0), np.uint64)
+        return cls(totals, np.ascontiguousarray(both), *bits, none, none)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.words)
+
+
+@dataclass(eq=False)
 class CellTable(Record):
     """Counts of a set of a tally by cell: of both of two columns, of columns, of all."""
 

@@ -1,8 +1,8 @@
 """Near-optimal trees: all that are almost as good as the best one (also called a Rashomon set).
 
-`finding` has the public function. It makes a `CountingProblem` in whole numbers, asks `SideValues` for best values,
-lists the first trees (`TreeLister`) and counts all (`TreeCounter`); `NearOptimalSearch` does so for any gains of
-predictions, `Setting` says what they are for accuracy.
+`finding` has the public function. It makes a `CountingProblem` in whole numbers; `NearOptimalSearch` lists the first
+trees and counts all, by `tree_listing` and `tree_counting` of `accel_oct.exact`, for any gains of predictions.
+`Setting` says what these are for accuracy.
 """
 
 from accel_oct.near_optimal.finding import NearOptimalProgress, near_optimal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.exact.sample_sets import PointSets
-from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
-from accel_oct.pricing.limited import PricedProblem, SideTables
-from accel_oct.pricing.problem import LimitedProblem
+from accel_oct.exact.side_tables import SideTables
+from accel_oct.pricing.limited import PricedProblem
+from accel_oct.pricing.problem import LimitedProblem, PointTables
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -26,6 +27,12 @@ _FLOAT_BITS = 52
 
 _MOST_PLANES = 16
 """Binary digits of gains up to which bits are counted; matrix products are faster beyond."""
+
+_SMALL = 10_000
+"""Cells of a set up to which NumPy adds gains up sooner than compiled code is called."""
+
+_MANY_FEATURES = 200
+"""Features from which on tables keep what they know below the sides of features: few sets are looked at twice then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,42 +124,40 @@ class CountingProblem(PointSets, Coded):
         return int(self.gains[points].max(axis=1).sum())
 
     def ones(self, points: IntArray, features: IntArray) -> IntArray:
-        return np.asarray(self.gains[points].T @ self.X[points][:, features].astype(np.int64))
+        if points.size * features.size <= _SMALL:
+            return np.asarray(self.gains[points].T @ self.X[points[:, None], features].astype(np.int64))
+        return native.column_gains(self._by_bits(points, features))
 
     def columns(self, points: IntArray) -> Columns:
         """What splits a set."""
-        X = self.X[points]
-        same = X ^ X[:1]
-        features = np.flatnonzero(same.any(axis=0))
-        words = np.ascontiguousarray(np.packbits(same[:, features], axis=0).T)
-        seen: dict[bytes, int] = {}
-        column = np.array([seen.setdefault(word.tobytes(), len(seen)) for word in words], dtype=np.int64)
-        _, first = np.unique(column, return_index=True)
+        mask = self._as_words(points)
+        words, present = self._words[:, mask != 0], mask[mask != 0]
+        starts = self.X[points[0]] if len(points) else np.zeros(len(words), dtype=bool)
+        words = (words & present) ^ np.where(starts[:, None], present, np.uint64(0))  # all begin with zero
+        features = np.flatnonzero(words.any(axis=1))
+        first, column = _first_equal(words[features])
         return Columns(
             feature=features[first],
-            multiplicity=np.bincount(column, minlength=len(seen)).astype(np.int64),
+            multiplicity=np.bincount(column, minlength=first.size).astype(np.int64),
             features=features,
             column=column,
-            flipped=X[0, features] != X[0, features[first]][column],
+            flipped=starts[features] != starts[features[first]][column],
         )
 
-    def pair_sums(self, points: IntArray, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
-        """Gains (K, C, C) of every class over the points that have both of two features."""
+    def set_gains(self, points: IntArray, features: IntArray) -> native.SetGains:
+        if self._digits[2].max(initial=0) < _MOST_PLANES:
+            return self._by_bits(points, features)
         gains = self._grains[points]
-        planes = int(gains.max(initial=0)).bit_length()
-        if planes > _MOST_PLANES:
-            return self._by_products(self.X[points][:, features], gains)
-        digits = ((gains[:, :, None] >> np.arange(planes)) & 1).astype(bool)  # (n, K, planes)
-        label, plane = (np.ascontiguousarray(place) for place in np.nonzero(digits.any(axis=0)))
-        bits = np.zeros((label.size, self._words.shape[1] * 64), dtype=bool)
-        bits[:, points] = digits[:, label, plane].T
-        masks = np.packbits(bits, axis=1).view(np.uint64)
-        words = self._words[features]
-        found = native.pair_gains(words, masks, label, plane, gains.shape[1], should_stop)
-        return np.asarray(found * self._grain)
+        return native.SetGains.of_pairs(self.totals(points), self._by_products(self.X[points][:, features], gains))
+
+    def _by_bits(self, points: IntArray, features: IntArray) -> native.SetGains:
+        totals, (masks, label, plane) = self.totals(points), self._digits
+        both = np.empty((totals.size, 0, 0), np.int64)
+        own = masks & self._as_words(points)
+        return native.SetGains(totals, both, self._words[features], own, label, self._grain << plane)
 
     def _by_products(self, X: BoolMatrix, gains: IntArray) -> IntArray:
-        """The same by matrix products."""
+        """Gains (K, C, C) of every class over the points that have both of two columns, by matrix products."""
         # Sums of whole numbers below 2**24 are exact in single precision, in any order.
         kind = np.float32 if int(gains.sum()) < 1 << 24 else np.float64
         result = np.empty((gains.shape[1], X.shape[1], X.shape[1]), dtype=np.int64)
@@ -165,12 +170,17 @@ class CountingProblem(PointSets, Coded):
     def side_tables(
         self, points: IntArray, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
     ) -> SideTables:
-        gains = (self.gains[points] >> self.bits).astype(np.float64)  # small numbers make fast tables
+        gains = (self.gains[points] >> self.table_bits).astype(np.float64)  # small numbers make fast tables
         nothing, none = np.zeros((0, *gains.shape)), np.empty(0)
-        price = self.price / 2**self.bits
+        price = math.ldexp(self.price, -self.table_bits)
         limited = LimitedProblem(self.X[points], gains, nothing, none, none, price, height, none)
         priced = PricedProblem(none, gains, price, 0.0, 0.0)
-        return limited.side_tables(priced, None, should_stop, threads, memory_limit)
+        return PointTables(limited, priced, should_stop, threads, memory_limit, self.X.shape[1] >= _MANY_FEATURES)
+
+    @cached_property
+    def table_bits(self) -> int:
+        """Zero bits at the end of all gains, which may be many: the grid of the price is finer than that of weights."""
+        return (self._grain & -self._grain).bit_length() - 1
 
     @cached_property
     def _grain(self) -> int:
@@ -184,7 +194,41 @@ class CountingProblem(PointSets, Coded):
     @cached_property
     def _words(self) -> NDArray[np.uint64]:
         """Features as bits of whole words, (n_features, words)."""
-        n_words = (len(self.X) + 63) // 64
-        bits = np.zeros((self.X.shape[1], n_words * 64), dtype=bool)
-        bits[:, : len(self.X)] = self.X.T
-        return np.packbits(bits, axis=1).view(np.uint64)
+        return _packed(self.X.T)
+
+    @cached_property
+    def _digits(self) -> tuple[NDArray[np.uint64], IntArray, IntArray]:
+        """Points whose gain of a class has a binary digit, as words; which class, and which digit."""
+        planes = np.arange(int(self._grains.max(initial=0)).bit_length())
+        digits = ((self._grains[:, :, None] >> planes) & 1).astype(bool)  # (n, K, planes)
+        label, plane = (np.ascontiguousarray(place) for place in np.nonzero(digits.any(axis=0)))
+        return _packed(digits[:, label, plane].T), label, plane
+
+    def _as_words(self, points: IntArray) -> NDArray[np.uint64]:
+        own = np.zeros(len(self.X), dtype=bool)
+        own[points] = True
+        return _packed(own)
+
+
+def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Bits (..., n) in words (..., ceil(n / 64))."""
+    whole = np.zeros((*bits.shape[:-1], -(-bits.shape[-1] // 64) * 64), dtype=bool)
+    whole[..., : bits.shape[-1]] = bits
+    return np.packbits(whole, axis=-1).view(np.uint64)
+
+
+@cache
+def _factors(size: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
+
+
+def _first_equal(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    """Places of the rows that no earlier one equals, increasing, and for each row which of them it equals."""
+    hashes = (rows * _factors(rows.shape[1])).sum(axis=1, dtype=np.uint64)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first][group], rows):  # different rows with equal hashes
+        _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[group.reshape(-1)]

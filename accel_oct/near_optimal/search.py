@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
+from accel_oct.exact.coded import Coded
+from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
-from accel_oct.near_optimal.coded import Coded
-from accel_oct.near_optimal.counting import TreeCounter
-from accel_oct.near_optimal.listing import Nested, TreeLister
+from accel_oct.exact.tree_counting import TreeCounter
+from accel_oct.exact.tree_listing import Nested, TreeLister
 from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.tallied import TallyCounting
-from accel_oct.near_optimal.values import SideValues
 from accel_oct.tree.tallied import TalliedTrees
 
 FloatArray = NDArray[np.float64]

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.tally_sets import Path
+from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.exact.sample_sets import PathSets
-from accel_oct.near_optimal.coded import Coded, Columns, Scale, common_exponent, scaled
+from accel_oct.exact.side_tables import SideTables
 from accel_oct.pricing.cells import CellProblem
-from accel_oct.pricing.limited import PricedProblem, SideTables
+from accel_oct.pricing.limited import PricedProblem
 from accel_oct.tree.tallied import TalliedTrees
 
 IntArray = NDArray[np.int64]
@@ -82,8 +84,9 @@ class TallyCounting(PathSets, Coded):
     def ones(self, samples: Path, features: IntArray) -> IntArray:
         return self._gains(self.sets.singles(samples)[:, features])
 
-    def pair_sums(self, samples: Path, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
-        return self._gains(self.sets.pairs(samples)[:, features[:, None], features])
+    def set_gains(self, samples: Path, features: IntArray) -> native.SetGains:
+        both = self._gains(self.sets.pairs(samples)[:, features[:, None], features])
+        return native.SetGains.of_pairs(self.totals(samples), both)
 
     def columns(self, samples: Path) -> Columns:
         """Columns that agree are known together while pairs are: at the last level each stands for itself."""

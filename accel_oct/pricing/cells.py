@@ -21,7 +21,8 @@ from accel_oct.data.tally_sets import Path
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes, TooMany
 from accel_oct.exact.sample_sets import PathSets
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem, Sides, SideTables
+from accel_oct.exact.side_tables import SideTables, TableSides
+from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
@@ -255,16 +256,17 @@ class CellTables(SideTables):
         except native.Stopped:
             self.known = False
             self._sides = roots[:0], np.empty(0), np.empty(0)
+        self.knows_below = problem.max_depth == 4
         leaf = float(problem.priced_leaves(priced, ()).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         best = float(sums.max(initial=-np.inf))
         self.value = max(leaf, best) if root is None else best
         self.spread = self.value + priced.leaf_price * 2**problem.max_depth
 
-    def sides(self, least: int = 1) -> Sides:
+    def sides(self, least: int = 1) -> TableSides:
         return self._sides
 
-    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> TableSides:
         problem, columns = self._problem, self.columns
         path = ((feature, side),)
         total, single = problem.sets.totals(path), problem.sets.singles(path)
@@ -275,7 +277,7 @@ class CellTables(SideTables):
         values = self._below[feature][place, int(side)]
         return features, values[:, 0] + float(self._first @ total) - one, values[:, 1] + one
 
-    def _made(self, roots: IntArray, should_stop: Callable[[], bool]) -> Sides:
+    def _made(self, roots: IntArray, should_stop: Callable[[], bool]) -> TableSides:
         problem, columns, depth = self._problem, self.columns, self._problem.max_depth
         sums = _sums(problem, self._priced)
         best = np.empty((roots.size, 2))
@@ -327,7 +329,7 @@ def _best_tree(
         found = outcomes.two(tuple(sorted(path)), columns, height, priced.error)
         return found.tree(0) if found.loss.size else DecisionTree.leaf(0)
 
-    def below(path: Path, height: int, sides: Sides) -> DecisionTree:
+    def below(path: Path, height: int, sides: TableSides) -> DecisionTree:
         """The better of a leaf and the best split."""
         features, zero, one = sides
         totals = problem.priced_leaves(priced, path)

@@ -5,7 +5,7 @@ There are two kinds of problems: on points of the data (`LimitedProblem`) and on
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
+from accel_oct.exact.side_tables import SideTables
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Sides = tuple[IntArray, FloatArray, FloatArray]
-"""Features, and the best values of their zero sides and one sides."""
 
 
 class Limit(Protocol):
@@ -38,36 +37,6 @@ class Limit(Protocol):
 
     @property
     def tolerance(self) -> float: ...
-
-
-class SideTables(ABC):
-    """Best priced values of the sides of columns, from which all losses are measured.
-
-    Attributes
-    ----------
-    known : bool
-        False where there is no room for the tables, or the time was up.
-    value, spread : float
-        The best priced value, and a loss that no tree exceeds.
-    columns : int array
-        Features that split the samples, one of each set of equal or complementary ones.
-    by_leaves : bool
-        Whether sides with at least two leaves are known apart.
-    """
-
-    known: bool
-    value: float
-    spread: float
-    columns: IntArray
-    by_leaves: bool
-
-    @abstractmethod
-    def sides(self, least: int = 1) -> Sides:
-        """Below the root; of sides with at least so many leaves, where `by_leaves`."""
-
-    @abstractmethod
-    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
-        """Below one side of a root feature, for depth four."""
 
 
 class Limited(SampleSets):

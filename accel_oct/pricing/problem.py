@@ -16,15 +16,16 @@ from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.data.exact_weights import accurate_sums
 from accel_oct.exact import best_tree
-from accel_oct.exact.columns import both_sides
+from accel_oct.exact.columns import pair_sums
 from accel_oct.exact.levels import DeepLevels, PairLevel
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.profile_search import sides_from_pairs
 from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.side_tables import SideTables, TableSides
 from accel_oct.exact.stopping import Stopper
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem, Sides, SideTables
+from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -291,12 +292,15 @@ def column_keys(problem: LimitedProblem) -> list[bytes | None]:
     ]
 
 
-def _nothing() -> Sides:
+def _nothing() -> TableSides:
     return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
 
 
 class PointTables(SideTables):
-    """Best priced values of the sides of every feature, for all points; and one level lower where tables have them."""
+    """Best priced values of the sides of every feature, for all points; and one level lower where tables have them.
+
+    `below` keeps what is found one level lower for depth three too, where there is memory for it.
+    """
 
     by_leaves = True
 
@@ -307,22 +311,24 @@ class PointTables(SideTables):
         should_stop: Callable[[], bool],
         threads: int,
         memory_limit: int,
+        below: bool = False,
     ) -> None:
         self.columns = problem.columns
         self.known = True
-        self._below: FloatArray | None = None
+        self._below: Callable[[int, int], FloatArray] | None = None
         self._problem, self._priced = problem, priced
         if problem.max_depth <= 2 or not self.columns.size:
             self._sides = self._by_sums(should_stop)
         else:
-            self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit)
+            self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit, below)
+        self.knows_below = self._below is not None
         leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         self.value = max(leaf, float(sums.max(initial=-np.inf)))
         # No tree has a larger loss: rewards are not negative.
         self.spread = self.value + priced.leaf_price * 2**problem.max_depth
 
-    def _by_sums(self, should_stop: Callable[[], bool]) -> Sides:
+    def _by_sums(self, should_stop: Callable[[], bool]) -> TableSides:
         """Depth two or less."""
         height = max(1, self._problem.max_depth)
         everyone = np.arange(len(self._problem.X))
@@ -334,7 +340,7 @@ class PointTables(SideTables):
             return _nothing()
         return self.columns, best[:, 0], best[:, 1]
 
-    def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int) -> Sides:
+    def _by_tables(self, stopper: Stopper, threads: int, memory_limit: int, below: bool) -> TableSides:
         problem, priced, depth = self._problem, self._priced, self._problem.max_depth
         rows = priced_rows(priced, problem.rules)
         data = reduce_data(problem.X[rows.point], rows.label, rows.weights, problem.gains.shape[1], rows.rules)
@@ -347,20 +353,24 @@ class PointTables(SideTables):
         )
         if not self.known:
             return _nothing()
-        deep = DeepLevels(pairs, depth == 4, threads)
+        below = below and depth == 3 and DeepLevels.score_bytes(pairs) <= memory_limit
+        deep = DeepLevels(pairs, depth == 4, threads, keep_scores=below)
         self.known = deep.level_three(stopper) and (depth == 3 or deep.level_four(stopper))
         if not self.known:
             return _nothing()
         profiles = deep.side_profiles
         if depth == 4:
-            self._below = deep.pair_profiles()
-            profiles = sides_from_pairs(pairs, self._below)
+            both = deep.pair_profiles()
+            self._below = lambda column, side: both[column, side]
+            profiles = sides_from_pairs(pairs, both)
+        elif below:
+            self._below = deep.scores_below
         self._data, self._units = data, pairs.units
         self._profiles = profiles, data.side_weights
         self._column_of = {int(feature): column for column, feature in enumerate(data.feature)}
         return self._both(*self._profiles, 1)
 
-    def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> Sides:
+    def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> TableSides:
         """Best values of both sides of every column with `least` leaves or more, from profiles in table units."""
         data = self._data
         scores = self._units.to_score(profiles, weights[..., None])
@@ -370,20 +380,34 @@ class PointTables(SideTables):
         one = np.where(data.flipped, values[:, 0], values[:, 1])
         return data.feature, zero, one
 
-    def sides(self, least: int = 1) -> Sides:
+    def sides(self, least: int = 1) -> TableSides:
         """For depths of three and four also with at least two leaves."""
         return self._sides if least == 1 else self._both(*self._profiles, least)
 
-    def sides_below(self, feature: int, side: bool, least: int = 1) -> Sides:
+    def sides_below(self, feature: int, side: bool, least: int = 1) -> TableSides:
         assert self._below is not None
         data = self._data
         column = self._column_of[feature]
         here = int(side) ^ int(data.flipped[column])
-        rows = data.X[:, column] == here
-        weights = both_sides(data.weights * rows, data.X)
-        features, zero, one = self._both(self._below[column, here], weights, least)
-        splits = np.flatnonzero((data.X[rows] != data.X[rows][:1]).any(axis=0))
+        weights, ones = (_side_sums(*sums, column, here) for sums in self._pairs)
+        features, zero, one = self._both(self._below(column, here), weights, least)
+        splits = np.flatnonzero(ones.min(axis=1) > 0)
         return features[splits], zero[splits], one[splits]
+
+    @cached_property
+    def _pairs(self) -> list[tuple[FloatArray, float]]:
+        """Weights and numbers of the rows that have both of two columns, and of all; splits are told by the latter."""
+        data = self._data
+        weights = pair_sums(data.weights, data.X), data.weights.sum()
+        numbers = weights if (data.weights > 0).all() else (pair_sums(np.ones(len(data.X)), data.X), len(data.X))
+        return [weights, numbers]
+
+
+def _side_sums(both: FloatArray, total: float, column: int, side: int) -> FloatArray:
+    """Sums (F, 2) on both sides of every column, over the rows on one side of one of them."""
+    one = both[column] if side else both.diagonal() - both[column]
+    here = both[column, column] if side else total - both[column, column]
+    return np.stack([here - one, one], axis=1)
 
 
 def _rewards(problem: LimitedProblem, priced: PricedProblem) -> native.Rewards:

@@ -228,13 +228,13 @@ bool scatter_pairs(const Ones<T>& ones, const Array<T>& table, i64 base, Poll& p
     return true;
 }
 
-// Those of the listed entries that have the feature; returns how many. `chosen` has room for one more.
-inline i64 select(const i64* members, i64 size, const Array<uint8_t>& rows, i64 feature, i64* chosen) {
+// Those of the listed entries on one side of the feature; returns how many. `chosen` has room for one more.
+inline i64 select(const i64* members, i64 size, const Array<uint8_t>& rows, i64 feature, uint8_t side, i64* chosen) {
     i64 found = 0;
     for (i64 position = 0; position < size; position++) {
         i64 entry = members[position];
         chosen[found] = entry;
-        found += rows(entry, feature);
+        found += rows(entry, feature) == side;
     }
     return found;
 }

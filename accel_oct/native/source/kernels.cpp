@@ -261,14 +261,17 @@ EXPORT int32_t count_store_sorted(
 }
 
 EXPORT int32_t count_two(
-    CountStore* store, const Array<i64>* both, const Array<i64>* totals, const Array<i64>* multiplicity, i64 price,
-    i64 threshold, int32_t any_label, const Array<i64>* room, MayGoOn may_go_on) {
+    CountStore* store, const SetGains* set, const Array<i64>* multiplicity, const Array<i64>* bests, i64 price,
+    i64 threshold, int32_t any_label, MayGoOn may_go_on) {
     Poll poll = {may_go_on};
+    Arena arena = {nullptr, 0, store->arena.limit};
     CountStore scratch;
+    Gains gains(*set);
     bool finished =
         scratch.begin(store->arena.limit) &&
-        count_two(*store, Gains{*both, *totals}, *multiplicity, price, threshold, any_label, *room, scratch, poll);
+        count_two(*store, gains, *multiplicity, *bests, price, threshold, any_label, arena, scratch, poll);
     scratch.arena.clear();
+    arena.clear();
     return ended(finished, poll);
 }
 
@@ -282,18 +285,24 @@ EXPORT int32_t count_joined(
     return ended(finished, poll);
 }
 
-EXPORT int32_t pair_gains(
-    const Array<u64>* words, const Array<u64>* masks, const Array<i64>* label, const Array<i64>* plane,
-    const Array<u64>* own, const Array<i64>* result, MayGoOn may_go_on) {
+EXPORT int32_t column_gains(const SetGains* set, const Array<i64>* result, MayGoOn may_go_on) {
     Poll poll = {may_go_on};
-    return ended(pair_gains(*words, *masks, *label, *plane, *own, *result, poll), poll);
+    Arena arena = {nullptr, 0, INT64_MAX};
+    Gains gains(*set);
+    bool finished = gains.begin(arena, poll);
+    if (finished) __builtin_memcpy(result->data, gains.single, size_t(gains.K * gains.C) * sizeof(i64));
+    arena.clear();
+    return ended(finished, poll);
 }
 
 EXPORT int32_t two_sides(
-    const Array<i64>* both, const Array<i64>* totals, i64 price, int32_t any_label, i64 none, const Array<i64>* room,
-    const Array<i64>* result, MayGoOn may_go_on) {
+    const SetGains* set, i64 price, int32_t any_label, i64 none, const Array<i64>* result, MayGoOn may_go_on) {
     Poll poll = {may_go_on};
-    return ended(two_sides(Gains{*both, *totals}, price, any_label, none, *room, *result, poll), poll);
+    Arena arena = {nullptr, 0, INT64_MAX};
+    Gains gains(*set);
+    bool finished = two_sides(gains, price, any_label, none, arena, *result, poll);
+    arena.clear();
+    return ended(finished, poll);
 }
 
 EXPORT int32_t add_sets(

@@ -53,7 +53,8 @@ void subtract(const Array<T>& whole, const Array<T>& part, const Array<T>& resul
     }
 }
 
-// Sets of one feature f and both its values; `with_f` receives the table of f = 1.
+// Sets of one feature f and both its values; `with_f` receives the table of f = 1. Where that is the work's own table
+// nobody needs the lanes before f.
 //
 // `best` (2, 3, P): best scores of depth two with two to four leaves by side and feature. False when stopped.
 template <class T>
@@ -62,14 +63,22 @@ bool level_three(
     const Work<T>& work, const Array<T>& best, const Limits<T>* limits, Poll& poll) {
     const i64 channels = whole.table.shape[0], blocks = whole.table.shape[1], F = whole.table.shape[2];
     const i64 width = blocks * BLOCK<T>;
+    // Lanes before f were served when their own turn as f came.
+    const i64 first_lane = f / BLOCK<T> * BLOCK<T>;
+    const i64 from = with_f.data == work.table.data ? first_lane : 0;
+    bool ones = true;  // whether the samples with f = 1 are counted: the smaller side is
     if (samples.sets)
-        look_up(*samples.sets, f, f, with_f, 0);
+        look_up(*samples.sets, f, f, with_f, from);
     else {
-        i64 size = select(samples.members.data, samples.members.shape[0], samples.entries->rows, f, work.chosen.data);
-        if (!PairCounter<T>::count(work.chosen.data, size, *samples.entries, work.words, with_f, 0, 0, poll))
+        const i64 *members = samples.members.data, n_members = samples.members.shape[0];
+        i64 size = select(members, n_members, samples.entries->rows, f, 1, work.chosen.data);
+        ones = 2 * size <= n_members;
+        if (!ones) size = select(members, n_members, samples.entries->rows, f, 0, work.chosen.data);
+        const Array<T>& counted = ones ? with_f : work.rest;
+        if (!PairCounter<T>::count(work.chosen.data, size, *samples.entries, work.words, counted, from, 0, poll))
             return false;
     }
-    subtract(whole.table, with_f, work.rest, 0);
+    subtract(whole.table, ones ? with_f : work.rest, ones ? work.rest : with_f, from);
     T *singles = work.singles.data, *sums = work.sums.data;
     for (i64 k = 0; k < channels; k++) {
         sums[channels + k] = whole.single(k, f);
@@ -80,8 +89,6 @@ bool level_three(
             singles[k * width + c] = T(whole.single(k, c) - with);
         }
     }
-    // Lanes before f were served when their own turn as f came.
-    const i64 first_lane = f / BLOCK<T> * BLOCK<T>;
     PathLimits<T> path = path_of(limits, f, f, work);
     for (i64 side = 0; side < 2; side++) {
         Counts<T> counts = {
@@ -172,7 +179,7 @@ bool level_four(
     for (i64 j = 0; j < count; j++)
         sizes[j] = samples.sets ? 0
                                 : select(samples.members.data, samples.members.shape[0], samples.entries->rows, first + j,
-                                         work.chosen.data + j * room);
+                                         1, work.chosen.data + j * room);
     auto table_of = [&](i64 f) {
         Array<T> table = whole.table;
         table.data = tables.data + f * size;
@@ -187,7 +194,7 @@ bool level_four(
                 look_up(*samples.sets, f, g, work.table, first_lane);
             else {
                 const i64* with_f = work.chosen.data + (f - first) * room;
-                i64 both = select(with_f, sizes[f - first], samples.entries->rows, g, work.chosen2.data);
+                i64 both = select(with_f, sizes[f - first], samples.entries->rows, g, 1, work.chosen2.data);
                 if (!PairCounter<T>::count(
                         work.chosen2.data, both, *samples.entries, work.words, work.table, first_lane, 0, poll))
                     return false;

@@ -91,15 +91,85 @@ inline i64 first_best(const i64* sums, i64 n_classes) {
     return best;
 }
 
-// Gains of one set: of every class over the samples that have both of two columns, and over all.
-struct Gains {
-    const Array<i64>& both;  // (K, C, C)
-    const Array<i64>& totals;  // (K,)
+// What predictions earn on one set of samples, in whole numbers.
+//
+// Gains over the samples that have both of two columns are given, or follow from points: `words` has those of every
+// column as bits, and where masks(m, w) has a bit class label[m] gains amount[m].
+struct SetGains {
+    Array<i64> totals;  // (K,) of every class over all samples
+    Array<i64> both;  // (K, C, C), or (K, 0, 0)
+    Array<u64> words;  // (C, W)
+    Array<u64> masks;  // (M, W)
+    Array<i64> label, amount;  // (M,)
+};
 
-    i64 n_classes() const { return both.shape[0]; }
-    i64 n_columns() const { return both.shape[1]; }
-    i64 side(i64 k, i64 c, i64 side) const { return side ? both(k, c, c) : totals[k] - both(k, c, c); }
-    i64 inner(i64 k, i64 c, i64 side, i64 d) const { return side ? both(k, c, d) : both(k, d, d) - both(k, c, d); }
+// The same with one column c at a time: over the samples that have c and any other column.
+struct Gains {
+    const SetGains& set;
+    const i64 K, C, M;
+    i64 *single, *row, *found;  // (K, C), (K, C), (C,)
+    u64* own;  // by mask and word that it has a bit in: (C,)
+    i64* n_words;  // (M,)
+
+    explicit Gains(const SetGains& set_)
+        : set(set_), K(set_.totals.shape[0]), C(set_.words.shape[0]), M(set_.label.shape[0]) {}
+
+    // False without memory, or when stopped.
+    bool begin(Arena& arena, Poll& poll) {
+        const i64 W = set.words.shape[1];
+        single = arena.zeros<i64>(K * C);
+        row = arena.array<i64>(K * C);
+        found = arena.array<i64>(C);
+        own = arena.array<u64>(M * W * C);
+        n_words = arena.array<i64>(M);
+        if (!single || !row || !found || !own || !n_words) return false;
+        for (i64 c = 0; c < (given() ? C : 0); c++)
+            for (i64 k = 0; k < K; k++) single[k * C + c] = set.both(k, c, c);
+        u64* next = own;
+        for (i64 m = 0; m < M; m++) {
+            if (poll(W * C)) return false;
+            n_words[m] = 0;
+            for (i64 w = 0; w < W; w++) {
+                if (!set.masks(m, w)) continue;
+                n_words[m]++;
+                i64* sums = single + set.label[m] * C;
+                for (i64 c = 0; c < C; c++, next++) {
+                    *next = set.words(c, w) & set.masks(m, w);
+                    sums[c] += __builtin_popcountll(*next) * set.amount[m];
+                }
+            }
+        }
+        return true;
+    }
+
+    bool given() const { return set.both.shape[1] > 0; }
+
+    // Go to column c. False when stopped.
+    bool at(i64 c, Poll& poll) {
+        if (given()) {
+            for (i64 k = 0; k < K; k++)
+                __builtin_memcpy(row + k * C, &set.both(k, c, 0), size_t(C) * sizeof(i64));
+            return !poll(K * C);
+        }
+        __builtin_memset(row, 0, size_t(K * C) * sizeof(i64));
+        const u64* word = own;
+        for (i64 m = 0; m < M; m++) {
+            if (poll(C * (1 + n_words[m]))) return false;
+            __builtin_memset(found, 0, size_t(C) * sizeof(i64));
+            for (i64 w = 0; w < n_words[m]; w++, word += C) {
+                const u64 in_c = word[c];
+                if (in_c)
+                    for (i64 d = 0; d < C; d++) found[d] += __builtin_popcountll(word[d] & in_c);
+            }
+            i64* sums = row + set.label[m] * C;
+            for (i64 d = 0; d < C; d++) sums[d] += found[d] * set.amount[m];
+        }
+        return true;
+    }
+
+    i64 side(i64 k, i64 c, i64 side) const { return side ? single[k * C + c] : set.totals[k] - single[k * C + c]; }
+    // Of a side of the column that it is at, over the samples that have column d.
+    i64 inner(i64 k, i64 side, i64 d) const { return side ? row[k * C + d] : single[k * C + d] - row[k * C + d]; }
 };
 
 // Largest sum of the gains of two different classes on two sides; `none` where there is no such pair.
@@ -112,74 +182,62 @@ inline i64 different_labels(const i64* zero, const i64* one, i64 n_classes, bool
     return best;
 }
 
-// Gains (K, C, C) over the points that have both of two columns.
+// Call `body` with every column d that splits one side of the column c that `gains` is at, until it returns false.
 //
-// `words` (C, W) has the points of every column as bits. Gains are given in binary digits: where masks(m, w) has a bit,
-// class label[m] gains two to the power of plane[m]. `own` (C, W) is room. False when stopped.
-inline bool pair_gains(
-    const Array<u64>& words, const Array<u64>& masks, const Array<i64>& label, const Array<i64>& plane,
-    const Array<u64>& own, const Array<i64>& result, Poll& poll) {
-    const i64 C = words.shape[0], W = words.shape[1];
-    for (i64 m = 0; m < label.shape[0]; m++) {
-        i64 n_words = 0;
-        for (i64 w = 0; w < W; w++)
-            if (masks(m, w)) {  // sorted sets of points have few words
-                for (i64 c = 0; c < C; c++) own(c, n_words) = words(c, w) & masks(m, w);
-                n_words++;
-            }
-        for (i64 c = 0; c < C; c++) {
-            if (poll((C - c) * n_words)) return false;
-            for (i64 d = c; d < C; d++) {
-                i64 found = 0;
-                for (i64 w = 0; w < n_words; w++) found += __builtin_popcountll(own(c, w) & own(d, w));
-                result(label[m], c, d) += found << plane[m];
-            }
+// Gains on the sides of d are in room[0 .. K - 1] and room[K .. 2 K - 1]. There are samples where a sum is positive.
+template <class Body>
+inline bool each_split(const Gains& gains, i64 c, i64 side, i64* room, Body body) {
+    i64 *zero = room, *one = room + gains.K;
+    for (i64 d = 0; d < gains.C; d++) {
+        i64 left = 0, right = 0;
+        for (i64 k = 0; k < gains.K; k++) {
+            one[k] = gains.inner(k, side, d);
+            zero[k] = gains.side(k, c, side) - one[k];
+            left += zero[k];
+            right += one[k];
         }
+        if (left > 0 && right > 0 && !body(d)) return false;
     }
-    for (i64 k = 0; k < result.shape[0]; k++)
-        for (i64 c = 0; c < C; c++)
-            for (i64 d = 0; d < c; d++) result(k, c, d) = result(k, d, c);
     return true;
+}
+
+// Best values of trees of depth at most one, and of those with a split; `none` where there is no split.
+struct SideBest {
+    i64 best, branched;
+};
+
+inline SideBest side_best(const Gains& gains, i64 c, i64 side, i64 price, bool any_label, i64 none, i64* room) {
+    const i64 K = gains.K;
+    i64 top = 0, branched = none;
+    for (i64 k = 0; k < K; k++) top = max_of(top, gains.side(k, c, side));
+    each_split(gains, c, side, room, [&](i64) {
+        branched = max_of(branched, different_labels(room, room + K, K, any_label, none) - 2 * price);
+        return true;
+    });
+    return {max_of(top - price, branched), branched};
 }
 
 // Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
 //
-// The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree. `room`
-// (2, K). False when stopped.
+// The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree. False
+// without memory, or when stopped.
 inline bool two_sides(
-    const Gains& gains, i64 price, bool any_label, i64 none, const Array<i64>& room, const Array<i64>& result,
-    Poll& poll) {
-    const i64 K = gains.n_classes(), C = gains.n_columns();
-    i64 *zero = room.data, *one = zero + K;
+    Gains& gains, i64 price, bool any_label, i64 none, Arena& arena, const Array<i64>& result, Poll& poll) {
+    const i64 K = gains.K, C = gains.C;
+    i64 *zero = arena.array<i64>(2 * K), *one = zero + K;
+    if (!zero || !gains.begin(arena, poll)) return false;
     for (i64 c = 0; c < C; c++) {
-        i64 branched[2], best[2];
-        for (i64 side = 0; side < 2; side++) {
-            if (poll(4 * C * K)) return false;
-            branched[side] = none;
-            i64 top = 0;
-            for (i64 k = 0; k < K; k++) top = max_of(top, gains.side(k, c, side));
-            for (i64 d = 0; d < C; d++) {
-                i64 left = 0, right = 0;
-                for (i64 k = 0; k < K; k++) {
-                    one[k] = gains.inner(k, c, side, d);
-                    zero[k] = gains.side(k, c, side) - one[k];
-                    left += zero[k];
-                    right += one[k];
-                }
-                if (left > 0 && right > 0)
-                    branched[side] =
-                        max_of(branched[side], different_labels(zero, one, K, any_label, none) - 2 * price);
-            }
-            best[side] = max_of(top - price, branched[side]);
-        }
+        if (poll(8 * C * K) || !gains.at(c, poll)) return false;
+        SideBest low = side_best(gains, c, 0, price, any_label, none, zero);
+        SideBest high = side_best(gains, c, 1, price, any_label, none, zero);
         for (i64 k = 0; k < K; k++) {
             one[k] = gains.side(k, c, 1);
             zero[k] = gains.side(k, c, 0);
         }
-        i64 split = max_of(branched[0] + best[1], best[0] + branched[1]);
+        i64 split = max_of(low.branched + high.best, low.best + high.branched);
         split = max_of(split, different_labels(zero, one, K, any_label, none) - 2 * price);
-        result(0, c) = best[0];
-        result(1, c) = best[1];
+        result(0, c) = low.best;
+        result(1, c) = high.best;
         result(2, c) = max_of(split, none);
     }
     return true;
@@ -187,27 +245,19 @@ inline bool two_sides(
 
 // Add the trees of depth at most one on one side of column c that are worth at least `threshold`.
 //
-// A split counts where both its sides have samples, that is a positive sum. `room` (2, K). False without memory.
+// `room` (2, K). False without memory.
 inline bool add_stumps(
     CountStore& store, const Gains& gains, const Array<i64>& multiplicity, i64 price, bool any_label, i64 c, i64 side,
     i64 threshold, i64* room) {
-    const i64 K = gains.n_classes(), C = gains.n_columns();
+    const i64 K = gains.K;
     i64 *zero = room, *one = room + K;
     for (i64 k = 0; k < K; k++) zero[k] = gains.side(k, c, side);
     i64 best = first_best(zero, K);
     for (i64 k = 0; k < K; k++)
         if (zero[k] - price >= threshold && (any_label || k == best) && !store.add(zero[k] - price, 1)) return false;
-    for (i64 d = 0; d < C; d++) {
-        if (d == c) continue;
-        i64 left = 0, right = 0;
-        for (i64 k = 0; k < K; k++) {
-            one[k] = gains.inner(k, c, side, d);
-            zero[k] = gains.side(k, c, side) - one[k];
-            left += zero[k];
-            right += one[k];
-        }
+    return each_split(gains, c, side, room, [&](i64 d) {
         i64 best_zero = first_best(zero, K), best_one = first_best(one, K);
-        if (zero[best_zero] + one[best_one] - 2 * price < threshold || left == 0 || right == 0) continue;
+        if (zero[best_zero] + one[best_one] - 2 * price < threshold) return true;
         for (i64 k = 0; k < K; k++)
             for (i64 m = 0; m < K; m++) {
                 i64 value = zero[k] + one[m] - 2 * price;
@@ -215,8 +265,8 @@ inline bool add_stumps(
                     !store.add(value, multiplicity[d]))
                     return false;
             }
-    }
-    return true;
+        return true;
+    });
 }
 
 // Add all pairs of two sides, values largest first, `factor` times. False without memory, or when stopped.
@@ -231,37 +281,31 @@ inline bool add_joined(
 
 // Count the trees of depth at most two on a set that are worth at least `threshold`.
 //
-// Column c stands for multiplicity[c] features. `scratch` is an empty store, `room` (4, K). False without memory, or
-// when stopped.
+// Column c stands for multiplicity[c] features; `bests` (2, C) has the best values of its sides, or is empty. `scratch`
+// is an empty store. False without memory, or when stopped.
 inline bool count_two(
-    CountStore& store, const Gains& gains, const Array<i64>& multiplicity, i64 price, i64 threshold, bool any_label,
-    const Array<i64>& room, CountStore& scratch, Poll& poll) {
-    const i64 K = gains.n_classes(), C = gains.n_columns();
-    i64 *sums = room.data, *zero_sums = sums + 2 * K, *one_sums = sums + 3 * K;
-    const i64 best_leaf = first_best(gains.totals.data, K);
+    CountStore& store, Gains& gains, const Array<i64>& multiplicity, const Array<i64>& bests, i64 price, i64 threshold,
+    bool any_label, Arena& arena, CountStore& scratch, Poll& poll) {
+    const i64 K = gains.K, C = gains.C;
+    i64 *sums = arena.array<i64>(4 * K), *zero_sums = sums + 2 * K, *one_sums = sums + 3 * K;
+    if (!sums || !gains.begin(arena, poll)) return false;
+    const i64* totals = gains.set.totals.data;
+    const i64 best_leaf = first_best(totals, K);
     for (i64 k = 0; k < K; k++)
-        if (gains.totals[k] - price >= threshold && (any_label || k == best_leaf) &&
-            !store.add(gains.totals[k] - price, 1))
+        if (totals[k] - price >= threshold && (any_label || k == best_leaf) && !store.add(totals[k] - price, 1))
             return false;
-    // The best value of a side, as a leaf or with a further split of any kind.
-    auto best_of = [&](i64 c, i64 side) {
-        i64 leaf = 0, two = INT64_MIN / 2;
-        for (i64 k = 0; k < K; k++) leaf = max_of(leaf, gains.side(k, c, side));
-        for (i64 d = 0; d < C; d++) {
-            i64 top_zero = 0, top_one = 0;
-            for (i64 k = 0; k < K; k++) {
-                i64 one = gains.inner(k, c, side, d);
-                top_one = max_of(top_one, one);
-                top_zero = max_of(top_zero, gains.side(k, c, side) - one);
-            }
-            two = max_of(two, top_zero + top_one);
-        }
-        return max_of(leaf - price, two - 2 * price);
-    };
     for (i64 c = 0; c < C; c++) {
-        if (poll(8 * C * K * K)) return false;
-        i64 top[2] = {best_of(c, 0), best_of(c, 1)};
-        if (top[0] + top[1] < threshold) continue;
+        i64 top[2];
+        if (bests.shape[1]) {
+            top[0] = bests(0, c), top[1] = bests(1, c);
+            if (top[0] + top[1] < threshold) continue;
+        }
+        if (poll(8 * C * K * K) || !gains.at(c, poll)) return false;
+        if (!bests.shape[1]) {
+            for (i64 side = 0; side < 2; side++)
+                top[side] = side_best(gains, c, side, price, any_label, INT64_MIN / 4, sums).best;
+            if (top[0] + top[1] < threshold) continue;
+        }
         Arena lists = {nullptr, 0, scratch.arena.limit};
         i64 *values[2], *counts[2], sizes[2];
         bool enough = true;

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
+from accel_oct.exact.coded import Coded, Columns
 from accel_oct.exact.sample_sets import SampleSet
-from accel_oct.near_optimal.coded import Coded, Columns
-from accel_oct.pricing.limited import SideTables
+from accel_oct.exact.side_tables import SideTables, TableSides
 
 IntArray = NDArray[np.int64]
-TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
 
 _EXACT_BITS = 52
 """Codes up to this size are exact in the tables, which are in floating point."""
@@ -69,11 +69,20 @@ class SideValues:
         if self._should_stop():
             raise native.Stopped
         if height <= 2:
-            return self._by_sums(samples, height)
+            return self.known_below(samples, height, path) or self._by_sums(samples, height)
         key = (self.problem.key(samples), height)
         if key not in self._known:
             self._known[key] = self._found(samples, height, path)
         return self._known[key]
+
+    def known_below(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...]) -> Sides | None:
+        """The same where the tables of all samples have it: below one side of a column."""
+        below = self._below
+        if below is None or height != self.problem.max_depth - 1 or len(path) != 1:
+            return None
+        feature, side = self._known_by_table(*path[0])
+        branched = below.sides_below(feature, side, 2) if below.by_leaves else None
+        return self._from_tables(samples, self.problem.columns(samples), below.sides_below(feature, side), branched)
 
     def best(self, samples: SampleSet, height: int) -> int:
         """The largest code of all trees of depth at most `height`."""
@@ -85,27 +94,30 @@ class SideValues:
     # ---------------------------------------------------------------- how
 
     def _found(self, samples: SampleSet, height: int, path: tuple[tuple[int, bool], ...]) -> Sides:
+        known = self.known_below(samples, height, path)
+        if known is not None:
+            return known
         columns = self.problem.columns(samples)
         if not columns.feature.size:
             return Sides(columns, *np.empty((3, 0), dtype=np.int64))
-        if self._below is not None and height == 3 and len(path) == 1 and self.problem.max_depth == 4:
-            below, (feature, side) = self._below, self._known_by_table(*path[0])
-            branched = below.sides_below(feature, side, 2) if below.by_leaves else None
-            return self._from_tables(samples, columns, below.sides_below(feature, side), branched)
         table = None
         if self._tables and height <= 4:
             table = self.problem.side_tables(samples, height, self._should_stop, self._threads, self._memory_limit)
         if table is not None and table.known:
-            if height == 4 and not path:
+            if height == self.problem.max_depth and table.knows_below:
                 self._below = table
             return self._from_tables(samples, columns, table.sides(), table.sides(2) if table.by_leaves else None)
         if self._should_stop():
             raise native.Stopped
         return self._one_by_one(samples, columns, height)
 
+    @cached_property
+    def _columns(self) -> Columns:
+        return self.problem.columns(self.problem.everyone())
+
     def _known_by_table(self, feature: int, side: bool) -> tuple[int, bool]:
         """A side of a root feature as one of the feature that stands for it."""
-        columns = self.problem.columns(self.problem.everyone())
+        columns = self._columns
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
 
@@ -131,6 +143,8 @@ class SideValues:
         self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
     ) -> IntArray:
         """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
+        if not columns.feature.size:
+            return np.empty((2, 0), dtype=np.int64)
         place = np.full(int(max(columns.features[-1], feature.max(initial=0))) + 1, -1)
         place[feature] = np.arange(feature.size)
         known = np.flatnonzero(place[columns.features] >= 0)
@@ -139,7 +153,7 @@ class SideValues:
         best[0, column] = np.where(flipped, one[at], zero[at])
         best[1, column] = np.where(flipped, zero[at], one[at])
         assert np.isfinite(best).all(), "a column that splits the points is missing from the tables"
-        return np.asarray(np.ldexp(best, self.problem.bits), dtype=np.int64)
+        return np.asarray(np.ldexp(best, self.problem.table_bits), dtype=np.int64)
 
     def _one_by_one(self, samples: SampleSet, columns: Columns, height: int) -> Sides:
         best = np.empty((2, columns.feature.size), dtype=np.int64)
@@ -154,8 +168,8 @@ class SideValues:
         columns = problem.columns(samples)
         totals = problem.totals(samples)
         if height > 1:
-            both = problem.pair_sums(samples, columns.feature, self._should_stop)
-            return Sides(columns, *native.two_sides(both, totals, price, any_label, NONE, self._should_stop))
+            gains = problem.set_gains(samples, columns.feature)
+            return Sides(columns, *native.two_sides(gains, price, any_label, NONE, self._should_stop))
         one = problem.ones(samples, columns.feature)
         zero = totals[:, None] - one
         best = [side.max(axis=0, initial=0) - price for side in (zero, one)]

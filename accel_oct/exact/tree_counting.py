@@ -1,6 +1,6 @@
 """How many trees there are, without looking at any of them alone.
 
-For a set of samples and a height there is a table from codes (see `problem`) to numbers of trees, down to a threshold.
+For a set of samples and a height there is a table from codes (see `coded`) to numbers of trees, down to a threshold.
 That of a set follows from those of the sides of its splits: pairs of codes add up, pairs of numbers multiply. A side
 needs trees only down to the threshold minus the best of the other side, so little of each table is ever needed.
 """
@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
+from accel_oct.exact.coded import Coded
 from accel_oct.exact.enumeration import Enumeration, Path, SideBests, Split
 from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.stopping import OutOfMemory
-from accel_oct.near_optimal import reference
-from accel_oct.near_optimal.coded import Coded
-from accel_oct.near_optimal.values import SideValues
+from accel_oct.exact.tree_listing import stumps
 
 IntArray = NDArray[np.int64]
+Table = dict[int, int]
+"""From codes to numbers of trees, in Python's whole numbers, which have no largest."""
 
 _SAFE = 1 << 62
 """Numbers of trees below this are added up in 64 bits."""
@@ -42,12 +44,12 @@ class CodeTable:
         """Python's whole number: it is what tells that others are small enough."""
 
     @classmethod
-    def of(cls, table: reference.Table) -> CodeTable:
+    def of(cls, table: Table) -> CodeTable:
         small = sum(table.values()) < _SAFE
         codes, counts = np.array(list(table), dtype=np.int64), list(table.values())
         return cls(codes, np.array(counts, dtype=np.int64 if small else object))
 
-    def as_table(self) -> reference.Table:
+    def as_table(self) -> Table:
         return dict(zip(self.codes.tolist(), self.counts.tolist(), strict=True))
 
     @property
@@ -157,10 +159,12 @@ class TreeCounter(Enumeration[CodeTable]):
         if height == 0:
             return CodeTable.of(self._leaves(samples, threshold))
         if height == 1:
-            return CodeTable.of(reference.count_one(self.problem, samples, threshold))
-        return self._two(samples, threshold)
+            return CodeTable.of(
+                self._leaves(samples, threshold) + Counter(code for code, _ in stumps(self.problem, samples, threshold))
+            )
+        return self._two(samples, best, threshold, path)
 
-    def _leaves(self, samples: SampleSet, threshold: int) -> reference.Table:
+    def _leaves(self, samples: SampleSet, threshold: int) -> Counter[int]:
         return Counter(code for code, _ in self.problem.leaf_codes(samples) if code >= threshold)
 
     def _spend(self, key: Any, found: CodeTable, before: CodeTable | None) -> None:
@@ -187,14 +191,14 @@ class TreeCounter(Enumeration[CodeTable]):
         self._look()
         leaves = self._leaves(samples, threshold)
         total = sum(leaves.values())
-        large: reference.Table = {}  # in Python's whole numbers, where 64 bits may not be enough
+        large: Table = {}  # in Python's whole numbers, where 64 bits may not be enough
         store = self._store()
         for split in self.splits(samples, height, threshold, path):
             zero, one = split.zero, split.one
             factor, pairs = self._repeats(samples, height, split, threshold, path)
             total += zero.total * one.total * factor
             if total >= _SAFE:
-                reference.add_pairs(large, zero.as_table(), one.as_table(), threshold, factor)
+                _add_pairs(large, zero.as_table(), one.as_table(), threshold, factor)
             else:
                 self._add_joined(store, zero, one, threshold, factor)
             for code in pairs:
@@ -203,8 +207,8 @@ class TreeCounter(Enumeration[CodeTable]):
             self._add_joined(store, CodeTable.of(leaves), _NOTHING_MORE, threshold, 1)
             return CodeTable(*store.sorted(self._should_stop))
         found = CodeTable(*store.sorted(self._should_stop)).as_table()
-        reference.add_pairs(large, found, {0: 1}, threshold, 1)
-        reference.add_pairs(large, leaves, {0: 1}, threshold, 1)
+        _add_pairs(large, found, {0: 1}, threshold, 1)
+        _add_pairs(large, leaves, {0: 1}, threshold, 1)
         return CodeTable.of({code: count for code, count in large.items() if count})
 
     def _store(self) -> native.TreeCounts:
@@ -217,20 +221,31 @@ class TreeCounter(Enumeration[CodeTable]):
         with _out_of_memory():
             store.add_joined(zero.codes, zero.counts, one.codes, one.counts, threshold, factor, self._should_stop)
 
-    def _two(self, samples: SampleSet, threshold: int) -> CodeTable:
+    def _two(self, samples: SampleSet, best: int, threshold: int, path: Path) -> CodeTable:
         problem = self.problem
-        columns = problem.columns(samples)
+        known = self.values.known_below(samples, 2, path)
+        columns = problem.columns(samples) if known is None else known.columns
         features, n_classes = sum(columns.multiplicity.tolist()), problem.totals(samples).size
-        stumps = n_classes + features * n_classes**2
-        if n_classes + features * stumps**2 >= _SAFE:
-            return CodeTable.of(reference.count_two(problem, samples, threshold, self._look))
-        both, totals = problem.pair_sums(samples, columns.feature, self._should_stop), problem.totals(samples)
-        store = self._store()
+        below = n_classes + features * n_classes**2
+        if n_classes + features * below**2 >= _SAFE:
+            return self._deep(samples, 2, best, threshold, path)
+        bests = None if known is None else np.stack([known.zero, known.one])
+        gains, store = problem.set_gains(samples, columns.feature), self._store()
         with _out_of_memory():
             store.add_two(
-                *(both, totals, columns.multiplicity, problem.price, threshold, problem.any_label, self._should_stop)
+                gains, columns.multiplicity, bests, problem.price, threshold, problem.any_label, self._should_stop
             )
         return CodeTable(*store.sorted(self._should_stop))
+
+
+def _add_pairs(table: Table, zero: Table, one: Table, threshold: int, factor: int) -> None:
+    """Add all pairs of two sides that are worth at least the threshold."""
+    ordered = sorted(one.items(), reverse=True)
+    for code, count in zero.items():
+        for other, times in ordered:
+            if code + other < threshold:
+                break
+            table[code + other] = table.get(code + other, 0) + factor * count * times
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct import native
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
-from accel_oct.pricing.limited import SideTables
+from accel_oct.exact.side_tables import SideTables
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -122,6 +123,11 @@ class Coded(SampleSets):
         return (value << self.bits) - (1 << self.bits) + 1
 
     @property
+    def table_bits(self) -> int:
+        """Codes are this power of two times what `side_tables` has."""
+        return self.bits
+
+    @property
     def code_slack(self) -> int:
         """No two trees within the slack of each other have codes further apart."""
         return (self.slack + 1) << self.bits
@@ -149,14 +155,14 @@ class Coded(SampleSets):
         """Gains (K, C) of every class over the samples that have a feature."""
 
     @abstractmethod
-    def pair_sums(self, samples: SampleSet, features: IntArray, should_stop: Callable[[], bool]) -> IntArray:
-        """Gains (K, C, C) of every class over the samples that have both of two features."""
+    def set_gains(self, samples: SampleSet, features: IntArray) -> native.SetGains:
+        """Gains of every class, over all samples and over those that have two of some features."""
 
     @abstractmethod
     def side_tables(
         self, samples: SampleSet, height: int, should_stop: Callable[[], bool], threads: int, memory_limit: int
     ) -> SideTables | None:
-        """Best values of the sides of all columns, not coded; None where there are none of such sets.
+        """Best codes of the sides of all columns, in units of ``2**table_bits``; None where there are no tables.
 
         Exact while codes are below 2**53.
         """

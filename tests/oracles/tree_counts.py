@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.exact.coded import Coded
 from accel_oct.exact.sample_sets import SampleSet
-from accel_oct.near_optimal.coded import Coded
 
 IntArray = NDArray[np.int64]
 Table = dict[int, int]

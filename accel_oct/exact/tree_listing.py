@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.exact.coded import Coded
 from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.stopping import OutOfMemory
-from accel_oct.near_optimal.coded import Coded
-from accel_oct.near_optimal.values import SideValues
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.topology import Topology
 
@@ -123,10 +123,10 @@ class _TreeList:
 
     def _waiting_stumps(self) -> None:
         """All at once: there is nothing below them."""
-        stumps = _stumps(self._lister.problem, self._samples, self._least)
-        self._lister.spend(len(stumps) // 2)
-        self._stumps = [tree for _, tree in stumps]
-        self._waiting += [(-code, _STUMP, place, 0) for place, (code, _) in enumerate(stumps)]
+        found = stumps(self._lister.problem, self._samples, self._least)
+        self._lister.spend(len(found) // 2)
+        self._stumps = [tree for _, tree in found]
+        self._waiting += [(-code, _STUMP, place, 0) for place, (code, _) in enumerate(found)]
         heapq.heapify(self._waiting)
 
     def get(self, place: int) -> tuple[int, Nested] | None:
@@ -188,7 +188,7 @@ def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: NDArra
     return list(zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True))
 
 
-def _stumps(problem: Coded, samples: SampleSet, least: int) -> list[tuple[int, Nested]]:
+def stumps(problem: Coded, samples: SampleSet, least: int) -> list[tuple[int, Nested]]:
     """Codes and trees with one split of a set, in order, down to a code."""
     columns = problem.columns(samples)
     ones = problem.ones(samples, columns.feature)
