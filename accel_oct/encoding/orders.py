@@ -127,7 +127,7 @@ class TableOrders:
         encoder.ignoring(ignored)
         encoder._check_parameters()
         columns, _, present = encoder._learn_columns(X, None, weights)
-        parts = encoder._by_kind(columns, present)
+        parts = encoder._by_kind(columns)
         for column in parts["categorical"]:
             if len(set(column.values.tolist())) > MOST_CATEGORIES:
                 return None

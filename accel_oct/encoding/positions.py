@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accel_oct.encoding.conditions import as_limit
 from accel_oct.encoding.scales import Scale
 
-__all__ = ["Distinct", "quantile_positions", "readable_threshold", "whole_where_close"]
+__all__ = ["Distinct", "is_zero_one", "quantile_positions", "readable_threshold", "whole_where_close"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -40,11 +40,6 @@ class Distinct:
         values, codes = np.unique(column[known], return_inverse=True)
         return cls(values, np.bincount(codes.ravel(), weights[known], len(values)).astype(np.float64), scale)
 
-    @property
-    def is_binary(self) -> bool:
-        """Only 0 and 1 occur, and both do."""
-        return len(self.values) == 2 and self.values[0] == 0 and self.values[1] == 1
-
     def thresholds(self, positions: IntArray) -> list[float]:
         """A readable number for each cut."""
         pairs = [(self.values[i], self.values[i + 1]) for i in positions.tolist()]
@@ -54,6 +49,15 @@ class Distinct:
             return [as_limit(_exact_threshold(low, high)) for low, high in pairs]
         whole = bool(np.all(self.values == np.floor(self.values)))
         return [readable_threshold(low, high, whole) for low, high in pairs]
+
+
+def is_zero_one(column: NDArray[Any]) -> bool:
+    """Whether of the numbers only 0 and 1 occur beside missing values, and both do."""
+    for part in (column[:100], column):  # most columns are told by their first values
+        zero, one = part == 0, part == 1
+        if not np.all(zero | one | (part != part)):
+            return False
+    return bool(np.any(zero) and np.any(one))
 
 
 def _exact_threshold(low: Any, high: Any) -> float:

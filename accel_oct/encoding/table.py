@@ -14,7 +14,7 @@ from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
 from accel_oct.encoding.categorical import OneHotCategoryEncoder, check_categories
 from accel_oct.encoding.columns import Kind, Table, as_categories, infer_kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.positions import Distinct, quantile_positions
+from accel_oct.encoding.positions import Distinct, is_zero_one, quantile_positions
 from accel_oct.encoding.quantile import QuantileThresholdEncoder
 from accel_oct.errors import InvalidInputError, shown
 
@@ -78,18 +78,18 @@ class TableEncoder(BinaryEncoder):
         numeric = QuantileThresholdEncoder(DEFAULT_QUANTILES) if self.numeric is None else clone(self.numeric)
         numeric.missing = self.missing
         numeric._check_parameters()
-        parts = self._by_kind(columns, weights)
+        parts = self._by_kind(columns)
         categorical = self._category_encoder()
         others = self._other_conditions(parts, categorical, weights)
         for column in parts["ordered"]:
             others += _by_order(column, weights, categorical.max_categories)
         return [*others, *self._numeric_conditions(numeric, parts["numeric"], others, columns, y, weights)]
 
-    def _by_kind(self, columns: Sequence[Column], weights: FloatArray) -> dict[str, list[Column]]:
+    def _by_kind(self, columns: Sequence[Column]) -> dict[str, list[Column]]:
         """Columns by the way in which they are encoded; "numeric" are all that have thresholds and no fixed order."""
         parts: dict[str, list[Column]] = {kind: [] for kind in ("numeric", *_OTHERS)}
         for column in columns:
-            zero_one = column.kind == "numeric" and Distinct.of(column.values, weights).is_binary
+            zero_one = column.kind == "numeric" and is_zero_one(column.values)
             part = "numeric" if column.kind in _THRESHOLDS else column.kind
             parts["zero_one" if zero_one else part].append(column)
         return parts

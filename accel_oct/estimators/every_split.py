@@ -153,7 +153,8 @@ class TableSearch:
         space, options = self.space, _options(self.model, clock.limit)
         if space.max_depth is not None and space.max_depth < _DEEP:
             return space.solve(leaf_penalty, options, clock, progress, known=known)
-        first = clock.limited_to(clock.seconds + _FIRST_SECONDS)
+        seconds = min(_FIRST_SECONDS, math.inf if clock.left is None else clock.left * _FIRST_SHARE)
+        first = clock.limited_to(clock.seconds + seconds)
         outcome = space.solve(leaf_penalty, options, first, progress, known=known)
         if outcome.status != "time_limit" or clock.left == 0.0:
             return outcome
@@ -400,8 +401,8 @@ def _result(
 _DEEP = 4
 """Depth from which on a search may take long, and begins with trees over chosen splits."""
 
-_FIRST_SECONDS = 1.0
-"""What a deep search may take before that."""
+_FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
+"""What a deep search may take before that: seconds, and as a share of what is left."""
 
 _START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START = 10.0, 0.4, 1.0, 6
 """For trees over chosen splits: seconds, as a share of what is left, the budget of the encoder, and their depth."""

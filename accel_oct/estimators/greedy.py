@@ -17,7 +17,7 @@ _CRITERIA, _SEEDS, _DEPTH = ("gini", "entropy"), 3, 6
 """Which of equally good splits CART takes is a matter of luck; the depth is that of trees without a limit."""
 
 _SMALL, _LARGE = 2_000_000, 20_000_000
-"""Cells up to which all trees are grown, and up to which there is any."""
+"""Cells up to which all trees are grown, and up to which there is one."""
 
 
 def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree]:
@@ -27,8 +27,9 @@ def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree
     if not space.ranks.size or space.ranks.size > _LARGE or not weights.any() or space.max_depth == 0:
         return
     matrix, labels = space.ranks.T.astype(np.float32), gains.argmax(axis=1)
-    for criterion in _CRITERIA:
-        for seed in range(_SEEDS if matrix.size <= _SMALL else 1):
+    is_small = matrix.size <= _SMALL
+    for criterion in _CRITERIA if is_small else _CRITERIA[:1]:
+        for seed in range(_SEEDS if is_small else 1):
             depth = _DEPTH if space.max_depth is None else space.max_depth
             grown = DecisionTreeClassifier(criterion=criterion, max_depth=depth, random_state=seed)
             tree = _pruned(grown.fit(matrix, labels, weights).tree_, matrix, gains, price)

@@ -207,8 +207,7 @@ def ordered_problem(ranks: Ranks, gains: Floats, grid_bits: int, limits: LeafLim
     kept = np.flatnonzero((lost.max(axis=1) > 0) | (mass > 0).any(axis=0))
     kept = kept if kept.size else np.arange(1)
     lost, mass, unavoidable, first = lost[kept], mass[:, kept], unavoidable[kept], first[kept]
-    values_of = [np.unique(column[first]) for column in ranks[columns]]
-    own = [np.searchsorted(known, column[first]) for known, column in zip(values_of, ranks[columns], strict=True)]
+    own, values_of = _dense(ranks[columns], first)
     unit = int(np.gcd.reduce(lost.ravel())) or 1
     lost, unavoidable = lost // unit, unavoidable // unit
     weights = lost.max(axis=1)
@@ -227,7 +226,7 @@ def ordered_problem(ranks: Ranks, gains: Floats, grid_bits: int, limits: LeafLim
     elif most < 2**31:
         counter = np.int32
     table = OrderedTable(
-        np.array(own, np.int32).reshape(len(columns), len(first)),
+        own,
         np.ascontiguousarray(values.astype(counter)),
         labels,
         weights,
@@ -237,8 +236,17 @@ def ordered_problem(ranks: Ranks, gains: Floats, grid_bits: int, limits: LeafLim
         _apart(limits, columns),
     )
     return OrderedProblem(
-        table, statistic, max(1, len(present)), unit, grid_bits, best_score, offset, columns, tuple(values_of), present
+        table, statistic, max(1, len(present)), unit, grid_bits, best_score, offset, columns, values_of, present
     )
+
+
+def _dense(ranks: Ranks, chosen: Ints) -> tuple[Ranks, tuple[NDArray[np.int32], ...]]:
+    """Ranks of some samples among themselves, without gaps, and the given rank of each."""
+    if len(chosen) == ranks.shape[1]:
+        return np.take(ranks, chosen, axis=1), tuple(np.arange(column.max() + 1, dtype=np.int32) for column in ranks)
+    values = tuple(np.unique(column[chosen]) for column in ranks)
+    own = [np.searchsorted(known, column[chosen]) for known, column in zip(values, ranks, strict=True)]
+    return np.array(own, np.int32).reshape(ranks.shape[0], len(chosen)), values
 
 
 def _sums(group: Ints, amounts: Ints, n_groups: int) -> Ints:
