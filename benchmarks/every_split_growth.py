@@ -190,7 +190,7 @@ def draw(found: dict[tuple[int, int, int], Fit], limit: float, path: Path) -> No
             axes.loglog([at for at, *_ in points], [cpu for _, cpu, _ in points], "-", color=colour)
             for proven, face in ((True, colour), (False, "white")):
                 chosen = [(at, cpu) for at, cpu, is_proven in points if is_proven == proven]
-                label = f"depth {depth}, {'proven' if proven else f'stopped after {limit:g} s'}"
+                label = f"depth {depth}, {'proven' if proven else f'not proven, limit {limit:g} s'}"
                 if chosen:
                     axes.loglog(*zip(*chosen, strict=True), "o", color=colour, markerfacecolor=face, label=label)
         axes.set(xlabel=name)
