@@ -81,11 +81,16 @@ def digits() -> Instance:
 
 
 def numeric(n_samples: int = 200_000, n_columns: int = 30) -> Instance:
+    table, y = numeric_table(n_samples, n_columns)
+    return Instance("numeric 200k", deciles(table), y, (4,))
+
+
+def numeric_table(n_samples: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     table = rng.normal(size=(n_samples, n_columns)).astype(np.float32)
     a, b, c, d = table.T[:4]
     y = ((a > 0.3) ^ (b + c > 0.2) | (d > 1)) ^ (rng.random(n_samples) < 0.1)
-    return Instance("numeric 200k", deciles(table), y.astype(int), (4,))
+    return table, y.astype(int)
 
 
 def deciles(table: Any) -> Any:
