@@ -23,7 +23,7 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
 from accel_oct.encoding.table import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct.estimators.greedy import greedy_trees
+from accel_oct.estimators.greedy import greedy_trees, is_large
 from accel_oct.estimators.parameters import n_threads, solver_seed
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
@@ -140,10 +140,14 @@ class TableSearch:
     ) -> EverySplitOutcome:
         """Search; deep trees that are not found at once begin with good ones over chosen splits.
 
-        What is not proven is at least as good as CART's trees.
+        What is not proven is at least as good as CART's trees. On large tables these come first: a search may not get
+        far there.
         """
+        large = is_large(self.space)
+        if large:
+            known = [*known, *greedy_trees(self.space, leaf_penalty)]
         outcome = self._searched(leaf_penalty, clock, progress, known)
-        if outcome.status in ("optimal", "infeasible"):
+        if large or outcome.status in ("optimal", "infeasible"):
             return outcome
         return self.space.improved(outcome, greedy_trees(self.space, leaf_penalty), clock)
 

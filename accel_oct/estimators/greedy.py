@@ -1,4 +1,4 @@
-"""CART trees over orders of rows: at hand whenever a search over every split is stopped."""
+"""CART trees over orders of rows: where a search over every split begins, or what it is compared with when stopped."""
 
 from __future__ import annotations
 
@@ -11,28 +11,41 @@ from sklearn.tree import DecisionTreeClassifier
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.solving.every_split import EverySplit
 
-__all__ = ["greedy_trees"]
+__all__ = ["greedy_trees", "is_large"]
 
 _CRITERIA, _SEEDS, _DEPTH = ("gini", "entropy"), 3, 6
 """Which of equally good splits CART takes is a matter of luck; the depth is that of trees without a limit."""
 
-_SMALL, _LARGE = 2_000_000, 20_000_000
-"""Cells up to which all trees are grown, and up to which there is one."""
+_CELLS, _MOST_CELLS = 2_000_000, 200_000_000
+"""Cells that trees are grown on: of a larger table some rows, and of one that is larger still none."""
+
+
+def is_large(space: EverySplit) -> bool:
+    """Whether trees are grown on some of the rows only."""
+    return space.ranks.size > _CELLS
 
 
 def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree]:
-    """CART trees with the best labels and prunings for the penalty; those that keep the constraints."""
+    """CART trees with the best labels and prunings for the penalty; those that keep the constraints.
+
+    They are grown on all rows of a small table and on some rows of a large one; labels and prunings are always the best
+    on all rows.
+    """
     gains, price = space.gains[space.rows], space.score.rows.leaf_price(leaf_penalty, space.score.norm)
     weights = gains.max(axis=1) - gains.min(axis=1)
-    if not space.ranks.size or space.ranks.size > _LARGE or not weights.any() or space.max_depth == 0:
+    if not 0 < space.ranks.size <= _MOST_CELLS or not weights.any() or space.max_depth == 0:
         return
     matrix, labels = space.ranks.T.astype(np.float32), gains.argmax(axis=1)
-    is_small = matrix.size <= _SMALL
-    for criterion in _CRITERIA if is_small else _CRITERIA[:1]:
-        for seed in range(_SEEDS if is_small else 1):
-            depth = _DEPTH if space.max_depth is None else space.max_depth
+    rows: Any = slice(None)
+    if is_large(space):
+        rows = np.random.default_rng(0).choice(len(matrix), max(1, _CELLS // matrix.shape[1]), replace=False)
+    if not weights[rows].any():
+        return
+    depth = _DEPTH if space.max_depth is None else space.max_depth
+    for criterion in _CRITERIA:
+        for seed in range(1 if is_large(space) else _SEEDS):
             grown = DecisionTreeClassifier(criterion=criterion, max_depth=depth, random_state=seed)
-            tree = _pruned(grown.fit(matrix, labels, weights).tree_, matrix, gains, price)
+            tree = _pruned(grown.fit(matrix[rows], labels[rows], weights[rows]).tree_, matrix, gains, price)
             if space.allows(tree):
                 yield tree
 
