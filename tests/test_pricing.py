@@ -12,7 +12,8 @@ from constraint_support import KINDS, keeps, random_constraint, small_instance
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 
-from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
+from accel_oct.exact.limited_points import LimitedProblem
+from accel_oct.pricing import Closing, Dual, RootByRoot
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 
