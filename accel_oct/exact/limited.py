@@ -41,6 +41,7 @@ class Limit(Protocol):
     def tolerance(self) -> float: ...
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Limited(SampleSets):
     """The best tree under limits.
 
@@ -51,13 +52,14 @@ class Limited(SampleSets):
     uses : float array (n_limits, n, n_classes)
         What it uses of each limit; every limit is scaled to a largest entry of one.
     leaf_uses, upper : float arrays (n_limits,)
-        What a leaf uses, and what may be used.
+        What a leaf uses, and what may be used: what is forgiven included, so that whatever keeps a constraint by its
+        own measure keeps its limits.
     leaf_price : float
     max_depth : int
     scales : float array (n_limits,)
         What the limits as stated were divided by.
     rules : LocalRules or None
-        About leaves and paths.
+        About leaves and paths; of a tally, in whole cells. They allow a leaf of all samples, or there is no tree.
     """
 
     gains: FloatArray
@@ -67,7 +69,7 @@ class Limited(SampleSets):
     leaf_price: float
     max_depth: int
     scales: FloatArray
-    rules: LocalRules | None
+    rules: LocalRules | None = None
 
     @property
     def n_limits(self) -> int:

@@ -31,9 +31,9 @@ IntArray = NDArray[np.int64]
 MOST_DEPTH = 4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CellProblem(PathSets, Limited):
-    """Best trees under limits.
+    """Best trees under limits, in arrays over the cells of a tally.
 
     Attributes
     ----------
@@ -41,28 +41,14 @@ class CellProblem(PathSets, Limited):
     sets : TallySets
     counts : float array (n_cells,)
         Of all samples, in units of the tally.
-    gains : float array (n_cells, n_classes)
-        What predicting each class scores, for a unit of the counts.
-    uses : float array (n_limits, n_cells, n_classes)
-        What it uses of each limit; every limit is scaled to a largest entry of one.
     masses : float array (n_cells,)
         What a unit counts by the local rules.
-    leaf_uses, upper, leaf_price, max_depth, scales, rules
-        As in `LimitedProblem`; `rules` in whole cells.
     """
 
     trees: TalliedTrees
     sets: TallySets
     counts: FloatArray
-    gains: FloatArray
-    uses: FloatArray
     masses: FloatArray
-    leaf_uses: FloatArray
-    upper: FloatArray
-    leaf_price: float
-    max_depth: int
-    scales: FloatArray
-    rules: LocalRules | None = None
 
     @classmethod
     def of(

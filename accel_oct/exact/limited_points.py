@@ -23,7 +23,7 @@ from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.price_search import best_tree
 from accel_oct.exact.profile_search import sides_from_pairs
 from accel_oct.exact.sample_sets import PointSets
-from accel_oct.exact.samples import Samples, reduce_data
+from accel_oct.exact.samples import RowSamples, reduce_data
 from accel_oct.exact.side_tables import SideTables, TableSides
 from accel_oct.exact.stopping import Stopper
 from accel_oct.tree import DecisionTree
@@ -35,37 +35,11 @@ IntArray = NDArray[np.int64]
 _TOTAL_BITS = 50
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LimitedProblem(PointSets, Limited):
-    """Best trees under limits, in arrays over the distinct points of the data.
-
-    Attributes
-    ----------
-    X : bool array (n_points, n_features)
-    gains : float array (n_points, n_classes)
-        What predicting each class at each point scores: for accuracy, the weight of the class there.
-    uses : float array (n_limits, n_points, n_classes)
-        What a prediction uses of each limit; every limit is scaled to a largest entry of one.
-    leaf_uses, upper : float arrays (n_limits,)
-        What a leaf uses, and what may be used: what is forgiven included, so that whatever keeps a constraint by its
-        own measure keeps its limits.
-    leaf_price : float
-    max_depth : int
-    scales : float array (n_limits,)
-        What the limits as stated were divided by.
-    rules : LocalRules or None
-        About leaves and paths, in points. They allow a leaf of all points: otherwise there is no tree at all.
-    """
+    """Best trees under limits, in arrays over the distinct points of the data, `X` (n_points, n_features)."""
 
     X: BoolMatrix
-    gains: FloatArray
-    uses: FloatArray
-    leaf_uses: FloatArray
-    upper: FloatArray
-    leaf_price: float
-    max_depth: int
-    scales: FloatArray
-    rules: LocalRules | None = None
 
     @classmethod
     def of(
@@ -98,7 +72,17 @@ class LimitedProblem(PointSets, Limited):
         leaf_uses, upper, scales = scaled_limits(limits, uses, np.ones(first.size), max_depth)
         if rules is not None:
             rules = _merged(rules, point, first.size)
-        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales, rules)
+        return cls(
+            X=dataset.X[first],
+            gains=gains,
+            uses=uses,
+            leaf_uses=leaf_uses,
+            upper=upper,
+            leaf_price=leaf_price,
+            max_depth=max_depth,
+            scales=scales,
+            rules=rules,
+        )
 
     @property
     def total_weight(self) -> float:
@@ -380,9 +364,9 @@ class PointTables(SideTables):
         return [weights, numbers]
 
 
-def _pair_bytes(data: Samples) -> int:
-    """Memory that `PointTables._pairs` takes at most."""
-    return 2 * 8 * data.n_features**2
+def _pair_bytes(data: RowSamples) -> int:
+    """Memory that `PointTables._pairs` takes."""
+    return (1 if (data.weights > 0).all() else 2) * 8 * data.n_features**2
 
 
 def _side_sums(both: FloatArray, total: float, column: int, side: int) -> FloatArray:

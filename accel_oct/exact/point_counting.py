@@ -162,7 +162,16 @@ class CountingProblem(PointSets, Coded):
         gains = (self.gains[points] >> self.table_bits).astype(np.float64)  # small numbers make fast tables
         nothing, none = np.zeros((0, *gains.shape)), np.empty(0)
         price = math.ldexp(self.price, -self.table_bits)
-        limited = LimitedProblem(self.X[points], gains, nothing, none, none, price, height, none)
+        limited = LimitedProblem(
+            X=self.X[points],
+            gains=gains,
+            uses=nothing,
+            leaf_uses=none,
+            upper=none,
+            leaf_price=price,
+            max_depth=height,
+            scales=none,
+        )
         priced = PricedProblem(none, gains, price, 0.0, 0.0)
         return PointTables(limited, priced, should_stop, threads, memory_limit, self.X.shape[1] >= _MANY_FEATURES)
 
