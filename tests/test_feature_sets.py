@@ -26,9 +26,9 @@ from accel_oct.constraints import (
 )
 from accel_oct.data import BinaryDataset
 from accel_oct.exact.group_sets import GroupSets
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent
-from accel_oct.pricing import LimitedProblem
 from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.set_lists import SetLists

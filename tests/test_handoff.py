@@ -17,9 +17,10 @@ from test_linear_constraints import check
 from test_pricing import random_prices
 
 from accel_oct.constraints import MinLeafWeight, Recall, StatisticalParity
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.mip import Rows
-from accel_oct.pricing import Closing, Dual, LimitedProblem, PricedKnowledge, PricedSearch, RootByRoot
+from accel_oct.pricing import Closing, Dual, PricedKnowledge, PricedSearch, RootByRoot
 from accel_oct.solving.config import Config
 from accel_oct.solving.handoff import closed_roots, hand_over, price_row
 from accel_oct.solving.proof import BoundRounding

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "exact": _PROBLEM | {"native"},
     "cluster": _PROBLEM | {"_version", "exact"},
     "formulation": _PROBLEM | {"mip", "exact"},
-    "pricing": _PROBLEM | {"native", "exact"},
+    "pricing": _PROBLEM | {"exact"},
     "constraints": _MODEL | {"exact"},
     "objectives": _PROBLEM,
     "cuts": _MODEL | {"exact"},
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
-    "near_optimal": _SOLVING | {"native"},
+    "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
     "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
     "estimators": _PROBLEM

@@ -13,12 +13,11 @@ from oracles.near_optimal import all_trees, count_of_values, in_order, near_opti
 from oracles.tree_counts import count_two
 
 import accel_oct
-from accel_oct.exact import tree_counting
+from accel_oct.exact import point_counting, tree_counting
+from accel_oct.exact.near_optimal_search import NearOptimalSearch
+from accel_oct.exact.point_counting import CountingProblem
 from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.tree_counting import TreeCounter
-from accel_oct.near_optimal import NearOptimalSearch
-from accel_oct.near_optimal import problem as problem_module
-from accel_oct.near_optimal.problem import CountingProblem
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.objectives import Accuracy
 
@@ -26,9 +25,10 @@ from accel_oct.objectives import Accuracy
 def search_of(instance: Instance, within: float, labels: str = "any", **options) -> NearOptimalSearch:
     setting = Setting.of(Accuracy().bind(instance.dataset), instance.leaf_penalty, instance.max_depth)
     slack = (within + 1e-9) * instance.dataset.total_weight
-    return NearOptimalSearch(
-        setting.X, setting.gains, setting.leaf_price, instance.max_depth, slack, labels=labels, **options
+    problem = CountingProblem.of(
+        setting.X, setting.gains, setting.leaf_price, instance.max_depth, slack, labels == "any"
     )
+    return NearOptimalSearch(problem, **options)
 
 
 def counter_of(search: NearOptimalSearch, best: int) -> TreeCounter:
@@ -91,8 +91,8 @@ def test_counts_and_lists_equal_enumeration(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_ways_of_many_features_equal_enumeration(seed: int, monkeypatch) -> None:
     """The same with best values below the sides of features read off the tables, and gains added up from bits."""
-    monkeypatch.setattr(problem_module, "_MANY_FEATURES", 0)
-    monkeypatch.setattr(problem_module, "_SMALL", -1)
+    monkeypatch.setattr(point_counting, "_MANY_FEATURES", 0)
+    monkeypatch.setattr(point_counting, "_SMALL", -1)
     check(*small_instance(np.random.default_rng([11, seed])))
 
 
@@ -127,7 +127,7 @@ def test_other_gains_and_depths(seed: int, tables: bool, monkeypatch) -> None:
     values = count_of_values(X, gains, price, depth)
     best = max(value for (value, _), count in values.items() if count)
     expected = {key: count for key, count in values.items() if count and key[0] >= best - Fraction(min(slack, 1e9))}
-    search = NearOptimalSearch(X, gains, price, depth, slack)
+    search = NearOptimalSearch(CountingProblem.of(X, gains, price, depth, slack))
     if not tables:
         monkeypatch.setattr(search.values, "_tables", False)
     total = sum(expected.values())
@@ -147,7 +147,7 @@ def test_cost_seam_equals_enumeration_of_trees() -> None:
     gains = rng.integers(0, 4, (len(X), 3)).astype(float)
     trees = {tree: score - leaves for score, leaves, tree in all_trees(X, gains, 2)}
     least = max(trees.values()) - 3
-    found = NearOptimalSearch(X, gains, 1.0, 2, 3.0).run(None)
+    found = NearOptimalSearch(CountingProblem.of(X, gains, 1.0, 2, 3.0)).run(None)
     assert {listed.tree: listed.value for listed in found.trees} == {
         tree: value for tree, value in trees.items() if value >= least
     }

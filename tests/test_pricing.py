@@ -12,7 +12,9 @@ from constraint_support import KINDS, keeps, random_constraint, small_instance
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 
-from accel_oct.pricing import Closing, Dual, LimitedProblem, RootByRoot
+from accel_oct.exact.limited import PricedProblem
+from accel_oct.exact.limited_points import LimitedProblem, PointTables
+from accel_oct.pricing import Closing, Dual, RootByRoot
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 
@@ -117,6 +119,26 @@ def test_outcomes_are_those_of_the_data() -> None:
             assert within == all(constraint.violation(tree) <= 0 for constraint in bound)
 
 
+def problem_of(
+    X: np.ndarray, gains: np.ndarray, uses: np.ndarray, upper: np.ndarray, leaf_price: float, max_depth: int
+) -> LimitedProblem:
+    """Limits as they are, of which leaves use nothing."""
+    leaf_uses, scales = np.zeros(len(upper)), np.ones(len(upper))
+    numbers = {"leaf_price": leaf_price, "max_depth": max_depth}
+    return LimitedProblem(X=X, gains=gains, uses=uses, leaf_uses=leaf_uses, upper=upper, scales=scales, **numbers)
+
+
+def test_memory_of_values_below_sides() -> None:
+    """Scores of level three are kept where there is memory for them and for the sums of pairs of columns together."""
+    rng = np.random.default_rng(2)
+    X, gains = rng.random((60, 40)) < 0.5, rng.integers(1, 3, (60, 2)).astype(float)
+    problem = problem_of(X, gains, np.zeros((0, 60, 2)), np.empty(0), 0.5, 3)
+    priced = PricedProblem(np.empty(0), gains, 0.5, 0.0, 0.0)
+    tables = [PointTables(problem, priced, lambda: False, 1, limit, below=True) for limit in (50_000, 70_000)]
+    assert [table.known for table in tables] == [True, True]
+    assert [table.knows_below for table in tables] == [False, True]
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_best_values_of_sides(depth: int) -> None:
     """By matrix products and by tables: for every root feature, and below its sides for depth four."""
@@ -195,7 +217,7 @@ def test_opposite_limits_that_contradict_each_other() -> None:
     uses = np.zeros((2, 4, 2))
     uses[0, :, 1], uses[1, :, 1] = 1.0, -1.0
     for upper, infeasible in (([1.0, -3.0], True), ([3.0, -1.0], False), ([2.0, -2.0], False)):
-        problem = LimitedProblem(X, np.ones((4, 2)), uses, np.zeros(2), np.array(upper), 0.0, 2, np.ones(2))
+        problem = problem_of(X, np.ones((4, 2)), uses, np.array(upper), 0.0, 2)
         dual = Dual(problem, lambda tree: None)
         dual.run(lambda: -np.inf)
         assert problem.one_line is not infeasible and dual.is_infeasible is infeasible
@@ -330,7 +352,7 @@ def telling_problem(rng: np.random.Generator, n_features: int, n_points: int, ma
     gains = rng.integers(0, 12, (n_points, 2)).astype(float)
     uses = np.zeros((1, n_points, 2))
     uses[0, :, 1] = 2.0 ** np.arange(n_points)
-    return LimitedProblem(X, gains, uses, np.zeros(1), np.array([1e6]), 0.5, max_depth, np.ones(1))
+    return problem_of(X, gains, uses, np.array([1e6]), 0.5, max_depth)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,7 +16,7 @@ from accel_oct.constraints import StatisticalParity
 from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.side_values import SideValues
-from accel_oct.near_optimal.tallied import TallyCounting
+from accel_oct.exact.tally_counting import TallyCounting
 from accel_oct.tree.tallied import TalliedTrees
 
 

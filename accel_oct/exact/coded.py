@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +80,7 @@ class Scale(NamedTuple):
         return cls((price << bits) + 1, deepest, bits, bonus, allowed)
 
 
+@dataclass(frozen=True, eq=False)
 class Coded(SampleSets):
     """What trees are worth, in coded units, and what there is to know of sets of samples.
 

@@ -13,9 +13,12 @@ from typing import Any, NamedTuple, cast
 from accel_oct.constraints.tallied import tallied_trees
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact.coded import Coded
+from accel_oct.exact.near_optimal_search import NearOptimalSearch
+from accel_oct.exact.point_counting import CountingProblem
 from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.exact.tally_counting import TallyCounting
 from accel_oct.mip.options import usable_threads
-from accel_oct.near_optimal.search import NearOptimalSearch
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Objective, RatioScore, as_objective
@@ -189,17 +192,15 @@ def _search(
     report: Callable[[int, int], None],
 ) -> NearOptimalSearch:
     slack = within * setting.score.norm + PROOF_TOLERANCE * setting.score.rows.total_weight
-    options: Any = {
-        "labels": labels,
-        "should_stop": stopper,
-        "threads": threads,
-        "memory_limit": memory_limit,
-        "on_progress": report,
-    }
-    price, depth = setting.leaf_price, setting.max_depth
+    numbers = setting.leaf_price, setting.max_depth, slack, labels == "any"
+    problem: Coded
     if setting.tallied is not None:
-        return NearOptimalSearch.of_tally(setting.tallied, price, depth, slack, **options)
-    return NearOptimalSearch(setting.X, setting.gains, price, depth, slack, **options)
+        problem = TallyCounting.of(setting.tallied, *numbers)
+    else:
+        problem = CountingProblem.of(setting.X, setting.gains, *numbers)
+    return NearOptimalSearch(
+        problem, should_stop=stopper, threads=threads, memory_limit=memory_limit, on_progress=report
+    )
 
 
 def _number(value: Any, argument: str) -> float:

@@ -9,9 +9,9 @@ from typing import Any, Literal, overload
 from accel_oct.constraints import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact.near_optimal_search import ListedTree
 from accel_oct.exact.tree_listing import as_decision_tree
 from accel_oct.near_optimal.importance import ImportanceTable, importance_table
-from accel_oct.near_optimal.search import ListedTree
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.tree import DecisionTree
 

@@ -10,22 +10,16 @@ so all trees within L(mu) - v of the best priced one are enumerated, and the bes
 optimum (`closing`). What cannot be enumerated is handed on as bounds by root (`knowledge`).
 """
 
-from accel_oct.pricing.cells import CellProblem
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.knowledge import PriceBound, PricedKnowledge
-from accel_oct.pricing.limited import Limited
 from accel_oct.pricing.priced_search import PricedSearch
-from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.pricing.roots import RootByRoot
 
 __all__ = [
-    "CellProblem",
     "Closing",
     "Dual",
-    "Limited",
-    "LimitedProblem",
     "PriceBound",
     "PricedKnowledge",
     "PricedSearch",

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.exact.enumeration import Enumeration, Path, SideBests
+from accel_oct.exact.limited import Limited, PricedProblem
 from accel_oct.exact.outcomes import Outcomes, SetOutcomes, TooMany
 from accel_oct.exact.sample_sets import SampleSet
-from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.limited import Limited, PricedProblem
+from accel_oct.exact.limited import Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.pricing.limited import PricedProblem
-from accel_oct.pricing.problem import LimitedProblem, column_keys
+from accel_oct.exact.limited import PricedProblem
+from accel_oct.exact.limited_points import LimitedProblem, split_keys
 
 FloatArray = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def by_column(problem: LimitedProblem, bounds: Mapping[int, float], most: float,
 
     A root that separates nothing can be left out, so its trees are worth no more than a leaf or those of other roots.
     """
-    keys = column_keys(problem)
+    keys = split_keys(problem)
     known: dict[bytes, float] = {}
     for feature, bound in bounds.items():
         key = keys[feature]

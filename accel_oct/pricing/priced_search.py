@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from accel_oct.exact.limited import Limited
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.knowledge import PricedKnowledge
-from accel_oct.pricing.limited import Limited
-from accel_oct.pricing.problem import LimitedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.pricing.roots import RootByRoot
 from accel_oct.tree import DecisionTree

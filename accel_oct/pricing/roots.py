@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_oct.exact.limited import Limited, PricedProblem
 from accel_oct.pricing.closing import Closing
 from accel_oct.pricing.dual import Dual
-from accel_oct.pricing.limited import Limited, PricedProblem
 from accel_oct.pricing.repair import Repair
 from accel_oct.tree import DecisionTree
 

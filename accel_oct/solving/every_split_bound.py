@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, LinearLimit
 from accel_oct.constraints.statements import is_built_in
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.ordered import ordered_problem, search_ordered
-from accel_oct.pricing import Dual, LimitedProblem
+from accel_oct.pricing import Dual
 from accel_oct.solving.every_split import EverySplit
 
 __all__ = ["bound_over_every_split", "priced_limits"]

@@ -15,9 +15,10 @@ from accel_oct.constraints.statements import survives_pruning
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import FrontierTable, LocalRules, frontier_table
+from accel_oct.exact.limited import Limited
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import LinearScore
-from accel_oct.pricing import Limited, LimitedProblem
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree

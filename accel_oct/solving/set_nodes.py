@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import LocalRules, frontier_table
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.price_search import PriceSearch
 from accel_oct.exact.samples import reduce_data
 from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.formulation import Incumbent
 from accel_oct.formulation.incumbent import Rule
-from accel_oct.pricing import LimitedProblem, PricedSearch
+from accel_oct.pricing import PricedSearch
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 

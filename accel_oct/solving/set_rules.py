@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,31 +22,19 @@ _MOST_ONE_BY_ONE = 4000
 """Sets that are looked at where no formula lists them."""
 
 
-class SetRule(Protocol):
-    """One rule, about parts of the columns."""
-
-    @property
-    def group(self) -> IntArray:
-        """The part of every column."""
-
-    def keeps(self, parts: set[int]) -> bool:
-        """Whether a tree may use all these parts."""
-
-    def free(self, known: set[int]) -> BoolArray:
-        """Which parts can be used, besides some that are used, without taking anything from the others."""
-
-
 class _Budget:
-    """What costs nothing, and what is paid for, is free."""
+    """A budget of parts of the columns, `group` by column. Parts that cost nothing, or are paid for, are free."""
 
     def __init__(self, budget: FeatureBudget) -> None:
         self._budget = budget
         self.group = budget.group
 
     def keeps(self, parts: set[int]) -> bool:
+        """Whether a tree may use all these parts."""
         return self._budget.excess(parts) <= 0
 
     def free(self, known: set[int]) -> BoolArray:
+        """Which parts can be used, besides some that are used, without taking anything from the others."""
         free: BoolArray = self._budget.price == 0.0
         free[list(known)] = True
         return free

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from accel_oct.constraints import MaxLeaves
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.limited_cells import MOST_DEPTH
 from accel_oct.mip import SolveOptions
-from accel_oct.pricing.cells import MOST_DEPTH
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import computed_frontier
 from accel_oct.solving.phases import PriceAndClose, SingleLeaf, run_phases

@@ -16,10 +16,10 @@ from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact import FrontierTable
 from accel_oct.exact.frontier import table_of
+from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.samples import tallied_data
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
-from accel_oct.pricing import CellProblem
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.support.arguments import checked_depth

@@ -108,6 +108,38 @@ inline V bits_set(V x) {
 #endif
 }
 
+// ---------------------------------------------------------------- two features
+
+// The four parts of a set by two features a and b, numbered 2 * (side of a) + (side of b).
+template <class V>
+struct Quarters {
+    V part[4];
+};
+
+// Counts or sums of all four, by inclusion and exclusion: of all samples, those with a, with b, and with both.
+template <class V>
+inline Quarters<V> quarters(V all, V with_a, V with_b, V both) {
+    V only_b = V(with_b - both);
+    return {{V(all - with_a - only_b), only_b, V(with_a - both), both}};
+}
+
+// Raise the best values of the sides of a and of b: a side of one is split by the other.
+inline void raise_sides(const double* part, double& a0, double& a1, double& b0, double& b1) {
+    a0 = max_of(a0, part[0] + part[1]);
+    a1 = max_of(a1, part[2] + part[3]);
+    b0 = max_of(b0, part[0] + part[2]);
+    b1 = max_of(b1, part[1] + part[3]);
+}
+
+// The first of the largest sums: the class of a leaf.
+template <class T>
+inline i64 first_best(const T* sums, i64 n_classes) {
+    i64 best = 0;
+    for (i64 k = 1; k < n_classes; k++)
+        if (sums[k] > sums[best]) best = k;
+    return best;
+}
+
 // ---------------------------------------------------------------- memory
 
 // Memory of one call or one store: given back all at once, never more than `limit` bytes.

@@ -5,135 +5,74 @@
 // channel, or nothing, and values are those above what the first class would earn everywhere.
 #pragma once
 
-#include "base.hpp"
+#include "set_sums.hpp"
 
 // Sums of the samples that have all columns of a set, by size of the sets, and what leaves cost and need.
 struct CellSums {
-    Array<double> none;  // (1, M)
-    Array<double> one;  // (F, M)
-    Array<double> two, three, four;  // (number of sets, M); empty where trees are too shallow for them
+    Array<double> sums[5];  // (number of sets, M) by size of the sets; empty where trees are too shallow for them
     Array<i64> choose;  // (F + 1, 5) binomial coefficients
     Array<uint8_t> apart;  // (F, F)
     i64 n_rewards;  // channels before the mass
     double leaf_price;
     double least;  // mass that a leaf must have, minus infinity where none is needed
+
+    i64 n_columns() const { return sums[1].shape[0]; }
+    i64 channels() const { return sums[0].shape[1]; }
+
+    // Sums (M,) of the samples that have all of some columns, each another one.
+    template <class... Columns>
+    const double* of(Columns... columns) const {
+        constexpr i64 size = sizeof...(columns);
+        const i64 set[size + 1] = {columns...};
+        i64 place = 0;
+        for (i64 i = 0; i < size; i++) {
+            i64 rank = 1;
+            for (i64 j = 0; j < size; j++) rank += set[j] < set[i];
+            place += choose(set[i], rank);
+        }
+        return sums[size].data + place * channels();
+    }
 };
 
-// Sums of one set over pairs of columns, columns, and all.
-struct CellSet {
-    double *both, *single, *totals;  // (C, C, M), (C, M), (M,)
-};
-
-inline double cell_leaf(const double* sums, i64 channels, const CellSums& cells) {
-    if (channels > cells.n_rewards && sums[cells.n_rewards] < cells.least) return -INFINITE;
-    double best = 0.0;
-    for (i64 m = 0; m < cells.n_rewards; m++) best = max_of(best, sums[m]);
-    return best - cells.leaf_price;
-}
-
-// The best value of a set with a tree of depth at most `height`, one or two, and `sides` (C, 2), those of the sides of
-// columns. `quarter` (4, M) is room, `stride` the number of columns that the arrays of the set have room for.
-inline double best_two(
-    const CellSet& set, i64 stride, const i64* columns, i64 n_columns, i64 height, const CellSums& cells, i64 M,
-    double* quarter, double* sides) {
-    for (i64 c = 0; c < n_columns; c++) {
-        for (i64 m = 0; m < M; m++) quarter[m] = set.totals[m] - set.single[c * M + m];
-        sides[2 * c] = cell_leaf(quarter, M, cells);
-        sides[2 * c + 1] = cell_leaf(set.single + c * M, M, cells);
+// Sums over the samples that have some columns, in the parts by a path of columns a and b (negative: not there).
+//
+// Parts are numbered 2 * (side of a) + (side of b), or by the side of a.
+template <class... Columns>
+inline void part_sums(const CellSums& cells, i64 a, i64 b, double* const* parts, Columns... columns) {
+    const i64 M = cells.channels();
+    const double* all = cells.of(columns...);
+    if (a < 0) {
+        for (i64 m = 0; m < M; m++) parts[0][m] = all[m];
+        return;
     }
-    for (i64 c = 0; c < (height > 1 ? n_columns : 0); c++)
-        for (i64 d = c + 1; d < n_columns; d++) {
-            if (cells.apart(columns[c], columns[d])) continue;
-            for (i64 m = 0; m < M; m++) {
-                double x = set.both[(c * stride + d) * M + m], at_c = set.single[c * M + m], at_d = set.single[d * M + m];
-                quarter[3 * M + m] = x;
-                quarter[2 * M + m] = at_c - x;
-                quarter[M + m] = at_d - x;
-                quarter[m] = set.totals[m] - at_c - at_d + x;
-            }
-            double leaf[4];
-            for (i64 t = 0; t < 4; t++) leaf[t] = cell_leaf(quarter + t * M, M, cells);
-            sides[2 * c] = max_of(sides[2 * c], leaf[0] + leaf[1]);
-            sides[2 * c + 1] = max_of(sides[2 * c + 1], leaf[2] + leaf[3]);
-            sides[2 * d] = max_of(sides[2 * d], leaf[0] + leaf[2]);
-            sides[2 * d + 1] = max_of(sides[2 * d + 1], leaf[1] + leaf[3]);
-        }
-    double best = cell_leaf(set.totals, M, cells);
-    for (i64 c = 0; c < n_columns; c++) best = max_of(best, sides[2 * c] + sides[2 * c + 1]);
-    return best;
-}
-
-inline i64 place2(const Array<i64>& choose, i64 c, i64 d) {
-    return c < d ? choose(c, 1) + choose(d, 2) : choose(d, 1) + choose(c, 2);
-}
-
-// Of columns c < d and another one.
-inline i64 place3(const Array<i64>& choose, i64 a, i64 c, i64 d) {
-    if (a < c) return choose(a, 1) + choose(c, 2) + choose(d, 3);
-    if (a < d) return choose(c, 1) + choose(a, 2) + choose(d, 3);
-    return choose(c, 1) + choose(d, 2) + choose(a, 3);
-}
-
-// Of columns a < b and c < d.
-inline i64 place4(const Array<i64>& choose, i64 a, i64 b, i64 c, i64 d) {
-    return choose(c, 1 + (a < c) + (b < c)) + choose(d, 2 + (a < d) + (b < d)) + choose(a, 1 + (c < a) + (d < a)) +
-           choose(b, 2 + (c < b) + (d < b));
-}
-
-// Sums of the sets without and with column a.
-inline void fill_one(i64 a, const i64* columns, i64 n_columns, i64 stride, const CellSums& cells, i64 M, CellSet* sets) {
-    const Array<i64>& choose = cells.choose;
-    for (i64 m = 0; m < M; m++) {
-        sets[1].totals[m] = cells.one(a, m);
-        sets[0].totals[m] = cells.none(0, m) - cells.one(a, m);
-    }
-    for (i64 i = 0; i < n_columns; i++) {
-        i64 c = columns[i], place = place2(choose, a, c);
+    const double* with_a = cells.of(a, columns...);
+    if (b < 0) {
         for (i64 m = 0; m < M; m++) {
-            sets[1].single[i * M + m] = cells.two(place, m);
-            sets[0].single[i * M + m] = cells.one(c, m) - cells.two(place, m);
+            parts[1][m] = with_a[m];
+            parts[0][m] = all[m] - with_a[m];
         }
-        for (i64 j = i + 1; j < n_columns; j++) {
-            i64 d = columns[j], triple = place3(choose, a, c, d), outer = place2(choose, c, d);
-            for (i64 m = 0; m < M; m++) {
-                sets[1].both[(i * stride + j) * M + m] = cells.three(triple, m);
-                sets[0].both[(i * stride + j) * M + m] = cells.two(outer, m) - cells.three(triple, m);
-            }
-        }
+        return;
+    }
+    const double *with_b = cells.of(b, columns...), *both = cells.of(a, b, columns...);
+    for (i64 m = 0; m < M; m++) {
+        Quarters<double> four = quarters(all[m], with_a[m], with_b[m], both[m]);
+        for (i64 t = 0; t < 4; t++) parts[t][m] = four.part[t];
     }
 }
 
-// Sums of the four sets of columns a < b: neither, b, a, both.
-inline void fill_two(
-    i64 a, i64 b, const i64* columns, i64 n_columns, i64 stride, const CellSums& cells, i64 M, CellSet* sets) {
-    const Array<i64>& choose = cells.choose;
-    i64 own = place2(choose, a, b);
-    for (i64 m = 0; m < M; m++) {
-        double x = cells.two(own, m), at_a = cells.one(a, m), at_b = cells.one(b, m);
-        sets[3].totals[m] = x;
-        sets[2].totals[m] = at_a - x;
-        sets[1].totals[m] = at_b - x;
-        sets[0].totals[m] = cells.none(0, m) - at_a - at_b + x;
-    }
+// Sums of the sets at the ends of a path; over pairs of columns where the height is two.
+inline void fill_sets(
+    const CellSums& cells, i64 a, i64 b, const i64* columns, i64 n_columns, i64 height, const SetSums* sets) {
+    const i64 n_sets = a < 0 ? 1 : b < 0 ? 2 : 4, M = cells.channels();
+    double* parts[4];
+    for (i64 t = 0; t < n_sets; t++) parts[t] = sets[t].totals;
+    part_sums(cells, a, b, parts);
     for (i64 i = 0; i < n_columns; i++) {
-        i64 c = columns[i], low = place2(choose, a, c), high = place2(choose, b, c), place = place3(choose, c, a, b);
-        for (i64 m = 0; m < M; m++) {
-            double x = cells.three(place, m), at_a = cells.two(low, m), at_b = cells.two(high, m);
-            sets[3].single[i * M + m] = x;
-            sets[2].single[i * M + m] = at_a - x;
-            sets[1].single[i * M + m] = at_b - x;
-            sets[0].single[i * M + m] = cells.one(c, m) - at_a - at_b + x;
-        }
-        for (i64 j = i + 1; j < n_columns; j++) {
-            i64 d = columns[j], all = place4(choose, a, b, c, d), outer = place2(choose, c, d);
-            i64 with_a = place3(choose, a, c, d), with_b = place3(choose, b, c, d), at = (i * stride + j) * M;
-            for (i64 m = 0; m < M; m++) {
-                double x = cells.four(all, m), at_a = cells.three(with_a, m), at_b = cells.three(with_b, m);
-                sets[3].both[at + m] = x;
-                sets[2].both[at + m] = at_a - x;
-                sets[1].both[at + m] = at_b - x;
-                sets[0].both[at + m] = cells.two(outer, m) - at_a - at_b + x;
-            }
+        for (i64 t = 0; t < n_sets; t++) parts[t] = sets[t].single + i * M;
+        part_sums(cells, a, b, parts, columns[i]);
+        for (i64 j = i + 1; j < (height > 1 ? n_columns : 0); j++) {
+            for (i64 t = 0; t < n_sets; t++) parts[t] = sets[t].pair(i, j);
+            part_sums(cells, a, b, parts, columns[i], columns[j]);
         }
     }
 }
@@ -147,60 +86,36 @@ inline void fill_two(
 inline bool cell_values(
     i64 a, const Array<i64>& columns, i64 height, i64 begin, const CellSums& cells, Arena& arena,
     const Array<double>& result, Poll& poll) {
-    const i64 C = columns.shape[0], M = cells.none.shape[1], n_sets = a < 0 ? 1 : height == 4 ? 4 : 2;
-    CellSet sets[4];
+    const i64 C = columns.shape[0], M = cells.channels();
+    const LeafValue leaf = {cells.n_rewards, M, 0.0, cells.leaf_price, cells.least};
+    SetSums sets[4];
     i64* others = arena.array<i64>(C);
-    double *sides = arena.array<double>(2 * C), *quarter = arena.array<double>(4 * M);
-    if (!others || !sides || !quarter) return false;
-    for (i64 t = 0; t < n_sets; t++) {
-        sets[t] = {arena.array<double>(C * C * M), arena.array<double>(C * M), arena.array<double>(M)};
-        if (!sets[t].both || !sets[t].single || !sets[t].totals) return false;
-    }
+    double *sides = arena.array<double>(2 * C), *room = arena.array<double>(4 * M);
+    if (!others || !sides || !room) return false;
+    for (i64 t = 0; t < (a < 0 ? 1 : height == 4 ? 4 : 2); t++)
+        if (!sets[t].take(arena, C, M)) return false;
     for (i64 i = 0; i < 4 * C; i++) result[i] = -INFINITE;
     if (a < 0) {
-        for (i64 m = 0; m < M; m++) sets[0].totals[m] = cells.none(0, m);
-        for (i64 i = 0; i < C; i++) {
-            for (i64 m = 0; m < M; m++) sets[0].single[i * M + m] = cells.one(columns[i], m);
-            for (i64 j = i + 1; j < (height > 1 ? C : 0); j++) {
-                i64 place = place2(cells.choose, columns[i], columns[j]);
-                for (i64 m = 0; m < M; m++) sets[0].both[(i * C + j) * M + m] = cells.two(place, m);
-            }
-        }
-        best_two(sets[0], C, columns.data, C, height, cells, M, quarter, sides);
-        for (i64 c = 0; c < C; c++) {
-            result(c, 0, 0) = sides[2 * c];
-            result(c, 0, 1) = sides[2 * c + 1];
-        }
+        fill_sets(cells, -1, -1, columns.data, C, height, sets);
+        if (!best_two_sides(sets[0], columns.data, C, height, cells.apart, leaf, room, sides, poll)) return false;
+        for (i64 c = 0; c < C; c++)
+            for (i64 side = 0; side < 2; side++) result(c, 0, side) = sides[2 * c + side];
         return true;
     }
-    // Columns that may stand below two.
-    auto below = [&](i64 b) {
-        i64 found = 0;
+    for (i64 p = height == 4 ? begin : 0; p < (height == 4 ? C : 1); p++) {
+        const i64 b = height == 4 ? columns[p] : -1;
+        if (b == a || (b >= 0 && cells.apart(a, b))) continue;
+        i64 n_others = 0;  // columns that may stand below both
         for (i64 i = 0; i < C; i++) {
             i64 c = columns[i];
-            if (c != a && c != b && !cells.apart(a, c) && !cells.apart(b, c)) others[found++] = c;
+            if (c != a && c != b && !cells.apart(a, c) && (b < 0 || !cells.apart(b, c))) others[n_others++] = c;
         }
-        return found;
-    };
-    if (height == 3) {
-        i64 n_others = below(a);
-        fill_one(a, others, n_others, C, cells, M, sets);
-        for (i64 side = 0; side < 2; side++)
-            result(0, side, 0) = best_two(sets[side], C, others, n_others, 2, cells, M, quarter, sides);
-        return true;
-    }
-    for (i64 p = begin; p < C; p++) {
-        i64 b = columns[p];
-        if (b == a || cells.apart(a, b)) continue;
-        i64 n_others = below(b);
-        if (poll(16 * M * n_others * n_others)) return false;
-        fill_two(min_of(a, b), max_of(a, b), others, n_others, C, cells, M, sets);
-        for (i64 t = 0; t < 4; t++) {
-            double best = best_two(sets[t], C, others, n_others, 2, cells, M, quarter, sides);
-            if (a < b)
-                result(p, t >> 1, t & 1) = best;
-            else
-                result(p, t & 1, t >> 1) = best;
+        if (poll(8 * M * n_others * n_others)) return false;
+        fill_sets(cells, a, b, others, n_others, 2, sets);
+        for (i64 t = 0; t < (b < 0 ? 2 : 4); t++) {
+            if (!best_two_sides(sets[t], others, n_others, 2, cells.apart, leaf, room, sides, poll)) return false;
+            double best = best_of_sides(sets[t], n_others, leaf, sides);
+            (b < 0 ? result(0, t, 0) : result(p, t >> 1, t & 1)) = best;
         }
     }
     return true;

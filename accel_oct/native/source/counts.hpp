@@ -59,6 +59,18 @@ struct WordOf<int32_t> {
     typedef uint32_t type;
 };
 
+// Entry (k, c / L, b, c % L) of a table.
+template <class T>
+inline T& at(const Array<T>& table, i64 k, i64 b, i64 c) {
+    return table.data[((k * table.shape[1] + c / BLOCK<T>) * table.shape[2] + b) * BLOCK<T> + c % BLOCK<T>];
+}
+
+// target = whole - part.
+template <class T>
+inline void subtract(const T* whole, const T* part, T* target, i64 size) {
+    for (i64 place = 0; place < size; place += LANES<T>) store(target + place, load(whole + place) - load(part + place));
+}
+
 template <class T>
 inline void clear_table(const Array<T>& table, i64 first, i64 last, i64 first_lane) {
     i64 block = table.shape[2] * table.shape[3], channel = table.shape[1] * block;
@@ -266,11 +278,9 @@ void look_up(const Sets<T>& sets, i64 f, i64 g, const Array<T>& table, i64 first
                 rank++;
             }
             i64 found = rank < size && base[rank] == column ? own : place + choose(column, rank + 1);
-            for (i64 k = 0; k < channels; k++)
-                table.data[((k * blocks + c / BLOCK<T>) * F + b) * BLOCK<T> + c % BLOCK<T>] = sets.values(k, found);
+            for (i64 k = 0; k < channels; k++) at(table, k, b, c) = sets.values(k, found);
         }
         for (i64 c = max_of(first_lane, F); c < blocks * BLOCK<T>; c++)
-            for (i64 k = 0; k < channels; k++)
-                table.data[((k * blocks + c / BLOCK<T>) * F + b) * BLOCK<T> + c % BLOCK<T>] = 0;
+            for (i64 k = 0; k < channels; k++) at(table, k, b, c) = 0;
     }
 }

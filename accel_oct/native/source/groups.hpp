@@ -5,7 +5,7 @@
 // from layer to layer. Numbers are in table units, see passes.hpp.
 #pragma once
 
-#include "base.hpp"
+#include "passes.hpp"
 
 template <class T>
 struct GroupSamples {
@@ -49,11 +49,6 @@ struct GroupTables {
 
 // Number of a pair of columns g < c.
 inline i64 pair_number(i64 g, i64 c, i64 n_columns) { return g * (2 * n_columns - g - 1) / 2 + c - g - 1; }
-
-template <class T>
-inline void subtract_flat(const T* whole, const T* part, T* target, i64 size) {
-    for (i64 place = 0; place < size; place += LANES<T>) store(target + place, load(whole + place) - load(part + place));
-}
 
 // Vectors of a row of numbers, as work to be counted.
 template <class T>
@@ -116,13 +111,10 @@ bool count_triples(
     return true;
 }
 
-// Score of a leaf; a single channel is a difference of two classes.
+// A single channel is a difference of two classes.
 template <class T>
 inline T group_score(const T* sums, i64 channels) {
-    if (channels == 1) return T(sums[0] < 0 ? -sums[0] : sums[0]);
-    T best = 0;
-    for (i64 k = 0; k < channels; k++) best = max_of(best, sums[k]);
-    return best;
+    return leaf_score(sums, channels, channels == 1);
 }
 
 template <class T>
@@ -143,21 +135,9 @@ void leaf_scores(const GroupSamples<T>& samples, const GroupWork<T>& work, i64 h
 
 // Four vectors of groups, so that the four numbers of a group lie together.
 template <class T>
-inline void store_by_group(T* place, Vector<T> s0, Vector<T> s1, Vector<T> s2, Vector<T> s3) {
-    for (i64 lane = 0; lane < LANES<T>; lane++) {
-        place[4 * lane] = s0[lane];
-        place[4 * lane + 1] = s1[lane];
-        place[4 * lane + 2] = s2[lane];
-        place[4 * lane + 3] = s3[lane];
-    }
-}
-
-// Best two leaves of sets with a difference, from the largest and the smallest part.
-template <class T>
-inline Vector<T> best_split(T difference, Vector<T> largest, Vector<T> smallest) {
-    Vector<T> d = spread(difference);
-    Vector<T> high = largest - (d - largest), low = smallest - (d - smallest);
-    return most(most(d, -d), most(most(high, -high), most(low, -low)));
+inline void store_by_group(T* place, const Vector<T>* four) {
+    for (i64 lane = 0; lane < LANES<T>; lane++)
+        for (i64 side = 0; side < 4; side++) place[4 * lane + side] = four[side][lane];
 }
 
 // The four sides of a pair of columns, on one side of the root.
@@ -172,45 +152,42 @@ void pair_tables(
     for (i64 k = 0; k < channels; k++) {
         T at_g = once[k * width + samples.place[g]], at_c = once[k * width + samples.place[c]];
         T together = with_g[k * width + samples.place[c]];
-        sums[3 * channels + k] = together;
-        sums[2 * channels + k] = T(at_g - together);
-        sums[channels + k] = T(at_c - together);
-        sums[k] = T(sums[4 * channels + k] - at_g - (at_c - together));
+        Quarters<T> four = quarters(sums[4 * channels + k], at_g, at_c, together);
+        for (i64 side = 0; side < 4; side++) sums[side * channels + k] = four.part[side];
     }
     const i64 n_pairs = tables.leaves.shape[1];
     for (i64 side = 0; side < 4; side++)
         tables.leaves(half, pair, side) = group_score(sums + side * channels, channels);
     T* stumps = tables.stumps.data + (half * n_pairs + pair) * 4 * broad;
+    auto parts = [&](i64 place) {
+        return quarters(load(once + place), load(with_g + place), load(with_c + place), load(both + place));
+    };
     for (i64 lane = 0; lane < broad; lane += LANES<T>) {
+        Vector<T> best[4] = {};
         if (channels == 1) {
-            Vector<T> m0 = {}, m1 = {}, m2 = {}, m3 = {}, l0 = {}, l1 = {}, l2 = {}, l3 = {};
+            Vector<T> largest[4] = {}, smallest[4] = {};
             for (i64 layer = 0; layer < n_layers && lane < samples.layers[layer]; layer++) {
-                i64 place = layer * broad + lane;
-                Vector<T> x3 = load(both + place), in_c = load(with_c + place);
-                Vector<T> x2 = load(with_g + place) - x3, x1 = in_c - x3, x0 = load(once + place) - in_c - x2;
-                m0 = most(m0, x0), l0 = least(l0, x0), m1 = most(m1, x1), l1 = least(l1, x1);
-                m2 = most(m2, x2), l2 = least(l2, x2), m3 = most(m3, x3), l3 = least(l3, x3);
+                Quarters<Vector<T>> x = parts(layer * broad + lane);
+                for (i64 side = 0; side < 4; side++) {
+                    largest[side] = most(largest[side], x.part[side]);
+                    smallest[side] = least(smallest[side], x.part[side]);
+                }
             }
-            store_by_group<T>(
-                stumps + 4 * lane, best_split<T>(sums[0], m0, l0), best_split<T>(sums[1], m1, l1),
-                best_split<T>(sums[2], m2, l2), best_split<T>(sums[3], m3, l3));
-            continue;
-        }
-        Vector<T> b0 = {}, b1 = {}, b2 = {}, b3 = {};
-        for (i64 layer = 0; layer < n_layers && lane < samples.layers[layer]; layer++) {
-            Vector<T> i0 = {}, i1 = {}, i2 = {}, i3 = {}, o0 = {}, o1 = {}, o2 = {}, o3 = {};
-            for (i64 k = 0; k < channels; k++) {
-                i64 place = k * width + layer * broad + lane;
-                Vector<T> x3 = load(both + place), in_c = load(with_c + place);
-                Vector<T> x2 = load(with_g + place) - x3, x1 = in_c - x3, x0 = load(once + place) - in_c - x2;
-                i0 = most(i0, x0), o0 = most(o0, spread(sums[k]) - x0);
-                i1 = most(i1, x1), o1 = most(o1, spread(sums[channels + k]) - x1);
-                i2 = most(i2, x2), o2 = most(o2, spread(sums[2 * channels + k]) - x2);
-                i3 = most(i3, x3), o3 = most(o3, spread(sums[3 * channels + k]) - x3);
+            for (i64 side = 0; side < 4; side++)
+                best[side] = best_split(spread(sums[side]), largest[side], smallest[side]);
+        } else
+            for (i64 layer = 0; layer < n_layers && lane < samples.layers[layer]; layer++) {
+                Vector<T> ones[4] = {}, zeros[4] = {};
+                for (i64 k = 0; k < channels; k++) {
+                    Quarters<Vector<T>> x = parts(k * width + layer * broad + lane);
+                    for (i64 side = 0; side < 4; side++) {
+                        ones[side] = most(ones[side], x.part[side]);
+                        zeros[side] = most(zeros[side], spread(sums[side * channels + k]) - x.part[side]);
+                    }
+                }
+                for (i64 side = 0; side < 4; side++) best[side] = most(best[side], ones[side] + zeros[side]);
             }
-            b0 = most(b0, i0 + o0), b1 = most(b1, i1 + o1), b2 = most(b2, i2 + o2), b3 = most(b3, i3 + o3);
-        }
-        store_by_group<T>(stumps + 4 * lane, b0, b1, b2, b3);
+        store_by_group(stumps + 4 * lane, best);
     }
 }
 
@@ -248,14 +225,14 @@ bool tables_of_root(
         work.sums[4 * channels + k] = T(counts.totals[k] - work.sums[9 * channels + k]);
     }
     __builtin_memcpy(work.once.data + size, counts.twice.data + root * size, size_t(size) * sizeof(T));
-    subtract_flat(counts.once.data, counts.twice.data + root * size, work.once.data, size);
+    subtract(counts.once.data, counts.twice.data + root * size, work.once.data, size);
     for (i64 side = 0; side < 2; side++) leaf_scores(samples, work, side, tables);
     // With the root and one more column: side 1 is a triple that was counted, side 0 the rest of a pair.
     for (i64 g = 0; g < n_columns; g++)
         if (g != root) {
             const T* triple = counts.triples.data + pair_number(min_of(g, root), max_of(g, root), n_columns) * size;
             __builtin_memcpy(work.with_root.data + g * size, triple, size_t(size) * sizeof(T));
-            subtract_flat(counts.twice.data + g * size, triple, work.without_root.data + g * size, size);
+            subtract(counts.twice.data + g * size, triple, work.without_root.data + g * size, size);
         }
     i64 own = rows_with(nullptr, samples.amounts.shape[0], samples.ones, root, work.chosen.data), pair = -1;
     for (i64 g = 0; g < n_columns; g++) {
@@ -266,7 +243,7 @@ bool tables_of_root(
             if (poll((found + 8 * channels) * size_of(samples))) return false;
             i64 found3 = rows_with(work.chosen2.data, found, samples.ones, c, work.chosen3.data);
             count_columns(work.chosen3.data, found3, samples, work.both.data);
-            subtract_flat(counts.triples.data + pair * size, work.both.data, work.rest.data, size);
+            subtract(counts.triples.data + pair * size, work.both.data, work.rest.data, size);
             pair_tables<T>(samples, work, 0, work.rest.data, work.without_root, g, c, tables, pair);
             pair_tables<T>(samples, work, 1, work.both.data, work.with_root, g, c, tables, pair);
         }
@@ -274,10 +251,18 @@ bool tables_of_root(
     return true;
 }
 
-// Value of a set as a leaf or with two leaves.
+// Values of the four sides of a pair as a leaf, or with two leaves by a column of some groups (null: of the first n).
 template <class T>
-inline double leaf_or_two(T two, T leaf, double price) {
-    return max_of(double(two) - 2 * price, double(leaf) - price);
+inline void pair_values(
+    const GroupTables<T>& tables, i64 half, i64 pair, const i64* groups, i64 n, i64 broad, double price, double* four) {
+    const T* stumps = tables.stumps.data + (half * tables.leaves.shape[1] + pair) * 4 * broad;
+    T two[4];
+    for (i64 side = 0; side < 4; side++) two[side] = stumps[(groups ? 4 * groups[0] : 0) + side];
+    for (i64 a = 1; a < n; a++)
+        for (i64 side = 0; side < 4; side++)
+            two[side] = max_of(two[side], stumps[4 * (groups ? groups[a] : a) + side]);
+    for (i64 side = 0; side < 4; side++)
+        four[side] = max_of(double(two[side]) - 2 * price, double(tables.leaves(half, pair, side)) - price);
 }
 
 // Bounds on a side of a column if the next column is of some group, and the last of any; writes `reach`. False when
@@ -285,7 +270,7 @@ inline double leaf_or_two(T two, T leaf, double price) {
 template <class T>
 bool fill_reach(
     const GroupTables<T>& tables, const Array<i64>& place, i64 broad, i64 root, double price, Poll& poll) {
-    const i64 halves = tables.singles.shape[0], n_columns = tables.singles.shape[1], n_pairs = tables.leaves.shape[1];
+    const i64 halves = tables.singles.shape[0], n_columns = tables.singles.shape[1];
     double* reach = tables.reach.data;
     for (i64 at = 0; at < tables.reach.shape[0]; at++) reach[at] = -INFINITE;
     for (i64 half = 0; half < halves; half++) {
@@ -295,19 +280,11 @@ bool fill_reach(
                 pair++;
                 if (g == root || c == root) continue;
                 if (poll(4 * broad)) return false;
-                const T* stumps = tables.stumps.data + (half * n_pairs + pair) * 4 * broad;
-                T four[4] = {stumps[0], stumps[1], stumps[2], stumps[3]};
-                for (i64 lane = 4; lane < 4 * broad; lane += 4)
-                    for (i64 side = 0; side < 4; side++) four[side] = max_of(four[side], stumps[lane + side]);
-                double v[4];
-                for (i64 side = 0; side < 4; side++)
-                    v[side] = leaf_or_two(four[side], tables.leaves(half, pair, side), price);
-                double* at = reach + (half * n_columns + g) * 2 * broad + place[c] % broad;
-                at[0] = max_of(at[0], v[0] + v[1]);
-                at[broad] = max_of(at[broad], v[2] + v[3]);
-                at = reach + (half * n_columns + c) * 2 * broad + place[g] % broad;
-                at[0] = max_of(at[0], v[0] + v[2]);
-                at[broad] = max_of(at[broad], v[1] + v[3]);
+                double four[4];
+                pair_values(tables, half, pair, nullptr, broad, broad, price, four);
+                double* of_g = reach + (half * n_columns + g) * 2 * broad + place[c] % broad;
+                double* of_c = reach + (half * n_columns + c) * 2 * broad + place[g] % broad;
+                raise_sides(four, of_g[0], of_g[broad], of_c[0], of_c[broad]);
             }
     }
     return true;
@@ -318,7 +295,7 @@ template <class T>
 double group_depth_three(
     const GroupTables<T>& tables, i64 half, const i64* columns, i64 n_columns, const i64* groups, i64 n_groups,
     i64 broad, double price, double* two) {
-    const i64 total = tables.singles.shape[1], n_pairs = tables.leaves.shape[1];
+    const i64 total = tables.singles.shape[1];
     for (i64 i = 0; i < n_columns; i++)
         for (i64 side = 0; side < 2; side++)
             two[2 * i + side] = double(tables.singles(half, columns[i], side)) - price;
@@ -326,19 +303,9 @@ double group_depth_three(
         i64 row = pair_number(columns[i], 0, total);
         double zero = two[2 * i], one = two[2 * i + 1];
         for (i64 j = i + 1; j < n_columns; j++) {
-            i64 pair = row + columns[j];
-            const T* stumps = tables.stumps.data + (half * n_pairs + pair) * 4 * broad;
-            T four[4];
-            for (i64 side = 0; side < 4; side++) four[side] = stumps[4 * groups[0] + side];
-            for (i64 a = 1; a < n_groups; a++)
-                for (i64 side = 0; side < 4; side++) four[side] = max_of(four[side], stumps[4 * groups[a] + side]);
-            double v[4];
-            for (i64 side = 0; side < 4; side++)
-                v[side] = leaf_or_two(four[side], tables.leaves(half, pair, side), price);
-            zero = max_of(zero, v[0] + v[1]);
-            one = max_of(one, v[2] + v[3]);
-            two[2 * j] = max_of(two[2 * j], v[0] + v[2]);
-            two[2 * j + 1] = max_of(two[2 * j + 1], v[1] + v[3]);
+            double four[4];
+            pair_values(tables, half, row + columns[j], groups, n_groups, broad, price, four);
+            raise_sides(four, zero, one, two[2 * j], two[2 * j + 1]);
         }
         two[2 * i] = zero;
         two[2 * i + 1] = one;

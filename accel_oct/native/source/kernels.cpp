@@ -231,7 +231,7 @@ EXPORT int32_t cell_values(
     i64 a, const Array<i64>* columns, i64 height, i64 begin, const CellSums* cells, Arena* arena,
     const Array<double>* result, MayGoOn may_go_on) {
     Poll poll = {may_go_on};
-    if (a >= cells->one.shape[0] || !within(*columns, cells->one.shape[0])) return OUT_OF_RANGE;
+    if (a >= cells->n_columns() || !within(*columns, cells->n_columns())) return OUT_OF_RANGE;
     return ended(cell_values(a, *columns, height, begin, *cells, *arena, *result, poll), poll);
 }
 

@@ -45,12 +45,24 @@ inline PathLimits<T> path_of(const Limits<T>* limits, i64 f, i64 g, const Work<T
 // result = whole - part, from a lane on.
 template <class T>
 void subtract(const Array<T>& whole, const Array<T>& part, const Array<T>& result, i64 first_lane) {
-    const i64 channels = result.shape[0], blocks = result.shape[1], block = result.shape[2] * BLOCK<T>;
-    for (i64 k = 0; k < channels; k++) {
-        i64 stop = (k + 1) * blocks * block;
-        for (i64 place = (k * blocks + first_lane / BLOCK<T>) * block; place < stop; place += LANES<T>)
-            store(result.data + place, load(whole.data + place) - load(part.data + place));
+    const i64 blocks = result.shape[1], block = result.shape[2] * BLOCK<T>, first = first_lane / BLOCK<T>;
+    for (i64 k = 0; k < result.shape[0]; k++) {
+        i64 place = (k * blocks + first) * block;
+        subtract(whole.data + place, part.data + place, result.data + place, (blocks - first) * block);
     }
+}
+
+// The scores of a set whose counts of features and of all are those of a side of the work.
+template <class T>
+void pass_side(
+    const Array<T>& table, i64 side, bool is_signed, const Work<T>& work, i64 first_lane, const PathLimits<T>& path) {
+    const i64 channels = table.shape[0], width = work.scores.one_leaf.shape[1];
+    Counts<T> counts = {
+        table,
+        {work.singles.data + side * channels * width, {channels, width}},
+        {work.sums.data + side * channels, {channels}},
+    };
+    pass_set(counts, work.scores, first_lane, 0, 2 * side, is_signed, path);
 }
 
 // Sets of one feature f and both its values; `with_f` receives the table of f = 1. Where that is the work's own table
@@ -61,8 +73,7 @@ template <class T>
 bool level_three(
     i64 f, bool is_signed, const Samples<T>& samples, const Counts<T>& whole, const Array<T>& with_f,
     const Work<T>& work, const Array<T>& best, const Limits<T>* limits, Poll& poll) {
-    const i64 channels = whole.table.shape[0], blocks = whole.table.shape[1], F = whole.table.shape[2];
-    const i64 width = blocks * BLOCK<T>;
+    const i64 channels = whole.table.shape[0], width = whole.table.shape[1] * BLOCK<T>;
     // Lanes before f were served when their own turn as f came.
     const i64 first_lane = f / BLOCK<T> * BLOCK<T>;
     const i64 from = with_f.data == work.table.data ? first_lane : 0;
@@ -84,20 +95,14 @@ bool level_three(
         sums[channels + k] = whole.single(k, f);
         sums[k] = T(whole.totals[k] - whole.single(k, f));
         for (i64 c = 0; c < width; c++) {
-            T with = whole.table.data[((k * blocks + c / BLOCK<T>) * F + f) * BLOCK<T> + c % BLOCK<T>];
+            T with = at(whole.table, k, f, c);
             singles[(channels + k) * width + c] = with;
             singles[k * width + c] = T(whole.single(k, c) - with);
         }
     }
     PathLimits<T> path = path_of(limits, f, f, work);
-    for (i64 side = 0; side < 2; side++) {
-        Counts<T> counts = {
-            side ? with_f : work.rest,
-            {singles + side * channels * width, {channels, width}},
-            {sums + side * channels, {channels}},
-        };
-        pass_set(counts, work.scores, first_lane, 0, 2 * side, is_signed, path);
-    }
+    for (i64 side = 0; side < 2; side++)
+        pass_side(side ? with_f : work.rest, side, is_signed, work, first_lane, path);
     for (i64 side = 0; side < 2; side++) {
         fold(work.scores, side, 2 + side, best.data + side * 3 * width, first_lane);
         fold_over_lanes(work.scores, 2 * side, 2 * side + 1, best.data + side * 3 * width + f, first_lane);
@@ -112,38 +117,21 @@ void count_sides(i64 f, i64 g, const Counts<T>& whole, const T* with_f, const Wo
     const i64 width = blocks * BLOCK<T>;
     T *singles = work.singles.data, *sums = work.sums.data;
     for (i64 k = 0; k < channels; k++) {
-        T both = whole.table.data[((k * blocks + g / BLOCK<T>) * F + f) * BLOCK<T> + g % BLOCK<T>];
-        T at_f = whole.single(k, f), at_g = whole.single(k, g);
-        sums[3 * channels + k] = both;
-        sums[2 * channels + k] = T(at_f - both);
-        sums[channels + k] = T(at_g - both);
-        sums[k] = T(whole.totals[k] - at_f - T(at_g - both));
+        Quarters<T> sum = quarters(whole.totals[k], whole.single(k, f), whole.single(k, g), at(whole.table, k, f, g));
+        for (i64 side = 0; side < 4; side++) sums[side * channels + k] = sum.part[side];
         for (i64 block = 0; block < blocks; block++) {
             i64 start = (k * blocks + block) * F * BLOCK<T>, c = block * BLOCK<T>;
             for (i64 lane = 0; lane < BLOCK<T>; lane += LANES<T>) {
                 Vector<T> together = load(with_f + start + g * BLOCK<T> + lane);
                 Vector<T> in_f = load(whole.table.data + start + f * BLOCK<T> + lane);
                 Vector<T> in_g = load(whole.table.data + start + g * BLOCK<T> + lane);
-                T* place = singles + k * width + c + lane;
-                store(place + 3 * channels * width, together);
-                store(place + 2 * channels * width, in_f - together);
-                store(place + channels * width, in_g - together);
-                store(place, load(whole.single.data + k * width + c + lane) - in_f - (in_g - together));
+                Vector<T> all = load(whole.single.data + k * width + c + lane);
+                Quarters<Vector<T>> four = quarters(all, in_f, in_g, together);
+                for (i64 side = 0; side < 4; side++)
+                    store(singles + (side * channels + k) * width + c + lane, four.part[side]);
             }
         }
     }
-}
-
-template <class T>
-void pass_side(
-    const Array<T>& table, i64 side, bool is_signed, const Work<T>& work, i64 first_lane, const PathLimits<T>& path) {
-    const i64 channels = table.shape[0], width = work.scores.one_leaf.shape[1];
-    Counts<T> counts = {
-        table,
-        {work.singles.data + side * channels * width, {channels, width}},
-        {work.sums.data + side * channels, {channels}},
-    };
-    pass_set(counts, work.scores, first_lane, 0, 2 * side, is_signed, path);
 }
 
 // The four sets of a pair with a table per class; overwrites the table of f = g = 1.
@@ -206,10 +194,8 @@ bool level_four(
                 pass_classes_pair(whole.table, with_f, with_g, work, first_lane, path);
             else {
                 PairTables<T> pair = {whole.table, with_f, with_g, work.table, work.singles.data, work.sums.data};
-                if (limits)
-                    ruled_signed_pair(pair, work.scores, first_lane, path);
-                else
-                    pass_signed_pair(pair, work.scores, first_lane);
+                auto* pass = limits ? pass_signed_pair<true, T> : pass_signed_pair<false, T>;
+                pass(pair, work.scores, first_lane, path);
             }
             // Raise the scores of the pair (f, g) over all c, and of (f, c) and (g, c) lane by lane.
             for (i64 side = 0; side < 4; side++) {
@@ -247,18 +233,7 @@ struct FirstTree {
 };
 
 inline i64 label_of(const double* sums, i64 channels, bool is_signed) {
-    if (is_signed) return sums[0] > 0;
-    i64 best = 0;
-    for (i64 k = 1; k < channels; k++)
-        if (sums[k] > sums[best]) best = k;
-    return best;
-}
-
-inline double score_of(const double* sums, i64 channels, bool is_signed) {
-    if (is_signed) return absolute(sums[0]);
-    double best = 0.0;
-    for (i64 k = 0; k < channels; k++) best = max_of(best, sums[k]);
-    return best;
+    return is_signed ? sums[0] > 0 : first_best(sums, channels);
 }
 
 // Entries of the samples, grouped by channel and bit, and their totals; returns how many, and adds up their weight. -1
@@ -292,7 +267,7 @@ i64 place_child(
     const DepthTwo<T>& setup, const Array<T>& two_leaves, i64 root, i64 side, double price, bool is_signed,
     FirstTree& tree) {
     const Counts<T>& counts = setup.counts;
-    const i64 channels = counts.table.shape[0], blocks = counts.table.shape[1], F = counts.table.shape[2];
+    const i64 channels = counts.table.shape[0], F = counts.table.shape[2];
     const i64 node = 1 + side;
     double *here = setup.sums.data, *ones = here + channels, *zeros = ones + channels;
     for (i64 k = 0; k < channels; k++) {
@@ -306,12 +281,11 @@ i64 place_child(
     }
     for (i64 b = 0; b < F; b++) {
         for (i64 k = 0; k < channels; k++) {
-            i64 place = ((k * blocks + root / BLOCK<T>) * F + b) * BLOCK<T> + root % BLOCK<T>;
-            double x = double(counts.table[place]);
+            double x = double(at(counts.table, k, b, root));
             ones[k] = side ? x : double(counts.single(k, b)) - x;
             zeros[k] = here[k] - ones[k];
         }
-        if (score_of(ones, channels, is_signed) + score_of(zeros, channels, is_signed) == goal) {
+        if (leaf_score(ones, channels, is_signed) + leaf_score(zeros, channels, is_signed) == goal) {
             tree.feature[node] = b;
             tree.label[2 * node + 1] = label_of(zeros, channels, is_signed);
             tree.label[2 * node + 2] = label_of(ones, channels, is_signed);
@@ -330,7 +304,7 @@ bool first_tree(
     const Array<i64>& samples, const DepthTwo<T>& setup, bool is_signed, double leaf_price, i64 max_depth,
     FirstTree& tree, Poll& poll) {
     const Counts<T>& counts = setup.counts;
-    const i64 channels = counts.table.shape[0], blocks = counts.table.shape[1], F = counts.table.shape[2];
+    const i64 channels = counts.table.shape[0], F = counts.table.shape[2];
     for (i64 node = 0; node < 7; node++) tree.feature[node] = tree.label[node] = -1;
     double weight = 0.0;
     i64 size = list_entries(samples, setup, weight);
@@ -338,8 +312,7 @@ bool first_tree(
     if (!PairCounter<T>::count(setup.members.data, size, setup.entries, setup.words, counts.table, 0, 0, poll))
         return false;
     for (i64 k = 0; k < channels; k++)
-        for (i64 b = 0; b < F; b++)
-            counts.single(k, b) = counts.table[((k * blocks + b / BLOCK<T>) * F + b) * BLOCK<T> + b % BLOCK<T>];
+        for (i64 b = 0; b < F; b++) counts.single(k, b) = at(counts.table, k, b, b);
     pass_set(counts, setup.scores, 0, 0, 0, is_signed, PathLimits<T>{nullptr, nullptr, nullptr});
     // A tree of depth one has no second split, so two leaves are worth no more than one.
     const Array<T>&one = setup.scores.one_leaf, &two = max_depth == 2 ? setup.scores.two_leaves : one;
@@ -347,7 +320,7 @@ bool first_tree(
     double* here = setup.sums.data;
     for (i64 k = 0; k < channels; k++) here[k] = double(counts.totals[k]);
     double cs[4], best = -INFINITE;
-    cs[0] = cs[1] = cs[2] = cs[3] = score_of(here, channels, is_signed);
+    cs[0] = cs[1] = cs[2] = cs[3] = leaf_score(here, channels, is_signed);
     i64 root = -1;
     for (i64 c = 0; c < (max_depth > 0 ? F : 0); c++) {
         double zero1 = double(one(0, c)), one1 = double(one(1, c)), zero2 = double(two(0, c)), one2 = double(two(1, c));

@@ -6,6 +6,7 @@
 // the sides of several splits; `best_pair` finds the best pair that keeps the limits. See accel_oct/pricing/closing.py.
 #pragma once
 
+#include "set_sums.hpp"
 #include "stores.hpp"
 
 // Points, and what predicting a class there earns and uses: n points, K classes, J limits; R = 1 + J results.
@@ -30,9 +31,9 @@ struct CellTable {
     Array<double> totals;  // (n,)
 };
 
-// Priced sums of one set: of both of all pairs of columns, of columns, of all; the mass is the last channel.
+// Priced sums of one set, as Python passes them: of both of all pairs of columns, of columns, of all.
 struct Priced {
-    Array<double> both;  // (C, C, K + 1), columns by place
+    Array<double> both;  // (C, C, K + 1), columns by place; the mass is the last channel
     Array<double> single;  // (C, K + 1)
     Array<double> totals;  // (K + 1,)
 };
@@ -130,24 +131,21 @@ struct Store {
 
 // ---------------------------------------------------------------- sums
 
-inline double priced_leaf(const double* sums, i64 n_classes, const Rewards& rewards) {
-    if (sums[n_classes] < rewards.least) return -INFINITE;
-    double best = sums[0];
-    for (i64 k = 1; k < n_classes; k++) best = max_of(best, sums[k]);
-    return best - rewards.leaf_price;
+inline LeafValue leaf_value(const Rewards& rewards) {
+    const i64 K = rewards.weights.shape[1];
+    return {K, K + 1, -INFINITE, rewards.leaf_price, rewards.least};
 }
 
-// False without memory, or when stopped.
+// Priced sums of some points; the mass is the last channel. False without memory, or when stopped.
 inline bool priced_sums(
-    const Array<i64>& points, const Array<i64>& columns, const Rewards& rewards, Arena& arena, Priced& priced,
+    const Array<i64>& points, const Array<i64>& columns, const Rewards& rewards, Arena& arena, SetSums& sums,
     Poll& poll) {
     const i64 K = rewards.weights.shape[1], C = columns.shape[0], M = K + 1;
-    priced.both = {arena.zeros<double>(C * C * M), {C, C, M}};
-    priced.single = {arena.array<double>(C * M), {C, M}};
-    priced.totals = {arena.zeros<double>(M), {M}};
     i64* ones = arena.array<i64>(C + 1);
     double* own = arena.array<double>(M);
-    if (!priced.both.data || !priced.single.data || !priced.totals.data || !ones || !own) return false;
+    if (!ones || !own || !sums.take(arena, C, M)) return false;
+    __builtin_memset(sums.both, 0, size_t(C * C * M) * sizeof(double));
+    __builtin_memset(sums.totals, 0, size_t(M) * sizeof(double));
     for (i64 position = 0; position < points.shape[0]; position++) {
         i64 p = points[position], found = 0;
         for (i64 k = 0; k < K; k++) own[k] = rewards.weights(p, k);
@@ -157,60 +155,37 @@ inline bool priced_sums(
             found += rewards.X(p, columns[c]);
         }
         if (poll(C + found * found * M / 2)) return false;
-        for (i64 k = 0; k < M; k++) priced.totals[k] += own[k];
+        for (i64 k = 0; k < M; k++) sums.totals[k] += own[k];
         for (i64 i = 0; i < found; i++)
             for (i64 j = i; j < found; j++) {
-                double* target = &priced.both(ones[i], ones[j], 0);
+                double* target = sums.pair(ones[i], ones[j]);
                 for (i64 k = 0; k < M; k++) target[k] += own[k];
             }
     }
     for (i64 c = 0; c < C; c++)
-        for (i64 k = 0; k < M; k++) {
-            priced.single(c, k) = priced.both(c, c, k);
-            for (i64 d = 0; d < c; d++) priced.both(c, d, k) = priced.both(d, c, k);
-        }
+        for (i64 k = 0; k < M; k++) sums.single[c * M + k] = sums.pair(c, c)[k];
     return true;
-}
-
-// Sums over one side of the column at a place.
-inline void half_sums(const Priced& priced, i64 c, i64 side, double* sums) {
-    for (i64 k = 0; k < priced.totals.shape[0]; k++)
-        sums[k] = side ? priced.single(c, k) : priced.totals[k] - priced.single(c, k);
-}
-
-// Sums over both sides of the column at place d, within one side of that at place c.
-inline void quarter_sums(const Priced& priced, i64 c, i64 side, i64 d, double* zero, double* one) {
-    for (i64 k = 0; k < priced.totals.shape[0]; k++) {
-        double both = priced.both(c, d, k), at_c = priced.single(c, k), at_d = priced.single(d, k);
-        one[k] = side ? both : at_d - both;
-        zero[k] = side ? at_c - both : priced.totals[k] - at_c - (at_d - both);
-    }
 }
 
 // Best priced values (C, 2, C + 1) of both sides of every column: split by another one, and, last, the best of all.
 //
-// Further splits count where the height is two. `sums` (2, K + 1) is room. False when stopped.
+// Further splits count where the height is two. `room` (4, K + 1). False when stopped.
 inline bool side_values(
-    const Priced& priced, const Array<i64>& columns, i64 height, const Rewards& rewards, double* sums, double* values,
+    const SetSums& sums, const Array<i64>& columns, i64 height, const Rewards& rewards, double* room, double* values,
     Poll& poll) {
-    const i64 C = columns.shape[0], K = priced.totals.shape[0] - 1;
-    double *zero = sums, *one = sums + K + 1;
-    for (i64 c = 0; c < C; c++)
-        for (i64 side = 0; side < 2; side++) {
-            if (poll(4 * C * (K + 1))) return false;
-            double* own = values + (2 * c + side) * (C + 1);
-            half_sums(priced, c, side, one);
-            double best = priced_leaf(one, K, rewards);
-            for (i64 d = 0; d < C; d++) {
-                own[d] = -INFINITE;
-                if (height < 2 || d == c || rewards.apart(columns[c], columns[d])) continue;
-                quarter_sums(priced, c, side, d, zero, one);
-                own[d] = priced_leaf(zero, K, rewards) + priced_leaf(one, K, rewards);
-                best = max_of(best, own[d]);
-            }
-            own[C] = best;
-        }
-    return true;
+    const i64 C = columns.shape[0], size = C + 1;
+    const LeafValue leaf = leaf_value(rewards);
+    for (i64 side = 0; side < 2 * C; side++) {
+        for (i64 d = 0; d < C; d++) values[side * size + d] = -INFINITE;
+        sums.half(side / 2, side % 2, room);
+        values[side * size + C] = leaf(room);
+    }
+    if (height < 2) return true;
+    return each_pair(sums, columns.data, C, rewards.apart, leaf, room, poll, [&](i64 c, i64 d, const double* four) {
+        double *of_c = values + 2 * c * size, *of_d = values + 2 * d * size;
+        raise_sides(four, of_c[d], of_c[size + d], of_d[c], of_d[size + c]);
+        raise_sides(four, of_c[C], of_c[size + C], of_d[C], of_d[size + C]);
+    });
 }
 
 // ---------------------------------------------------------------- trees of depth two
@@ -279,7 +254,7 @@ inline bool side_amounts(
 // without memory, or when stopped.
 inline i64* stump_outcomes(
     const PricedSet& set, const Array<i64>& columns, i64 c, i64 side, const double* values, double slack,
-    const Priced& priced, const Rewards& rewards, Arena& arena, Store& store, Poll& poll) {
+    const SetSums& sums, const Rewards& rewards, Arena& arena, Store& store, Poll& poll) {
     const i64 C = columns.shape[0], K = rewards.weights.shape[1], R = rewards.fixed.shape[0], size_of = K * R;
     const double best = values[C], price = rewards.leaf_price;
     i64 *close = arena.array<i64>(C + 1), n_close = 0;
@@ -290,17 +265,21 @@ inline i64* stump_outcomes(
     double* at_one = arena.array<double>(n_close * size_of);
     uint8_t* splits = arena.array<uint8_t>(n_close);
     i64* ones = arena.array<i64>(n_close);
-    double *zero = arena.zeros<double>(2 * (K + 1)), *one = zero + K + 1, *result = arena.array<double>(R);
-    if (!whole || !at_one || !splits || !ones || !zero || !result || !store.begin(arena, R, 3, 16)) return nullptr;
+    double *room = arena.array<double>(4 * (K + 1)), *result = arena.array<double>(R);
+    if (!whole || !at_one || !splits || !ones || !room || !result || !store.begin(arena, R, 3, 16)) return nullptr;
     if (!side_amounts(set, columns, c, side, close, n_close, rewards, whole, at_one, splits, ones, poll))
         return nullptr;
     for (i64 i = 0; i <= n_close; i++) {
         const bool split = i < n_close;  // the leaf comes last
+        const double *zero = room, *one = room;
         if (split) {
+            const i64 d = close[i];
             if (!splits[i]) continue;
-            quarter_sums(priced, c, side, close[i], zero, one);
+            sums.quarter(min_of(c, d), max_of(c, d), room);
+            zero += (K + 1) * (c < d ? 2 * side : side);
+            one = zero + (K + 1) * (c < d ? 1 : 2);
         } else {
-            half_sums(priced, c, side, zero);
+            sums.half(c, side, room);
             if (zero[K] < rewards.least) continue;
         }
         for (i64 k = 0; k < K; k++)
@@ -331,24 +310,26 @@ inline void outcomes_two(
     found = Found{nullptr, nullptr, nullptr, 0, NO_MEMORY};
     const i64 K = rewards.weights.shape[1], R = rewards.fixed.shape[0], all = columns.shape[0];
     const i64 C = height > 0 ? all : 0;
-    Priced own, priced;
-    if (!given && !priced_sums(*set.points, columns, rewards, arena, own, poll)) return;
-    priced = given ? *given : own;
+    SetSums sums;
+    if (given)
+        sums = {given->both.data, given->single.data, given->totals.data, all, K + 1};
+    else if (!priced_sums(*set.points, columns, rewards, arena, sums, poll))
+        return;
     double* values = arena.array<double>(all * 2 * (all + 1));
-    double *sums = arena.array<double>(2 * (K + 1)), *whole = arena.array<double>(K * R);
+    double *room = arena.array<double>(4 * (K + 1)), *whole = arena.array<double>(K * R);
     uint8_t* splits = arena.array<uint8_t>(all);
     i64* ones = arena.array<i64>(all);
     double* result = arena.array<double>(R);
     Store store;
-    if (!values || !sums || !whole || !splits || !ones || !result || !store.begin(arena, R, 7, 64)) return;
+    if (!values || !room || !whole || !splits || !ones || !result || !store.begin(arena, R, 7, 64)) return;
     if (!side_amounts(set, columns, -1, 0, nullptr, all, rewards, whole, nullptr, splits, ones, poll)) return;
-    if (!side_values(priced, columns, height, rewards, sums, values, poll)) return;
-    double best = priced_leaf(priced.totals.data, K, rewards);
+    if (!side_values(sums, columns, height, rewards, room, values, poll)) return;
+    double best = leaf_value(rewards)(sums.totals);
     for (i64 c = 0; c < C; c++)
         best = max_of(best, values[2 * c * (all + 1) + all] + values[(2 * c + 1) * (all + 1) + all]);
     int32_t choice[7] = {-1, -1, -1, -1, -1, -1, -1};
-    for (i64 k = 0; k < (priced.totals[K] >= rewards.least ? K : 0); k++) {
-        double loss = best - (priced.totals[k] - rewards.leaf_price);
+    for (i64 k = 0; k < (sums.totals[K] >= rewards.least ? K : 0); k++) {
+        double loss = best - (sums.totals[k] - rewards.leaf_price);
         if (!(loss <= slack)) continue;
         for (i64 r = 0; r < R; r++) result[r] = whole[k * R + r] + rewards.fixed[r];
         choice[6] = int32_t(k);
@@ -364,9 +345,9 @@ inline void outcomes_two(
         scratch.limit = arena.limit - arena.used;
         Store zero, one;
         i64* zeros = stump_outcomes(
-            set, columns, c, 0, zero_values, slack - lost, priced, rewards, scratch, zero, poll);
+            set, columns, c, 0, zero_values, slack - lost, sums, rewards, scratch, zero, poll);
         i64* ones_ = stump_outcomes(
-            set, columns, c, 1, one_values, slack - lost, priced, rewards, scratch, one, poll);
+            set, columns, c, 1, one_values, slack - lost, sums, rewards, scratch, one, poll);
         if (!zeros || !ones_) {
             scratch.clear();
             return;
@@ -403,13 +384,12 @@ inline void outcomes_two(
 inline bool best_sides(
     const Array<i64>& points, const Array<i64>& columns, i64 height, const Rewards& rewards, Arena& arena,
     const Array<double>& result, Poll& poll) {
-    const i64 C = columns.shape[0], K = rewards.weights.shape[1];
-    Priced priced;
-    double *values = arena.array<double>(C * 2 * (C + 1)), *sums = arena.array<double>(2 * (K + 1));
-    if (!values || !sums || !priced_sums(points, columns, rewards, arena, priced, poll)) return false;
-    if (!side_values(priced, columns, height, rewards, sums, values, poll)) return false;
-    for (i64 side = 0; side < 2 * C; side++) result[side] = values[side * (C + 1) + C];
-    return true;
+    SetSums sums;
+    double* room = arena.array<double>(4 * rewards.weights.shape[1] + 4);
+    return room && priced_sums(points, columns, rewards, arena, sums, poll) &&
+           best_two_sides(
+               sums, columns.data, columns.shape[0], height, rewards.apart, leaf_value(rewards), room, result.data,
+               poll);
 }
 
 // ---------------------------------------------------------------- deeper trees

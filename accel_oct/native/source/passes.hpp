@@ -50,110 +50,23 @@ inline i64 column_start(i64 channel, i64 height, i64 c, i64 base, i64 n_features
     return (channel * height + lane / BLOCK<T> * BLOCK<T>) * n_features + lane % BLOCK<T>;
 }
 
-// Leaf and two-leaf scores of one vector of sets from their differences and extreme splits.
+// The score of a leaf in table units; a single signed channel is the difference of two classes.
 template <class T>
-inline void finish_signed(
-    Vector<T> difference, Vector<T> largest, Vector<T> smallest, const Scores<T>& scores, i64 place) {
-    Vector<T> leaf = most(difference, -difference);
-    Vector<T> high = largest - (difference - largest), low = smallest - (difference - smallest);
-    store(scores.one_leaf.data + place, leaf);
-    store(scores.two_leaves.data + place, most(leaf, most(most(high, -high), most(low, -low))));
+inline T leaf_score(const T* sums, i64 channels, bool is_signed) {
+    if (is_signed) return T(sums[0] < 0 ? -sums[0] : sums[0]);
+    T best = 0;
+    for (i64 k = 0; k < channels; k++) best = max_of(best, sums[k]);
+    return best;
 }
 
-template <class T>
-void pass_signed(const Counts<T>& counts, const Scores<T>& scores, i64 first_lane, i64 base, i64 row) {
-    const i64 F = counts.table.shape[2], width = scores.one_leaf.shape[1], height = counts.table.shape[1] * BLOCK<T>;
-    const T* single = counts.single.data;
-    for (i64 c = first_lane; c < base + height; c += LANES<T>) {
-        const T* column = counts.table.data + column_start<T>(0, height, c, base, F);
-        Vector<T> most1 = {}, least1 = {}, most0 = {}, least0 = {};
-        for (i64 b = 0; b < F; b++) {
-            Vector<T> x = load(column + b * BLOCK<T>), z = spread(single[b]) - x;
-            most1 = most(most1, x);
-            least1 = least(least1, x);
-            most0 = most(most0, z);
-            least0 = least(least0, z);
-        }
-        Vector<T> d1 = load(single + c);
-        finish_signed<T>(spread(counts.totals[0]) - d1, most0, least0, scores, row * width + c);
-        finish_signed<T>(d1, most1, least1, scores, (row + 1) * width + c);
-    }
+// The best score with at most two leaves of sets with a difference, from the largest and the smallest part of a split.
+template <class V>
+inline V best_split(V difference, V largest, V smallest) {
+    V high = largest - (difference - largest), low = smallest - (difference - smallest);
+    return most(most(difference, -difference), most(most(high, -high), most(low, -low)));
 }
 
-// Tables of a pair of features (f, g): of all samples, of f = 1, of g = 1, of f = g = 1, and their sums by side.
-template <class T>
-struct PairTables {
-    const Array<T>&all, &with_f, &with_g, &both;
-    const T* singles;  // (4, channels, P), sides numbered 2 f + g
-    const T* totals;  // (4, channels)
-};
-
-// The four sets of a pair at once; result rows are numbered 4 f + 2 g + c.
-template <class T>
-void pass_signed_pair(const PairTables<T>& pair, const Scores<T>& scores, i64 first_lane) {
-    const i64 F = pair.both.shape[2], width = scores.one_leaf.shape[1];
-    for (i64 c = first_lane; c < width; c += LANES<T>) {
-        i64 start = column_start<T>(0, width, c, 0, F);
-        // The sides of f one after the other: eight running extremes stay in sixteen registers.
-        for (i64 f = 0; f < 2; f++) {
-            const T *low = pair.singles + 2 * f * width, *high = low + width;
-            Vector<T> m0 = {}, m1 = {}, m2 = {}, m3 = {}, l0 = {}, l1 = {}, l2 = {}, l3 = {};
-            for (i64 b = 0; b < F; b++) {
-                i64 place = start + b * BLOCK<T>;
-                Vector<T> x3 = load(pair.both.data + place), x1, in_f = load(pair.with_f.data + place);
-                if (f)
-                    x1 = in_f - x3;
-                else {
-                    x3 = load(pair.with_g.data + place) - x3;
-                    x1 = load(pair.all.data + place) - in_f - x3;
-                }
-                Vector<T> z3 = spread(high[b]) - x3, z1 = spread(low[b]) - x1;
-                m0 = most(m0, z1), l0 = least(l0, z1), m1 = most(m1, x1), l1 = least(l1, x1);
-                m2 = most(m2, z3), l2 = least(l2, z3), m3 = most(m3, x3), l3 = least(l3, x3);
-            }
-            Vector<T> d1 = load(low + c), d3 = load(high + c);
-            finish_signed<T>(spread(pair.totals[2 * f]) - d1, m0, l0, scores, 4 * f * width + c);
-            finish_signed<T>(d1, m1, l1, scores, (4 * f + 1) * width + c);
-            finish_signed<T>(spread(pair.totals[2 * f + 1]) - d3, m2, l2, scores, (4 * f + 2) * width + c);
-            finish_signed<T>(d3, m3, l3, scores, (4 * f + 3) * width + c);
-        }
-    }
-}
-
-template <class T>
-void pass_classes(const Counts<T>& counts, const Scores<T>& scores, i64 first_lane, i64 base, i64 row) {
-    const i64 channels = counts.table.shape[0], F = counts.table.shape[2], width = scores.one_leaf.shape[1];
-    const i64 height = counts.table.shape[1] * BLOCK<T>;
-    const T *single = counts.single.data, *totals = counts.totals.data;
-    for (i64 c = first_lane; c < base + height; c += LANES<T>) {
-        Vector<T> leaf1 = {}, leaf0 = {};
-        for (i64 k = 0; k < channels; k++) {
-            Vector<T> at_c = load(single + k * width + c);
-            leaf1 = most(leaf1, at_c);
-            leaf0 = most(leaf0, spread(totals[k]) - at_c);
-        }
-        Vector<T> best1 = leaf1, best0 = leaf0;
-        for (i64 b = 0; b < F; b++) {
-            Vector<T> c11 = {}, c10 = {}, c01 = {}, c00 = {};
-            for (i64 k = 0; k < channels; k++) {
-                Vector<T> x = load(counts.table.data + column_start<T>(k, height, c, base, F) + b * BLOCK<T>);
-                Vector<T> at_c = load(single + k * width + c), x01 = spread(single[k * width + b]) - x;
-                c11 = most(c11, x);
-                c10 = most(c10, at_c - x);
-                c01 = most(c01, x01);
-                c00 = most(c00, spread(totals[k]) - at_c - x01);
-            }
-            best1 = most(best1, c11 + c10);
-            best0 = most(best0, c01 + c00);
-        }
-        store(scores.one_leaf.data + row * width + c, leaf0);
-        store(scores.two_leaves.data + row * width + c, best0);
-        store(scores.one_leaf.data + (row + 1) * width + c, leaf1);
-        store(scores.two_leaves.data + (row + 1) * width + c, best1);
-    }
-}
-
-// ---------------------------------------------------------------- under local rules
+// ---------------------------------------------------------------- local rules
 
 // Fill `below` and `usable` for a path over the features f and g, which may be equal.
 template <class T>
@@ -163,145 +76,187 @@ void path_limits(const Limits<T>& limits, i64 f, i64 g, T* below, uint8_t* usabl
     for (i64 b = 0; b < limits.rows.shape[0]; b++) usable[b] = below[b] == limits.least[0];
 }
 
-// Whether some lane that may follow the path has a side that is heavy enough for two leaves.
-template <class T>
-bool can_split(const T* masses, T total, const T* below, i64 place, T least) {
-    for (i64 c = place; c < place + LANES<T>; c++)
-        if (below[c] == least && max_of(masses[c], T(total - masses[c])) - least >= least) return true;
-    return false;
+// What the rules say of a set, by its masses (P,) and their total; without rules everything is allowed.
+template <bool RULED, class T>
+struct Allowed {
+    const PathLimits<T>& path;
+    const T* masses;
+    i64 c;
+    Vector<T> mass0 = {}, mass1 = {};  // of the sides of c, and the LANES - 1 features after it
+    bool splits = true;  // whether some lane that may follow the path has a side that is heavy enough for two leaves
+
+    Allowed(const PathLimits<T>& path_, const T* masses_, const T* total, i64 c_) : path(path_), masses(masses_), c(c_) {
+        if constexpr (RULED) {
+            const T enough = path.limits->least[0];
+            mass1 = load(masses + c);
+            mass0 = spread(*total) - mass1;
+            splits = false;
+            for (i64 lane = 0; lane < LANES<T>; lane++)
+                splits |= path.below[c + lane] == enough && max_of(mass1[lane], mass0[lane]) - enough >= enough;
+        }
+    }
+
+    // A split b of both sides, with `mass` where b = c = 1: its scores where both its parts are heavy enough, else zero.
+    void keep(i64 b, Vector<T> mass, Vector<T> need, Vector<T>& score0, Vector<T>& score1) const {
+        if constexpr (RULED) {
+            Vector<T> rest = spread(masses[b]) - mass;
+            score1 = least(mass, mass1 - mass) >= need ? score1 : Vector<T>{};
+            score0 = least(rest, mass0 - rest) >= need ? score0 : Vector<T>{};
+        }
+    }
+
+    // The scores of a side, in a row of results.
+    void write(Vector<T> leaf, Vector<T> two, i64 side, const Scores<T>& scores, i64 row) const {
+        i64 place = (row + side) * scores.one_leaf.shape[1] + c;
+        if constexpr (RULED) {
+            Vector<T> mass = side ? mass1 : mass0, need = load(path.below + c), lowest = spread(path.limits->lowest[0]);
+            leaf = mass >= need ? leaf : lowest;
+            two = mass >= need ? two : lowest;
+        }
+        store(scores.one_leaf.data + place, leaf);
+        store(scores.two_leaves.data + place, two);
+    }
+};
+
+// A vector of a table of masses, and the least masses below b and the lanes from c on: only under rules.
+template <bool RULED, class T>
+inline Vector<T> mass_at(const T* table, i64 offset) {
+    if constexpr (RULED) return load(table + offset);
+    return Vector<T>{};
 }
 
-// The extreme splits with one more: where both its parts are heavy enough.
-template <class T>
-inline void widen(
-    Vector<T>& largest, Vector<T>& smallest, Vector<T> x, Vector<T> mass, Vector<T> whole, Vector<T> need) {
-    x = least(mass, whole - mass) >= need ? x : Vector<T>{};
-    largest = most(largest, x);
-    smallest = least(smallest, x);
+template <bool RULED, class T>
+inline Vector<T> need_at(const PathLimits<T>& path, i64 b, i64 c) {
+    if constexpr (RULED) {
+        const i64 F = path.limits->rows.shape[0];
+        return load(path.limits->blocked.data + column_start<T>(0, 0, c, 0, F) + b * BLOCK<T>);
+    }
+    return Vector<T>{};
 }
 
-template <class T>
-inline void finish_ruled(
-    Vector<T> leaf, Vector<T> two, Vector<T> mass, Vector<T> need, T lowest, const Scores<T>& scores, i64 place) {
-    store(scores.one_leaf.data + place, mass >= need ? leaf : spread(lowest));
-    store(scores.two_leaves.data + place, mass >= need ? two : spread(lowest));
-}
+// ---------------------------------------------------------------- one signed table
 
-template <class T>
-inline void finish_ruled_signed(
-    Vector<T> difference, Vector<T> largest, Vector<T> smallest, Vector<T> mass, Vector<T> need, T lowest,
-    const Scores<T>& scores, i64 place) {
-    Vector<T> leaf = most(difference, -difference);
-    Vector<T> high = largest - (difference - largest), low = smallest - (difference - smallest);
-    Vector<T> two = most(leaf, most(most(high, -high), most(low, -low)));
-    finish_ruled<T>(leaf, two, mass, need, lowest, scores, place);
-}
+// A set with differences `single` (P,) and its sides under a vector of features c: extremes over all splits b.
+template <bool RULED, class T>
+struct SignedSides {
+    const T *single, *total;  // with rules, masses come after them
+    Allowed<RULED, T> allowed;
+    Vector<T> most0 = {}, least0 = {}, most1 = {}, least1 = {};
 
-template <class T>
-void ruled_signed(
+    SignedSides(const PathLimits<T>& path, const T* single_, const T* total_, i64 width, i64 c)
+        : single(single_), total(total_), allowed(path, single_ + width, total_ + 1, c) {}
+
+    void add(i64 b, Vector<T> x, Vector<T> mass, Vector<T> need) {
+        Vector<T> z = spread(single[b]) - x;
+        allowed.keep(b, mass, need, z, x);
+        most1 = most(most1, x);
+        least1 = least(least1, x);
+        most0 = most(most0, z);
+        least0 = least(least0, z);
+    }
+
+    void write(const Scores<T>& scores, i64 row) const {
+        Vector<T> d1 = load(single + allowed.c), d0 = spread(*total) - d1;
+        allowed.write(most(d0, -d0), best_split(d0, most0, least0), 0, scores, row);
+        allowed.write(most(d1, -d1), best_split(d1, most1, least1), 1, scores, row);
+    }
+};
+
+template <bool RULED, class T>
+void pass_signed(
     const Counts<T>& counts, const Scores<T>& scores, i64 first_lane, i64 base, i64 row, const PathLimits<T>& path) {
     const i64 F = counts.table.shape[2], width = scores.one_leaf.shape[1], height = counts.table.shape[1] * BLOCK<T>;
-    const T *single = counts.single.data, *totals = counts.totals.data;
-    const T enough = path.limits->least[0], lowest = path.limits->lowest[0];
     for (i64 c = first_lane; c < base + height; c += LANES<T>) {
-        Vector<T> mass1 = load(single + width + c), mass0 = spread(totals[1]) - mass1;
-        Vector<T> most1 = {}, least1 = {}, most0 = {}, least0 = {};
-        if (can_split(single + width, totals[1], path.below, c, enough))
-            for (i64 b = 0; b < F; b++) {
-                if (!path.usable[b]) continue;
-                Vector<T> need = load(path.limits->blocked.data + column_start<T>(0, 0, c, 0, F) + b * BLOCK<T>);
-                Vector<T> x = load(counts.table.data + column_start<T>(0, height, c, base, F) + b * BLOCK<T>);
-                Vector<T> m = load(counts.table.data + column_start<T>(1, height, c, base, F) + b * BLOCK<T>);
-                widen<T>(most1, least1, x, m, mass1, need);
-                widen<T>(most0, least0, spread(single[b]) - x, spread(single[width + b]) - m, mass0, need);
-            }
-        Vector<T> need = load(path.below + c), d1 = load(single + c);
-        i64 place = row * width + c;
-        finish_ruled_signed<T>(spread(totals[0]) - d1, most0, least0, mass0, need, lowest, scores, place);
-        finish_ruled_signed<T>(d1, most1, least1, mass1, need, lowest, scores, place + width);
+        const T* column = counts.table.data + column_start<T>(0, height, c, base, F);
+        SignedSides<RULED, T> set(path, counts.single.data, counts.totals.data, width, c);
+        for (i64 b = 0; b < (set.allowed.splits ? F : 0); b++) {
+            if (RULED && !path.usable[b]) continue;
+            const T* place = column + b * BLOCK<T>;
+            set.add(b, load(place), mass_at<RULED>(place, height * F), need_at<RULED>(path, b, c));
+        }
+        set.write(scores, row);
     }
 }
 
-// Counts at one place of the tables of g = 1 and of g = 0, on one side of f.
+// Tables of a pair of features (f, g): of all samples, of f = 1, of g = 1, of f = g = 1, and their sums by side.
 template <class T>
-inline void sides_of_g(const PairTables<T>& pair, i64 f, i64 place, Vector<T>& with_g, Vector<T>& without_g) {
-    Vector<T> both = load(pair.both.data + place), in_f = load(pair.with_f.data + place);
-    with_g = f ? both : load(pair.with_g.data + place) - both;
-    without_g = f ? in_f - both : load(pair.all.data + place) - in_f - with_g;
-}
+struct PairTables {
+    const Array<T>&all, &with_f, &with_g, &both;
+    const T* singles;  // (4, channels, P), sides numbered 2 f + g
+    const T* totals;  // (4, channels)
 
-// The four sets of a pair of features; sides of f that are too light to split are cheap.
-template <class T>
-void ruled_signed_pair(
-    const PairTables<T>& pair, const Scores<T>& scores, i64 first_lane, const PathLimits<T>& path) {
-    const i64 F = pair.both.shape[2], width = scores.one_leaf.shape[1];
-    const T enough = path.limits->least[0], lowest = path.limits->lowest[0];
+    // Counts at one place of the tables of g = 1 and of g = 0, on one side of f.
+    void sides_of_g(i64 f, i64 place, Vector<T>& with, Vector<T>& without) const {
+        Vector<T> together = load(both.data + place), in_f = load(with_f.data + place);
+        if (f) {
+            with = together;
+            without = in_f - together;
+        } else {
+            with = load(with_g.data + place) - together;
+            without = load(all.data + place) - in_f - with;
+        }
+    }
+};
+
+// The four sets of a pair at once; result rows are numbered 4 f + 2 g + c.
+template <bool RULED, class T>
+void pass_signed_pair(const PairTables<T>& pair, const Scores<T>& scores, i64 first_lane, const PathLimits<T>& path) {
+    const i64 F = pair.both.shape[2], width = scores.one_leaf.shape[1], channels = 1 + RULED;
     for (i64 c = first_lane; c < width; c += LANES<T>)
+        // The sides of f one after the other: eight running extremes stay in sixteen registers.
         for (i64 f = 0; f < 2; f++) {
-            const T *low = pair.singles + 4 * f * width, *high = low + 2 * width;  // g = 0 and g = 1: score, mass
-            const T *low_total = pair.totals + 4 * f, *high_total = low_total + 2;
-            Vector<T> mass1 = load(low + width + c), mass3 = load(high + width + c);
-            Vector<T> mass0 = spread(low_total[1]) - mass1, mass2 = spread(high_total[1]) - mass3;
-            Vector<T> m0 = {}, l0 = {}, m1 = {}, l1 = {}, m2 = {}, l2 = {}, m3 = {}, l3 = {};
-            if (can_split(low + width, low_total[1], path.below, c, enough) ||
-                can_split(high + width, high_total[1], path.below, c, enough))
-                for (i64 b = 0; b < F; b++) {
-                    if (!path.usable[b]) continue;
-                    i64 place = column_start<T>(0, 0, c, 0, F) + b * BLOCK<T>;
-                    Vector<T> need = load(path.limits->blocked.data + place), x3, x1, n3, n1;
-                    sides_of_g<T>(pair, f, place, x3, x1);
-                    sides_of_g<T>(pair, f, place + width * F, n3, n1);
-                    widen<T>(m1, l1, x1, n1, mass1, need);
-                    widen<T>(m3, l3, x3, n3, mass3, need);
-                    widen<T>(m0, l0, spread(low[b]) - x1, spread(low[width + b]) - n1, mass0, need);
-                    widen<T>(m2, l2, spread(high[b]) - x3, spread(high[width + b]) - n3, mass2, need);
-                }
-            Vector<T> need = load(path.below + c), d1 = load(low + c), d3 = load(high + c);
-            i64 place = 4 * f * width + c;
-            finish_ruled_signed<T>(spread(low_total[0]) - d1, m0, l0, mass0, need, lowest, scores, place);
-            finish_ruled_signed<T>(d1, m1, l1, mass1, need, lowest, scores, place + width);
-            finish_ruled_signed<T>(spread(high_total[0]) - d3, m2, l2, mass2, need, lowest, scores, place + 2 * width);
-            finish_ruled_signed<T>(d3, m3, l3, mass3, need, lowest, scores, place + 3 * width);
+            const T *single = pair.singles + 2 * f * channels * width, *total = pair.totals + 2 * f * channels;
+            SignedSides<RULED, T> low(path, single, total, width, c);
+            SignedSides<RULED, T> high(path, single + channels * width, total + channels, width, c);
+            // Sides that are too light to split are cheap.
+            for (i64 b = 0; b < (low.allowed.splits || high.allowed.splits ? F : 0); b++) {
+                if (RULED && !path.usable[b]) continue;
+                i64 place = column_start<T>(0, 0, c, 0, F) + b * BLOCK<T>;
+                Vector<T> with, without, mass_with = {}, mass_without = {}, need = need_at<RULED>(path, b, c);
+                pair.sides_of_g(f, place, with, without);
+                if constexpr (RULED) pair.sides_of_g(f, place + width * F, mass_with, mass_without);
+                low.add(b, without, mass_without, need);
+                high.add(b, with, mass_with, need);
+            }
+            low.write(scores, 4 * f);
+            high.write(scores, 4 * f + 2);
         }
 }
 
-template <class T>
-void ruled_classes(
+// ---------------------------------------------------------------- a table per class
+
+template <bool RULED, class T>
+void pass_classes(
     const Counts<T>& counts, const Scores<T>& scores, i64 first_lane, i64 base, i64 row, const PathLimits<T>& path) {
-    const i64 last = counts.table.shape[0] - 1, F = counts.table.shape[2], width = scores.one_leaf.shape[1];
+    const i64 classes = counts.table.shape[0] - RULED, F = counts.table.shape[2], width = scores.one_leaf.shape[1];
     const i64 height = counts.table.shape[1] * BLOCK<T>;
     const T *single = counts.single.data, *totals = counts.totals.data;
-    const T enough = path.limits->least[0], lowest = path.limits->lowest[0];
     for (i64 c = first_lane; c < base + height; c += LANES<T>) {
-        Vector<T> leaf1 = {}, leaf0 = {}, zero = {};
-        for (i64 k = 0; k < last; k++) {
+        Vector<T> leaf1 = {}, leaf0 = {};
+        for (i64 k = 0; k < classes; k++) {
             Vector<T> at_c = load(single + k * width + c);
             leaf1 = most(leaf1, at_c);
             leaf0 = most(leaf0, spread(totals[k]) - at_c);
         }
-        Vector<T> mass1 = load(single + last * width + c), mass0 = spread(totals[last]) - mass1;
+        Allowed<RULED, T> allowed(path, single + classes * width, totals + classes, c);
         Vector<T> best1 = leaf1, best0 = leaf0;
-        if (can_split(single + last * width, totals[last], path.below, c, enough))
-            for (i64 b = 0; b < F; b++) {
-                if (!path.usable[b]) continue;
-                Vector<T> need = load(path.limits->blocked.data + column_start<T>(0, 0, c, 0, F) + b * BLOCK<T>);
-                Vector<T> m1 = load(counts.table.data + column_start<T>(last, height, c, base, F) + b * BLOCK<T>);
-                Vector<T> m0 = spread(single[last * width + b]) - m1;
-                Vector<T> c11 = {}, c10 = {}, c01 = {}, c00 = {};
-                for (i64 k = 0; k < last; k++) {
-                    Vector<T> x = load(counts.table.data + column_start<T>(k, height, c, base, F) + b * BLOCK<T>);
-                    Vector<T> at_c = load(single + k * width + c), x01 = spread(single[k * width + b]) - x;
-                    c11 = most(c11, x);
-                    c10 = most(c10, at_c - x);
-                    c01 = most(c01, x01);
-                    c00 = most(c00, spread(totals[k]) - at_c - x01);
-                }
-                best1 = most(best1, least(m1, mass1 - m1) >= need ? c11 + c10 : zero);
-                best0 = most(best0, least(m0, mass0 - m0) >= need ? c01 + c00 : zero);
+        for (i64 b = 0; b < (allowed.splits ? F : 0); b++) {
+            if (RULED && !path.usable[b]) continue;
+            Vector<T> best[4] = {};
+            for (i64 k = 0; k < classes; k++) {
+                Vector<T> x = load(counts.table.data + column_start<T>(k, height, c, base, F) + b * BLOCK<T>);
+                Vector<T> at_c = load(single + k * width + c), at_b = spread(single[k * width + b]);
+                Quarters<Vector<T>> four = quarters(spread(totals[k]), at_c, at_b, x);
+                for (i64 side = 0; side < 4; side++) best[side] = most(best[side], four.part[side]);
             }
-        Vector<T> need = load(path.below + c);
-        finish_ruled<T>(leaf0, best0, mass0, need, lowest, scores, row * width + c);
-        finish_ruled<T>(leaf1, best1, mass1, need, lowest, scores, (row + 1) * width + c);
+            Vector<T> two1 = best[3] + best[2], two0 = best[1] + best[0];
+            const i64 masses = column_start<T>(classes, height, c, base, F) + b * BLOCK<T>;
+            allowed.keep(b, mass_at<RULED>(counts.table.data, masses), need_at<RULED>(path, b, c), two0, two1);
+            best1 = most(best1, two1);
+            best0 = most(best0, two0);
+        }
+        allowed.write(leaf0, best0, 0, scores, row);
+        allowed.write(leaf1, best1, 1, scores, row);
     }
 }
 
@@ -312,30 +267,38 @@ template <class T>
 void pass_set(
     const Counts<T>& counts, const Scores<T>& scores, i64 first_lane, i64 base, i64 row, bool is_signed,
     const PathLimits<T>& path) {
-    if (path.limits) {
-        if (is_signed)
-            ruled_signed(counts, scores, first_lane, base, row, path);
-        else
-            ruled_classes(counts, scores, first_lane, base, row, path);
-    } else if (is_signed)
-        pass_signed(counts, scores, first_lane, base, row);
-    else
-        pass_classes(counts, scores, first_lane, base, row);
+    auto* pass = is_signed ? (path.limits ? pass_signed<true, T> : pass_signed<false, T>)
+                           : (path.limits ? pass_classes<true, T> : pass_classes<false, T>);
+    pass(counts, scores, first_lane, base, row, path);
 }
+
+// Scores with two, three and four leaves of a vector of sets, from those of the sides of a split.
+template <class T>
+struct Folded {
+    Vector<T> two, three, four;
+
+    Folded(const Scores<T>& scores, i64 side0, i64 side1, i64 c) {
+        const i64 width = scores.one_leaf.shape[1];
+        Vector<T> leaf0 = load(scores.one_leaf.data + side0 * width + c);
+        Vector<T> leaf1 = load(scores.one_leaf.data + side1 * width + c);
+        Vector<T> two0 = load(scores.two_leaves.data + side0 * width + c);
+        Vector<T> two1 = load(scores.two_leaves.data + side1 * width + c);
+        two = leaf0 + leaf1;
+        three = most(two0 + leaf1, leaf0 + two1);
+        four = two0 + two1;
+    }
+};
 
 // Raise, lane by lane, the best scores with two, three and four leaves at best[0], best[width], ... by one split.
 template <class T>
 void fold(const Scores<T>& scores, i64 side0, i64 side1, T* best, i64 first_lane) {
     const i64 width = scores.one_leaf.shape[1];
     for (i64 c = first_lane; c < width; c += LANES<T>) {
-        Vector<T> leaf0 = load(scores.one_leaf.data + side0 * width + c);
-        Vector<T> leaf1 = load(scores.one_leaf.data + side1 * width + c);
-        Vector<T> two0 = load(scores.two_leaves.data + side0 * width + c);
-        Vector<T> two1 = load(scores.two_leaves.data + side1 * width + c);
+        Folded<T> here(scores, side0, side1, c);
         T *two = best + c, *three = two + width, *four = three + width;
-        store(two, most(load(two), leaf0 + leaf1));
-        store(three, most(load(three), most(two0 + leaf1, leaf0 + two1)));
-        store(four, most(load(four), two0 + two1));
+        store(two, most(load(two), here.two));
+        store(three, most(load(three), here.three));
+        store(four, most(load(four), here.four));
     }
 }
 
@@ -345,13 +308,10 @@ void fold_over_lanes(const Scores<T>& scores, i64 side0, i64 side1, T* best, i64
     const i64 width = scores.one_leaf.shape[1];
     Vector<T> two = {}, three = {}, four = {};
     for (i64 c = first_lane; c < width; c += LANES<T>) {
-        Vector<T> leaf0 = load(scores.one_leaf.data + side0 * width + c);
-        Vector<T> leaf1 = load(scores.one_leaf.data + side1 * width + c);
-        Vector<T> two0 = load(scores.two_leaves.data + side0 * width + c);
-        Vector<T> two1 = load(scores.two_leaves.data + side1 * width + c);
-        two = most(two, leaf0 + leaf1);
-        three = most(three, most(two0 + leaf1, leaf0 + two1));
-        four = most(four, two0 + two1);
+        Folded<T> here(scores, side0, side1, c);
+        two = most(two, here.two);
+        three = most(three, here.three);
+        four = most(four, here.four);
     }
     for (i64 lane = 0; lane < LANES<T>; lane++) {
         best[0] = max_of(best[0], T(two[lane]));

@@ -84,13 +84,6 @@ struct CountStore {
     }
 };
 
-inline i64 first_best(const i64* sums, i64 n_classes) {
-    i64 best = 0;
-    for (i64 k = 1; k < n_classes; k++)
-        if (sums[k] > sums[best]) best = k;
-    return best;
-}
-
 // What predictions earn on one set of samples, in whole numbers.
 //
 // Gains over the samples that have both of two columns are given, or follow from points: `words` has those of every

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import local_rules
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.stopping import Stopper
-from accel_oct.pricing import LimitedProblem, PricedSearch
+from accel_oct.pricing import PricedSearch
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search

@@ -13,10 +13,10 @@ from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.tally_sets import Path
 from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
+from accel_oct.exact.limited import PricedProblem
+from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.sample_sets import PathSets
 from accel_oct.exact.side_tables import SideTables
-from accel_oct.pricing.cells import CellProblem
-from accel_oct.pricing.limited import PricedProblem
 from accel_oct.tree.tallied import TalliedTrees
 
 IntArray = NDArray[np.int64]
@@ -37,13 +37,6 @@ class TallyCounting(PathSets, Coded):
     trees: TalliedTrees
     sets: TallySets
     shift: int
-    price: int
-    max_depth: int
-    bits: int
-    unit: float
-    bonus: int
-    slack: int
-    any_label: bool
 
     @classmethod
     def of(
@@ -66,13 +59,9 @@ class TallyCounting(PathSets, Coded):
             trees=trees,
             sets=TallySets(tally),
             shift=tally.unit - exponent,
-            price=scale.price,
-            max_depth=scale.max_depth,
-            bits=scale.bits,
             unit=math.ldexp(1.0, exponent),
-            bonus=scale.bonus,
-            slack=scale.slack,
             any_label=any_label,
+            **scale._asdict(),
         )
 
     def totals(self, samples: Path) -> IntArray:

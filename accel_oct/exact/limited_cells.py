@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,11 @@ from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.column_sets import n_sets
 from accel_oct.data.tally_sets import Path
+from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes, TooMany
 from accel_oct.exact.sample_sets import PathSets
 from accel_oct.exact.side_tables import SideTables, TableSides
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
@@ -32,9 +31,9 @@ IntArray = NDArray[np.int64]
 MOST_DEPTH = 4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CellProblem(PathSets, Limited):
-    """Best trees under limits.
+    """Best trees under limits, in arrays over the cells of a tally.
 
     Attributes
     ----------
@@ -42,28 +41,14 @@ class CellProblem(PathSets, Limited):
     sets : TallySets
     counts : float array (n_cells,)
         Of all samples, in units of the tally.
-    gains : float array (n_cells, n_classes)
-        What predicting each class scores, for a unit of the counts.
-    uses : float array (n_limits, n_cells, n_classes)
-        What it uses of each limit; every limit is scaled to a largest entry of one.
     masses : float array (n_cells,)
         What a unit counts by the local rules.
-    leaf_uses, upper, leaf_price, max_depth, scales, rules
-        As in `LimitedProblem`; `rules` in whole cells.
     """
 
     trees: TalliedTrees
     sets: TallySets
     counts: FloatArray
-    gains: FloatArray
-    uses: FloatArray
     masses: FloatArray
-    leaf_uses: FloatArray
-    upper: FloatArray
-    leaf_price: float
-    max_depth: int
-    scales: FloatArray
-    rules: LocalRules | None = None
 
     @classmethod
     def of(
@@ -80,21 +65,10 @@ class CellProblem(PathSets, Limited):
         counts = tally.counts[0][:, 0].astype(np.float64)
         per_unit = np.divide(1.0, counts, out=np.zeros(counts.size), where=counts > 0)
         uses = np.zeros((len(limits), *gains.shape))
-        leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
-        upper = np.array([limit.upper + limit.tolerance for limit in limits], dtype=np.float64)
-        scales = np.ones(len(limits))
         for j, limit in enumerate(limits):
             if limit.predictions is not None:
                 uses[j] = limit.predictions * per_unit[:, None]
-            scale = max(float(np.abs(uses[j]).max(initial=0.0)), abs(float(leaf_uses[j])))
-            if scale > 0:
-                scales[j] = scale
-                uses[j] /= scale
-                leaf_uses[j] /= scale
-                # Beyond what any tree can use, more makes no difference, and could not be told from infinity.
-                most = float(counts @ np.abs(uses[j]).max(axis=1)) + 2**max_depth * abs(float(leaf_uses[j])) + 1.0
-                with np.errstate(over="ignore"):
-                    upper[j] = np.clip(upper[j] / scale, -most, most)
+        leaf_uses, upper, scales = scaled_limits(limits, uses, counts, max_depth)
         masses = np.zeros(counts.size) if rules is None else np.broadcast_to(rules.masses[0], counts.shape) * per_unit
         return cls(
             trees=trees,
@@ -112,10 +86,6 @@ class CellProblem(PathSets, Limited):
         )
 
     @property
-    def n_classes(self) -> int:
-        return int(self.gains.shape[1])
-
-    @property
     def total_weight(self) -> float:
         return float(self.counts @ self.gains.max(axis=1))
 
@@ -123,11 +93,6 @@ class CellProblem(PathSets, Limited):
     def size(self) -> int:
         tally = self.trees.tally
         return min(tally.n_rows, n_sets(tally.n_features, self.max_depth))
-
-    @cached_property
-    def one_line(self) -> bool:
-        opposite = self.n_limits == 2 and np.array_equal(self.uses[0], -self.uses[1])
-        return bool(opposite and np.array_equal(self.leaf_uses[0], -self.leaf_uses[1]) and self.upper.sum() >= 0)
 
     @cached_property
     def rounding(self) -> FloatArray:
@@ -216,7 +181,9 @@ class CellOutcomes(SetOutcomes):
     def __init__(
         self, problem: CellProblem, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int
     ) -> None:
-        super().__init__(_rewards(problem, priced), should_stop, **limits)
+        nothing = np.empty((0, problem.trees.tally.n_features), dtype=np.uint8)
+        least = 0.0 if problem.rules is None else _least(problem)
+        super().__init__(problem.rewards(priced, nothing, np.empty(0), least), should_stop, **limits)
         self._problem = problem
         self._channels = np.column_stack([priced.weights, problem.masses])
 
@@ -354,29 +321,6 @@ def _best_tree(
         return leaf, values.value
 
 
-def _rewards(problem: CellProblem, priced: PricedProblem) -> native.Rewards:
-    amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
-    rules, n_features = problem.rules, problem.trees.tally.n_features
-    return native.Rewards(
-        X=np.empty((0, n_features), dtype=np.uint8),
-        weights=np.ascontiguousarray(priced.weights),
-        amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(problem.counts.size, -1),
-        fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
-        per_grain=1.0 / problem.rounding,
-        mass=np.empty(0),
-        apart=_apart(problem, n_features),
-        leaf_price=float(priced.leaf_price),
-        least=0.0 if rules is None else _least(problem),
-    )
-
-
-def _apart(problem: CellProblem, n_features: int) -> NDArray[np.uint8]:
-    rules = problem.rules
-    if rules is None or rules.apart is None:
-        return np.zeros((n_features, n_features), np.uint8)
-    return np.ascontiguousarray(rules.apart, np.uint8)
-
-
 def _least(problem: CellProblem) -> float:
     """Less than the least mass by more than sums of masses may be off, and by less than they can differ."""
     assert problem.rules is not None
@@ -403,7 +347,7 @@ def _sums(problem: CellProblem, priced: PricedProblem) -> native.CellSums:
         three=three,
         four=four,
         choose=np.array(choose, dtype=np.int64),
-        apart=_apart(problem, tally.n_features),
+        apart=problem.apart(tally.n_features),
         n_rewards=priced.weights.shape[1] - 1,
         leaf_price=float(priced.leaf_price),
         least=_least(problem) if masses else -math.inf,

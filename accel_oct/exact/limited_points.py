@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,17 @@ from accel_oct import native
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.data.exact_weights import accurate_sums
-from accel_oct.exact import best_tree
-from accel_oct.exact.columns import pair_sums
+from accel_oct.exact.columns import column_keys, pair_sums
 from accel_oct.exact.levels import DeepLevels, PairLevel
+from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes
+from accel_oct.exact.price_search import best_tree
 from accel_oct.exact.profile_search import sides_from_pairs
 from accel_oct.exact.sample_sets import PointSets
-from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.samples import RowSamples, reduce_data
 from accel_oct.exact.side_tables import SideTables, TableSides
 from accel_oct.exact.stopping import Stopper
-from accel_oct.pricing.limited import Limit, Limited, PricedProblem
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -35,37 +35,11 @@ IntArray = NDArray[np.int64]
 _TOTAL_BITS = 50
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LimitedProblem(PointSets, Limited):
-    """Best trees under limits, in arrays over the distinct points of the data.
-
-    Attributes
-    ----------
-    X : bool array (n_points, n_features)
-    gains : float array (n_points, n_classes)
-        What predicting each class at each point scores: for accuracy, the weight of the class there.
-    uses : float array (n_limits, n_points, n_classes)
-        What a prediction uses of each limit; every limit is scaled to a largest entry of one.
-    leaf_uses, upper : float arrays (n_limits,)
-        What a leaf uses, and what may be used: what is forgiven included, so that whatever keeps a constraint by its
-        own measure keeps its limits.
-    leaf_price : float
-    max_depth : int
-    scales : float array (n_limits,)
-        What the limits as stated were divided by.
-    rules : LocalRules or None
-        About leaves and paths, in points. They allow a leaf of all points: otherwise there is no tree at all.
-    """
+    """Best trees under limits, in arrays over the distinct points of the data, `X` (n_points, n_features)."""
 
     X: BoolMatrix
-    gains: FloatArray
-    uses: FloatArray
-    leaf_uses: FloatArray
-    upper: FloatArray
-    leaf_price: float
-    max_depth: int
-    scales: FloatArray
-    rules: LocalRules | None = None
 
     @classmethod
     def of(
@@ -92,24 +66,23 @@ class LimitedProblem(PointSets, Limited):
         row_point = point[rows.source] if isinstance(rows, ScoredDataset) else point
         np.add.at(gains, (row_point, rows.y), rows.weights)
         uses = np.zeros((len(limits), *shape))
-        leaf_uses = np.array([limit.leaves for limit in limits], dtype=np.float64)
-        scales = np.ones(len(limits))
-        upper = np.array([limit.upper + limit.tolerance for limit in limits], dtype=np.float64)
         for j, limit in enumerate(limits):
             if limit.predictions is not None:
                 uses[j] = accurate_sums(limit.predictions, point, first.size)
-            scale = max(float(np.abs(uses[j]).max(initial=0.0)), abs(float(leaf_uses[j])))
-            if scale > 0:
-                scales[j] = scale
-                uses[j] /= scale
-                leaf_uses[j] /= scale
-                # Beyond what any tree can use, more makes no difference, and could not be told from infinity.
-                most = float(np.abs(uses[j]).max(axis=1).sum()) + 2**max_depth * abs(float(leaf_uses[j])) + 1.0
-                with np.errstate(over="ignore"):
-                    upper[j] = np.clip(upper[j] / scale, -most, most)
+        leaf_uses, upper, scales = scaled_limits(limits, uses, np.ones(first.size), max_depth)
         if rules is not None:
             rules = _merged(rules, point, first.size)
-        return cls(dataset.X[first], gains, uses, leaf_uses, upper, leaf_price, max_depth, scales, rules)
+        return cls(
+            X=dataset.X[first],
+            gains=gains,
+            uses=uses,
+            leaf_uses=leaf_uses,
+            upper=upper,
+            leaf_price=leaf_price,
+            max_depth=max_depth,
+            scales=scales,
+            rules=rules,
+        )
 
     @property
     def total_weight(self) -> float:
@@ -118,10 +91,6 @@ class LimitedProblem(PointSets, Limited):
     @property
     def size(self) -> int:
         return len(self.X)
-
-    @property
-    def n_classes(self) -> int:
-        return int(self.gains.shape[1])
 
     def outcome(self, tree: DecisionTree) -> FloatArray:
         """Value of a tree, then what it uses of each limit."""
@@ -135,15 +104,6 @@ class LimitedProblem(PointSets, Limited):
 
     def priced_leaves(self, priced: PricedProblem, samples: IntArray) -> FloatArray:
         return np.asarray(priced.weights[samples].sum(axis=0))
-
-    @cached_property
-    def one_line(self) -> bool:
-        """Whether there are two limits, opposite and not contradictory: one of them at most is worth a price.
-
-        What a tree uses of one it saves of the other. If both could not be kept, prices on both would prove it.
-        """
-        opposite = self.n_limits == 2 and np.array_equal(self.uses[0], -self.uses[1])
-        return bool(opposite and np.array_equal(self.leaf_uses[0], -self.leaf_uses[1]) and self.upper.sum() >= 0)
 
     @cached_property
     def rounding(self) -> FloatArray:
@@ -193,7 +153,7 @@ class LimitedProblem(PointSets, Limited):
     @cached_property
     def columns(self) -> IntArray:
         seen: dict[bytes, int] = {}
-        for column, key in enumerate(column_keys(self)):
+        for column, key in enumerate(split_keys(self)):
             if key is not None:
                 seen.setdefault(key, column)
         return np.array(list(seen.values()), dtype=np.int64)
@@ -209,7 +169,12 @@ class LimitedProblem(PointSets, Limited):
         return PointTables(self, priced, should_stop, threads, memory_limit)
 
     def outcomes(self, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int) -> SetOutcomes:
-        return SetOutcomes(_rewards(self, priced), should_stop, **limits)
+        return SetOutcomes(self.priced_rewards(priced), should_stop, **limits)
+
+    def priced_rewards(self, priced: PricedProblem) -> native.Rewards:
+        rules, X = self.rules, np.ascontiguousarray(self.X, dtype=np.uint8)
+        mass = np.zeros(len(X)) if rules is None else np.ascontiguousarray(rules.masses[0])
+        return self.rewards(priced, X, mass, 0.0 if rules is None else float(rules.least[0]))
 
     def best_priced(
         self,
@@ -276,20 +241,15 @@ def _on_grid(values: FloatArray, bits: int) -> FloatArray:
     return np.ldexp(np.rint(np.ldexp(values, bits)), -bits)
 
 
-def column_keys(problem: LimitedProblem) -> list[bytes | None]:
+def split_keys(problem: LimitedProblem) -> list[bytes | None]:
     """Equal for equal or complementary columns with the same rules; None where a column splits nothing or may not."""
     X, rules = problem.X, problem.rules
-    if not X.size:
-        return [None] * X.shape[1]
-    splits = X ^ X[:1]
-    words = np.ascontiguousarray(np.packbits(splits, axis=0).T)
     apart = np.zeros((X.shape[1], 0), dtype=bool) if rules is None or rules.apart is None else rules.apart
-    usable = np.asarray(splits.any(axis=0))
+    usable = np.asarray(X.any(axis=0) & ~X.all(axis=0))
     if apart.size:
         usable &= ~apart.diagonal()
-    return [
-        words[column].tobytes() + apart[column].tobytes() if usable[column] else None for column in range(X.shape[1])
-    ]
+    keys = zip(column_keys(X), apart, usable, strict=True)
+    return [key + own.tobytes() if good else None for key, own, good in keys]
 
 
 def _nothing() -> TableSides:
@@ -332,7 +292,7 @@ class PointTables(SideTables):
         """Depth two or less."""
         height = max(1, self._problem.max_depth)
         everyone = np.arange(len(self._problem.X))
-        rewards = _rewards(self._problem, self._priced)
+        rewards = self._problem.priced_rewards(self._priced)
         try:
             best = native.best_sides(everyone, self.columns, height, rewards, should_stop)
         except native.Stopped:
@@ -349,11 +309,12 @@ class PointTables(SideTables):
             depth <= 4
             and pairs.exact
             and DeepLevels.possible(pairs, memory_limit, threads)
-            and (depth == 3 or DeepLevels.fits(pairs, memory_limit))
+            and (depth == 3 or DeepLevels.fits(pairs, memory_limit - _pair_bytes(data)))
         )
         if not self.known:
             return _nothing()
-        below = below and depth == 3 and DeepLevels.score_bytes(pairs) <= memory_limit
+        kept = DeepLevels.score_bytes(pairs) + _pair_bytes(data) + pairs.table_bytes
+        below = below and depth == 3 and kept <= memory_limit
         deep = DeepLevels(pairs, depth == 4, threads, keep_scores=below)
         self.known = deep.level_three(stopper) and (depth == 3 or deep.level_four(stopper))
         if not self.known:
@@ -403,26 +364,13 @@ class PointTables(SideTables):
         return [weights, numbers]
 
 
+def _pair_bytes(data: RowSamples) -> int:
+    """Memory that `PointTables._pairs` takes."""
+    return (1 if (data.weights > 0).all() else 2) * 8 * data.n_features**2
+
+
 def _side_sums(both: FloatArray, total: float, column: int, side: int) -> FloatArray:
     """Sums (F, 2) on both sides of every column, over the rows on one side of one of them."""
     one = both[column] if side else both.diagonal() - both[column]
     here = both[column, column] if side else total - both[column, column]
     return np.stack([here - one, one], axis=1)
-
-
-def _rewards(problem: LimitedProblem, priced: PricedProblem) -> native.Rewards:
-    """A problem at some prices as the compiled code takes it."""
-    amounts: NDArray[Any] = np.concatenate([problem.gains[None], problem.uses])  # (1 + J, n, K)
-    (n_points, n_features), rules = problem.X.shape, problem.rules
-    apart = None if rules is None else rules.apart
-    return native.Rewards(
-        X=np.ascontiguousarray(problem.X, dtype=np.uint8),
-        weights=np.ascontiguousarray(priced.weights),
-        amounts=np.ascontiguousarray(amounts.transpose(1, 2, 0)).reshape(n_points, -1),
-        fixed=np.concatenate([[-problem.leaf_price], problem.leaf_uses]),
-        per_grain=1.0 / problem.rounding,
-        mass=np.zeros(n_points) if rules is None else np.ascontiguousarray(rules.masses[0]),
-        apart=np.zeros((n_features, n_features), np.uint8) if apart is None else np.ascontiguousarray(apart, np.uint8),
-        leaf_price=float(priced.leaf_price),
-        least=0.0 if rules is None else float(rules.least[0]),
-    )

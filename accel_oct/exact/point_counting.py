@@ -14,10 +14,10 @@ from accel_oct import native
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
+from accel_oct.exact.limited import PricedProblem
+from accel_oct.exact.limited_points import LimitedProblem, PointTables
 from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.side_tables import SideTables
-from accel_oct.pricing.limited import PricedProblem
-from accel_oct.pricing.problem import LimitedProblem, PointTables
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -44,31 +44,10 @@ class CountingProblem(PointSets, Coded):
     X : bool array (n_points, n_features)
     gains : int array (n_points, n_classes)
         Positive for some class at every point: where there are sums there are samples.
-    price : int
-        Of a leaf.
-    max_depth : int
-        No tree that counts is deeper.
-    bits : int
-        Bits of the code that hold the number of leaves.
-    unit : float
-        What one is worth, before coding, in the units that gains and price were given in.
-    bonus : int
-        What every tree is worth too much here, before coding.
-    slack : int
-        How much less than the best a tree may be worth, before coding.
-    any_label : bool
-        Whether leaves may predict any class; else only the heaviest, the first of equal ones.
     """
 
     X: BoolMatrix
     gains: IntArray
-    price: int
-    max_depth: int
-    bits: int
-    unit: float
-    bonus: int
-    slack: int
-    any_label: bool
 
     @classmethod
     def of(
@@ -81,6 +60,20 @@ class CountingProblem(PointSets, Coded):
         any_label: bool = True,
     ) -> CountingProblem:
         """From gains and a price on a common dyadic grid.
+
+        Parameters
+        ----------
+        X : bool array (n_points, n_features)
+            Each point counts as a sample: two equal ones are never separated, and do no harm.
+        gains : float array (n_points, n_classes)
+            What predicting a class at a point earns: not negative, on a dyadic grid on which sums are exact.
+        leaf_price : float
+            Not negative, on the same grid.
+        max_depth : int
+        slack : float
+            How much less than the best a tree may be worth; infinite for all trees.
+        any_label : bool
+            Whether leaves may predict any class, or only the one that earns most there, the first of equal ones.
 
         Raises
         ------
@@ -105,13 +98,9 @@ class CountingProblem(PointSets, Coded):
         return cls(
             X=np.ascontiguousarray(X),
             gains=units << scale.bits,
-            price=scale.price,
-            max_depth=scale.max_depth,
-            bits=scale.bits,
             unit=math.ldexp(float(factor), exponent),
-            bonus=bonus + scale.bonus,
-            slack=scale.slack,
             any_label=any_label,
+            **scale._replace(bonus=bonus + scale.bonus)._asdict(),
         )
 
     # ---------------------------------------------------------------- sets of points
@@ -173,7 +162,16 @@ class CountingProblem(PointSets, Coded):
         gains = (self.gains[points] >> self.table_bits).astype(np.float64)  # small numbers make fast tables
         nothing, none = np.zeros((0, *gains.shape)), np.empty(0)
         price = math.ldexp(self.price, -self.table_bits)
-        limited = LimitedProblem(self.X[points], gains, nothing, none, none, price, height, none)
+        limited = LimitedProblem(
+            X=self.X[points],
+            gains=gains,
+            uses=nothing,
+            leaf_uses=none,
+            upper=none,
+            leaf_price=price,
+            max_depth=height,
+            scales=none,
+        )
         priced = PricedProblem(none, gains, price, 0.0, 0.0)
         return PointTables(limited, priced, should_stop, threads, memory_limit, self.X.shape[1] >= _MANY_FEATURES)
 

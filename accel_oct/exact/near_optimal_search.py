@@ -15,9 +15,6 @@ from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
 from accel_oct.exact.tree_counting import TreeCounter
 from accel_oct.exact.tree_listing import Nested, TreeLister
-from accel_oct.near_optimal.problem import CountingProblem
-from accel_oct.near_optimal.tallied import TallyCounting
-from accel_oct.tree.tallied import TalliedTrees
 
 FloatArray = NDArray[np.float64]
 
@@ -65,22 +62,13 @@ class Found:
 class NearOptimalSearch:
     """All trees that are worth almost as much as the best one.
 
-    A tree is worth the gains of its predictions minus `leaf_price` for each leaf. Which trees there are:
+    A tree is worth the gains of its predictions minus a price for each leaf. Which trees there are:
     `accel_oct.near_optimal`.
 
     Parameters
     ----------
-    X : bool array (n_points, n_features)
-        Each point counts as a sample: two equal ones are never separated, and do no harm.
-    gains : float array (n_points, n_classes)
-        What predicting a class at a point earns: not negative, multiples of a power of two such that sums are exact.
-    leaf_price : float
-        Not negative, on the same grid.
-    max_depth : int
-    slack : float
-        How much less than the best a tree may be worth; infinite for all trees.
-    labels : {"any", "best"}
-        Whether leaves may predict any class, or only the one that earns most there, the first of equal ones.
+    problem : Coded
+        `CountingProblem.of` or `TallyCounting.of`: what trees are worth, and the slack.
     should_stop : callable, optional
         Asked now and then.
     threads : int
@@ -92,53 +80,12 @@ class NearOptimalSearch:
 
     def __init__(
         self,
-        X: NDArray[np.bool_],
-        gains: FloatArray,
-        leaf_price: float,
-        max_depth: int,
-        slack: float,
-        *,
-        labels: str = "any",
-        should_stop: Callable[[], bool] = lambda: False,
-        threads: int = 1,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        on_progress: Callable[[int, int], Any] = lambda listed, counted: None,
-    ) -> None:
-        self._begin(
-            CountingProblem.of(X, gains, leaf_price, max_depth, slack, labels == "any"),
-            should_stop,
-            threads,
-            memory_limit,
-            on_progress,
-        )
-
-    @classmethod
-    def of_tally(
-        cls,
-        trees: TalliedTrees,
-        leaf_price: float,
-        max_depth: int,
-        slack: float,
-        *,
-        labels: str = "any",
-        should_stop: Callable[[], bool] = lambda: False,
-        threads: int = 1,
-        memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        on_progress: Callable[[int, int], Any] = lambda listed, counted: None,
-    ) -> NearOptimalSearch:
-        """The same for a tally, where predictions earn the weight that they classify correctly."""
-        search = object.__new__(cls)
-        problem = TallyCounting.of(trees, leaf_price, max_depth, slack, labels == "any")
-        search._begin(problem, should_stop, threads, memory_limit, on_progress)
-        return search
-
-    def _begin(
-        self,
         problem: Coded,
-        should_stop: Callable[[], bool],
-        threads: int,
-        memory_limit: int,
-        on_progress: Callable[[int, int], Any],
+        *,
+        should_stop: Callable[[], bool] = lambda: False,
+        threads: int = 1,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        on_progress: Callable[[int, int], Any] = lambda listed, counted: None,
     ) -> None:
         self.problem = problem
         self.values = SideValues(self.problem, should_stop, threads, memory_limit)
