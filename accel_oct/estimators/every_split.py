@@ -351,15 +351,15 @@ def _by_leaves(
 
 
 def _suits_tables(model: Any, orders: TableOrders) -> bool:
-    """Whether the tables of binary features search the same splits, and faster: columns have few values each."""
+    """Whether the tables of binary features search the same splits: there are few, or few per column."""
     if model.max_depth is None or any(len(known) > DEFAULT_CATEGORIES for known in orders.encoder.categories_.values()):
         return False
     n_rows, n_classes, depth = int(orders.rows.sum()), len(model.classes_), checked_depth(model.max_depth)
-    cuts = orders.n_cuts
-    if cuts > len(orders.orders) * _TABLE_CUTS.get(depth, _TABLE_CUTS[_DEEP]) or cuts * n_rows > _TABLE_CELLS:
-        return False
-    most: float = min(_TABLE_SECONDS, model._effort()[0])
-    return estimated_seconds(cuts, n_rows, n_classes, depth) <= most
+    cuts, seconds, cells = orders.n_cuts, _SMALL_SECONDS, _SMALL_CELLS
+    if cuts <= len(orders.orders) * _FEW_CUTS.get(depth, _FEW_CUTS[_DEEP]):
+        seconds, cells = _TABLE_SECONDS, _TABLE_CELLS
+    most: float = min(seconds, model._effort()[0])
+    return cuts * n_rows <= cells and estimated_seconds(cuts, n_rows, n_classes, depth) <= most
 
 
 def _result(
@@ -411,12 +411,17 @@ _FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
 _START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START = 10.0, 0.4, 1.0, 6
 """For trees over chosen splits: seconds, as a share of what is left, the budget of the encoder, and their depth."""
 
-_TABLE_CUTS = {0: 0, 1: 0, 2: 0, 3: 2, _DEEP: 10}
+_FEW_CUTS = {0: 0, 1: 0, 2: 0, 3: 2, _DEEP: 10}
 """By depth, splits per order up to which the tables are faster than the search over orders: measured on data sets of
 0 and 1 and on random tables of 3 to 20 values per column."""
 
 _TABLE_SECONDS, _TABLE_CELLS = 2.0, 20_000_000
-"""For the tables: the most seconds, by `estimated_seconds`, and the most splits times rows."""
+"""For the tables where there are few splits per order: the most seconds, by `estimated_seconds`, and the most splits
+times rows."""
+
+_SMALL_SECONDS, _SMALL_CELLS = 0.01, 2_000_000
+"""The same for any table: up to here both take some hundredths of a second, and a fit on rows takes the same of
+equally good trees as one on pieces."""
 
 _ROUNDING = 1e-9
 """Of an objective that is computed twice, far above what adding floats loses."""
