@@ -217,8 +217,9 @@ inline SideBest side_best(const Gains& gains, i64 c, i64 side, i64 price, bool a
 inline bool two_sides(
     Gains& gains, i64 price, bool any_label, i64 none, Arena& arena, const Array<i64>& result, Poll& poll) {
     const i64 K = gains.K, C = gains.C;
-    i64 *zero = arena.array<i64>(2 * K), *one = zero + K;
+    i64* zero = arena.array<i64>(2 * K);
     if (!zero || !gains.begin(arena, poll)) return false;
+    i64* one = zero + K;
     for (i64 c = 0; c < C; c++) {
         if (poll(8 * C * K) || !gains.at(c, poll)) return false;
         SideBest low = side_best(gains, c, 0, price, any_label, none, zero);
@@ -280,8 +281,9 @@ inline bool count_two(
     CountStore& store, Gains& gains, const Array<i64>& multiplicity, const Array<i64>& bests, i64 price, i64 threshold,
     bool any_label, Arena& arena, CountStore& scratch, Poll& poll) {
     const i64 K = gains.K, C = gains.C;
-    i64 *sums = arena.array<i64>(4 * K), *zero_sums = sums + 2 * K, *one_sums = sums + 3 * K;
+    i64* sums = arena.array<i64>(4 * K);
     if (!sums || !gains.begin(arena, poll)) return false;
+    i64 *zero_sums = sums + 2 * K, *one_sums = sums + 3 * K;
     const i64* totals = gains.set.totals.data;
     const i64 best_leaf = first_best(totals, K);
     for (i64 k = 0; k < K; k++)
