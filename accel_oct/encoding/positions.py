@@ -53,7 +53,7 @@ class Distinct:
 
 def is_zero_one(column: NDArray[Any]) -> bool:
     """Whether of the numbers only 0 and 1 occur beside missing values, and both do."""
-    for part in (column[:100], column):  # most columns are told by their first values
+    for part in (column[:100], column):  # the first values rule out most columns
         zero, one = part == 0, part == 1
         if not np.all(zero | one | (part != part)):
             return False

@@ -59,7 +59,7 @@ def unlimited_depth_error() -> InvalidInputError:
 
 
 def _options(model: Any, time_limit: float | None) -> SolveOptions:
-    """Check what a solver would be told."""
+    """Validate the solver options of a classifier."""
     candidate_backends(model.backend)
     return SolveOptions(
         time_limit=time_limit,
@@ -105,7 +105,7 @@ class TableSearch:
         try:
             bind_all(constraints, data.dataset)
         except InvalidInputError:
-            return None  # names a feature of an encoder, or nothing: whoever encodes knows
+            return None  # a constraint names a feature, not a column: search chosen splits
         space = EverySplit(data.score, orders.ranks, orders.rows, constraints, model.max_depth)
         return cls(model, checked, orders, data, space)
 
@@ -300,7 +300,7 @@ class FeatureSearch:
         Raises
         ------
         InvalidInputError
-            Naming max_depth, where only a search to a given depth can be had.
+            Naming max_depth, where the search needs a depth limit.
         """
         if not _can_search(model) or not isinstance(data.score, LinearScore):
             raise unlimited_depth_error()

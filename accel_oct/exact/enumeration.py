@@ -123,4 +123,4 @@ class Enumeration(ABC, Generic[Collected]):
         """Deeper trees, from leaves and `splits`."""
 
     def _spend(self, key: Hashable, found: Collected, before: Collected | None) -> None:
-        """Account for the memory of what is kept now, in the place of what was kept before."""
+        """Account for the memory of an entry that replaces an earlier one."""

@@ -357,7 +357,7 @@ class PointTables(SideTables):
 
     @cached_property
     def _pairs(self) -> list[tuple[FloatArray, float]]:
-        """Weights and numbers of the rows that have both of two columns, and of all; splits are told by the latter."""
+        """Weights and numbers of the rows that have both of two columns, and of all rows."""
         data = self._data
         weights = pair_sums(data.weights, data.X), data.weights.sum()
         numbers = weights if (data.weights > 0).all() else (pair_sums(np.ones(len(data.X)), data.X), len(data.X))

@@ -123,7 +123,7 @@ class PriceSearch:
         return max(target, self.known_value()) if top and self.known_value is not None else target
 
     def publish(self, outcome: Outcome, top: bool) -> None:
-        """Tell whoever listens, if this is about the whole tree."""
+        """Report progress to the listener when the whole tree is searched."""
         if top and self.report is not None:
             self.report(outcome)
 
@@ -206,7 +206,7 @@ class _Roots:
             child = data.at((f, side)).without_light_columns(search.leaf_price)
             outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
             self._upper[f, side] = min(self._upper[f, side], outcome.upper)
-            if not search.stopper():  # on very large data this takes seconds, and nobody would use it
+            if not search.stopper():  # takes seconds on very large data, and a stopped search does not use it
                 self._tighten(f, side)
             sides[side] = outcome
             if self._upper[f].sum() <= threshold:
