@@ -14,7 +14,7 @@ from oracles.instances import random_instance
 from test_constraints import FewFeatures
 from test_phases import search_for
 
-import accel_oct.solving.improving as improving_module
+import accel_oct.solving.phases.warm_start as improving_module
 from accel_oct import solve
 from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.data import BinaryDataset
