@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TextIO
 
 from accel_oct.mip import relative_gap
-from accel_oct.solving.activity import Figures, figures_in_words
+from accel_oct.support.progress import ProgressEvent
 
 _ROUNDING = 1e-12
 """A gap that comes from dividing by the total weight alone: samples weigh more than that."""
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What is known at a moment.
+class Moment(ProgressEvent):
+    """An event as it is shown, with the seconds since the view began.
 
     Attributes
     ----------
-    seconds : float
-        Since the view began.
     limit : float or None
         Seconds that all may take.
-    phase, part, doing, figures, objective, bound
-        As in `accel_oct.solving.activity.Activity`.
     """
 
-    seconds: float = 0.0
     limit: float | None = None
-    phase: str = "starting"
-    part: str = ""
-    doing: str = ""
-    figures: Figures = field(default_factory=dict)
-    objective: float = -math.inf
-    bound: float = math.inf
 
     @property
     def values(self) -> dict[str, str]:
@@ -42,16 +31,6 @@ class Moment:
         objective, bound = (f"{value:.6f}" if math.isfinite(value) else "-" for value in (self.objective, self.bound))
         known = math.isfinite(self.objective) and math.isfinite(self.bound)
         return {"objective": objective, "bound": bound, "gap": _percent(self.objective, self.bound) if known else "-"}
-
-    @property
-    def place(self) -> str:
-        """Phase and part."""
-        return f"{self.part}, {self.phase}" if self.part else self.phase
-
-    @property
-    def work(self) -> str:
-        """Step and figures."""
-        return ", ".join(words for words in (self.doing, figures_in_words(self.figures)) if words)
 
     @property
     def line(self) -> str:
@@ -65,8 +44,8 @@ class Moment:
     def summary(self) -> str:
         """The line that is left behind."""
         if math.isfinite(self.objective) or math.isfinite(self.bound):
-            return replace(self, phase="end", part="", doing="", figures={}).line
-        return replace(self, phase="end", part="", doing="").line
+            return replace(self, phase="end", part="", step="", figures={}).line
+        return replace(self, phase="end", part="", step="").line
 
 
 def _percent(objective: float, bound: float) -> str:
@@ -111,7 +90,7 @@ class LinePolicy:
 
     def is_due(self, moment: Moment) -> bool:
         """Whether to write a line now; it is taken for written then."""
-        content = (moment.objective, moment.bound, moment.phase, moment.part, moment.doing)
+        content = (moment.objective, moment.bound, moment.phase, moment.part, moment.step)
         since = moment.seconds - self._at
         if self._shown is None:
             due = moment.seconds >= _FIRST

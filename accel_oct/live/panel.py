@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accel_oct.live.display import LinePolicy, Moment
-from accel_oct.solving.activity import figure_in_words
+from accel_oct.support.progress import figure_text
 
 _WIDEST, _NARROW = 78, 58
 """Columns of the panel at most, and below which values stand in lines of their own without a frame."""
@@ -82,9 +82,9 @@ class MomentPanel:
         if self._verbose < 2:
             yield _text(moment.work)
             return
-        yield _text(moment.doing)
+        yield _text(moment.step)
         for name, figure in moment.figures.items():
-            yield _text(f"{name} {figure_in_words(figure)}")
+            yield _text(f"{name} {figure_text(figure)}")
 
 
 def _bar(share: float, ascii_only: bool) -> Text:

@@ -18,7 +18,7 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
-from accel_oct.support.interrupts import kept_interrupts, run_interruptibly
+from accel_oct.support.stopping import kept_interrupts, run_interruptibly
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are Unix's")
 

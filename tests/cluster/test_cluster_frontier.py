@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.cluster_support import arrays, stop_after, with_workers
+from helpers.progress_support import Rows
 from helpers.subtree_support import keep_no_tables
 from oracles.dynamic_programme import optimal_scores
 from oracles.instances import chain_instance, fork_instance, random_instance
@@ -190,9 +191,9 @@ def test_the_other_side_of_a_root_is_spared(monkeypatch: pytest.MonkeyPatch) -> 
 def test_reported_through_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     """`frontier` tells its rows and gives the same values as without workers; a shallow one needs none."""
     data = noise(5)
-    rows: list[Any] = []
+    rows = Rows()
     used = with_workers(monkeypatch, 2)
-    found = frontier(data, max_depth=5, client=2, progress=rows.append)
+    found = frontier(data, max_depth=5, client=2, progress=rows)
     alone = frontier(data, max_depth=5)
     np.testing.assert_array_equal(found.scores, alone.scores)
     assert found.status == "optimal" and len(rows) > 3

@@ -30,9 +30,9 @@ from accel_oct.constraints import (
 )
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.solving.phases.feature_sets import FeatureSetSearch, SetRules, TableNodes
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 

@@ -27,7 +27,6 @@ from accel_oct.constraints import (
 from accel_oct.data import BinaryDataset
 from accel_oct.exact.group_sets import GroupSets
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent
 from accel_oct.solving.phases.feature_sets import (
     FeatureSetSearch,
@@ -39,6 +38,7 @@ from accel_oct.solving.phases.feature_sets import (
     on_columns,
 )
 from accel_oct.solving.proof import BoundRounding
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 LINEAR = tuple(kind for kind in KINDS if kind is not MaxLeaves)

@@ -88,7 +88,7 @@ class IntegerProgram:
         search.agreement = self._built[2]
         for tree in some_trees(problem.original, problem.max_depth):
             search.agreement.probe(tree)
-        search.confirm()
+        search.check()
 
     def applies(self, search: Search) -> bool:
         return True
@@ -108,10 +108,10 @@ class IntegerProgram:
             if needed > left:
                 logger.info("no branch and cut: building its model may take %.1f s, and %.1f s are left", needed, left)
                 return "time_limit"
-        search.teller.doing("building the model")
+        search.reporter.step("building the model")
         master, own, search.agreement = self._built or self._master(search)
         self._built = None
-        search.confirm()
+        search.check()
         rounding = problem.rounding(master.scale)
         search.slack = rounding.slack
         with search.agreement.written_by_the_library():
@@ -121,8 +121,8 @@ class IntegerProgram:
             built_in = _built_in(master, backend, search)
 
         def on_bound(bound: float) -> bool:
-            search.teller.beat()
-            return search.tighten(rounding.valid(bound))
+            search.reporter.beat()
+            return search.tighten(rounding.valid(bound)) or search.reporter.stop_requested
 
         handler = TreeHandler(
             master,
@@ -131,7 +131,7 @@ class IntegerProgram:
             on_bound,
             search.agreement,
         )
-        search.teller.describe(handler.describe)
+        search.reporter.describe(handler.describe)
         search.agreement.check_nothing_came()
         backend.load(master.model)
         if backend.capabilities.start and search.incumbent.tree is not None:
