@@ -2,8 +2,8 @@
 
     python -m accel_oct_bench.studies.d2s
 
-The matrix product X.T @ X (float64, one thread) is the yardstick: it is what counting pairs costs at the very least when
-it is done with BLAS. A call should stay below three times that.
+The matrix product X.T @ X (float64, one thread) is the yardstick: it is what counting pairs costs at the very
+least when it is done with BLAS. A call should stay below three times that.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m accel_oct_bench.studies.deep_cluster --data-dir FOLDER --workers 1 2 --limit 1800
 
-The clock starts when all workers are up and have loaded their code. With ``--kill SECONDS`` the last number of workers is run once more, and
-one of its workers ended by ``kill -9`` after so many seconds; the frontier must be the same, trees included.
+The clock starts when all workers are up and have loaded their code. With ``--kill SECONDS`` the last number of workers
+is run once more, and one of its workers ended by ``kill -9`` after so many seconds; the frontier must be the same,
+trees included.
 """
 
 from __future__ import annotations

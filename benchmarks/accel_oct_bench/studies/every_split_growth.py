@@ -30,7 +30,7 @@ import numpy as np
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct_bench.machine import machine, versions
-from accel_oct_bench.studies.anytime import numeric_table
+from accel_oct_bench.studies.anytime import Row, numeric_table
 
 DEPTHS = (2, 3)
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -208,8 +208,6 @@ def instances(folder: Path) -> Iterator[tuple[str, Callable[..., Table], tuple[A
 
 
 def anytime(folder: Path, limits: list[float], penalty: float, only: list[str]) -> None:
-    from anytime import Row
-
     rivals = "pycontree" in versions()
     print("| data | depth | limit s | took s | CPU s | objective | bound | gap | gap over time | CART | ConTree | s |")
     print("| --- |" + " ---: |" * 11)

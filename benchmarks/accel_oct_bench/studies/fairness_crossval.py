@@ -1,7 +1,8 @@
 """Fair trees on data they were not trained on: repeated cross-validation of ours, CART, fairlearn and STreeD.
 
     python -m accel_oct_bench.studies.fairness_crossval --data-dir FOLDER --out results.csv [--only NAME ...]
-        [--methods NAME ...] [--repeats 5] [--folds 5] [--limits 0.02 0.05] [--rows 300 1000 ...] [--time-limit 20] [--figure FILE.svg]
+        [--methods NAME ...] [--repeats 5] [--folds 5] [--limits 0.02 0.05] [--rows 300 1000 ...]
+        [--time-limit 20] [--figure FILE.svg]
 
 FOLDER holds `fairness/NAME.csv`: first column the protected group, left out of the splits; last column the class, 1 is
 positive. What every method is and how the limits are made the same is in `accel_oct_bench.studies.crossval_methods`.
