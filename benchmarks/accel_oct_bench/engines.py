@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from accel_oct.cluster.local import local_client
+from accel_oct.cluster.workers import local_client
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct_bench.isolation import Cancelled, Isolation
 from accel_oct_bench.rows import Row

@@ -12,7 +12,7 @@ from typing import Any
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.mip import registered_names
 from accel_oct.solving.config import PRESETS, Config
-from accel_oct.solving.in_words import constraint
+from accel_oct.solving.parsing import constraint
 from accel_oct.support.files import read_text
 from accel_oct_bench.instances import PAPER_PENALTIES
 from accel_oct_bench.rows import Method
