@@ -120,7 +120,7 @@ class Copy:
         total = 60.0 + max(limits.values()) + SLOWDOWN * sum(test.seconds for test in tests)
         files = list(dict.fromkeys(test.file for test in tests))
         code, output = self._pytest(["-x", *files], {"MUTATION_CHOSEN": str(chosen)}, total)
-        found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+        found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         if code == 0:
             return SURVIVED, ""
         if code is None or "+ Timeout +" in output:
