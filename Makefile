@@ -14,7 +14,7 @@ NATIVE := hatch_build.py $(wildcard accel_oct/native/source/*)
 SANITIZER ?= g++
 SANITIZED ?= tests/native/test_native.py $(addprefix tests/exact/test_,ordered.py d2s.py frontier.py local_rules.py) \
 	$(addprefix tests/solving/test_,feature_sets.py tally_constraints.py) tests/pricing/test_pricing.py \
-	tests/near_optimal/test_near_optimal.py tests/data/test_tally.py
+	tests/solving/test_near_optimal.py tests/data/test_tally.py
 
 .PHONY: demo test test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
 

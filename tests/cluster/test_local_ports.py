@@ -73,4 +73,4 @@ def test_one_function_starts_clusters() -> None:
     files = [path for folder in ("accel_oct", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")]
     starts = re.compile(r"\bLocalCluster\(|\bClient\(\s*\)|\bSpecCluster\(")
     texts = {path: path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".md", ".ipynb")}
-    assert {path.name for path, text in texts.items() if starts.search(text)} == {"local.py"}
+    assert {path.name for path, text in texts.items() if starts.search(text)} == {"workers.py"}

@@ -44,18 +44,17 @@ MAY_IMPORT = {
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
-    "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
-    "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
+    "report": _BASE | {"_version", "data", "encoding", "export", "plotting", "solving"},
     "estimators": _PROBLEM
-    | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export"}
+    | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "export"}
     | {"exact", "report"},
     "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "data", "io", "constraints", "solving", "near_optimal", "estimators", "pieces"},
+    "": {"_version", "data", "io", "constraints", "solving", "estimators", "pieces"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.

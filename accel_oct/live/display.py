@@ -1,10 +1,10 @@
-"""What is shown at a moment, and what may show it."""
+"""What is shown of a solve at a moment, and plain lines of it: for pipes, files and terminals without a cursor."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from accel_oct.mip import relative_gap
 from accel_oct.solving.activity import Figures, figures_in_words
@@ -77,7 +77,7 @@ def _percent(objective: float, bound: float) -> str:
     return f"{gap:.2%}" if gap <= _ROUNDING or gap >= 5e-5 else "below 0.01%"
 
 
-class View(Protocol):
+class Display(Protocol):
     """Shows moments; all its methods are called by one thread."""
 
     def draw(self, moment: Moment) -> None:
@@ -85,3 +85,57 @@ class View(Protocol):
 
     def end(self, moment: Moment) -> None:
         """Remove what was drawn and leave a line."""
+
+
+# ---------------------------------------------------------------- lines
+
+
+_FIRST, _PAUSE = 1.0, 1.0
+"""Seconds before the first line, so that a quick solve leaves one line only, and between lines."""
+
+_SILENCE = {1: 10.0, 2: 5.0}
+"""Seconds after which a line comes although nothing has changed, by `verbose`."""
+
+
+class LinePolicy:
+    """When a line is due.
+
+    The first one after a second, whether anybody has told anything or not. Later ones when anything but figures has
+    changed, one in a second at most; and when there was none for long.
+    """
+
+    def __init__(self, verbose: int = 1) -> None:
+        self._silence = _SILENCE[min(verbose, 2)]
+        self._shown: tuple[object, ...] | None = None
+        self._at = 0.0
+
+    def is_due(self, moment: Moment) -> bool:
+        """Whether to write a line now; it is taken for written then."""
+        content = (moment.objective, moment.bound, moment.phase, moment.part, moment.doing)
+        since = moment.seconds - self._at
+        if self._shown is None:
+            due = moment.seconds >= _FIRST
+        else:
+            due = since >= self._silence or (since >= _PAUSE and content != self._shown)
+        if due:
+            self._shown, self._at = content, moment.seconds
+        return due
+
+
+class LineDisplay:
+    """Writes lines to a stream."""
+
+    def __init__(self, stream: TextIO, verbose: int = 1) -> None:
+        self._stream = stream
+        self._policy = LinePolicy(verbose)
+
+    def draw(self, moment: Moment) -> None:
+        if self._policy.is_due(moment):
+            self._write(moment.line)
+
+    def end(self, moment: Moment) -> None:
+        self._write(moment.summary)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"{text}\n")
+        self._stream.flush()

@@ -18,8 +18,8 @@ from accel_oct.exact.near_optimal_search import NearOptimalSearch
 from accel_oct.exact.point_counting import CountingProblem
 from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.tree_counting import TreeCounter
-from accel_oct.near_optimal.setting import Setting
 from accel_oct.objectives import Accuracy
+from accel_oct.solving.near_optimal import Setting
 
 
 def search_of(instance: Instance, within: float, labels: str = "any", **options) -> NearOptimalSearch:

@@ -15,6 +15,7 @@ from accel_oct.objectives.named import NAMED
 
 __all__ = ["CONSTRAINTS", "OBJECTIVES", "Call", "constraint", "objective"]
 
+
 _LONGEST = 10_000
 _WORDS = {"true": True, "false": False, "none": None}
 

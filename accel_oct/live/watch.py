@@ -20,8 +20,7 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.live.lines import Lines
-from accel_oct.live.view import Moment, View
+from accel_oct.live.display import Display, LineDisplay, Moment
 from accel_oct.solving.activity import Activity, activity_listener
 from accel_oct.solving.result import HistoryRow
 
@@ -157,7 +156,7 @@ class Drawing:
         Makes the view, on the thread.
     """
 
-    def __init__(self, watch: Watch, view: Callable[[], View]) -> None:
+    def __init__(self, watch: Watch, view: Callable[[], Display]) -> None:
         self._watch, self._view = watch, view
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._draw, name="accel_oct-live", daemon=True)
@@ -223,7 +222,7 @@ class _Joined:
             listener(activity)
 
 
-def _view(stream: TextIO | None, verbose: int) -> View:
+def _view(stream: TextIO | None, verbose: int) -> Display:
     """What fits the stream. rich is loaded where something is drawn with it, and not before."""
     if stream is None and _in_notebook():
         # Loads rich and IPython.
@@ -233,10 +232,10 @@ def _view(stream: TextIO | None, verbose: int) -> View:
     stream = sys.stderr if stream is None else stream
     if stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
         # Loads rich.
-        from accel_oct.live.terminal import TerminalPanel
+        from accel_oct.live.panel import TerminalPanel
 
         return TerminalPanel(stream, verbose)
-    return Lines(stream, verbose)
+    return LineDisplay(stream, verbose)
 
 
 def _in_notebook() -> bool:
