@@ -76,10 +76,16 @@ $(VENV)/.coverage: $(VENV)/.test
 coverage: $(VENV)/.coverage
 	$(BIN)/python -m pytest -q -n $(JOBS) -o timeout=900 -o faulthandler_timeout=960 --cov --cov-report=term
 
-# make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
+# make mutants COUNT=60 ONLY=exact SEED=1: plants generated faults one at a time and sees whether the tests notice.
+# TESTS and OPERATOR, for one survivor: other tests than those of the room; faults of one operator.
 ONLY ?=
+SEED ?= 0
+TESTS ?=
+OPERATOR ?=
+mutants: COUNT := 60
 mutants: $(VENV)/.test
-	$(BIN)/python tests/programs/mutants.py --only "$(ONLY)"
+	PYTHONPATH=tests $(BIN)/python -m programs.mutation --only "$(ONLY)" --count $(COUNT) --seed $(SEED) \
+		--tests "$(TESTS)" --operator "$(OPERATOR)"
 
 # make fuzz COUNT=10000 FUZZ=--all: random instances against an exact oracle.
 COUNT ?= 2000
