@@ -85,7 +85,7 @@ class OptimalTreeClassifier(TreeClassifier):
     config : Config or None
         Every switch of `accel_oct.solve`.
     progress : callable or None
-        Called with each `HistoryRow` while solving; see docs/live-view.md.
+        Called with every `ProgressEvent` while solving; see docs/live-view.md.
     constraints : list of Constraint or None
         What the tree must keep, from `accel_oct.constraints` or of your own. They may name columns of X, and all
         features that are made from a column count as one. `fit` raises NoTreeError when no tree keeps them. Their
@@ -102,7 +102,7 @@ class OptimalTreeClassifier(TreeClassifier):
     components : list or None
         As in `accel_oct.solve`.
     verbose : int
-        0 is silent, 1 shows how the solve goes (`accel_oct.live.watch`), 2 shows more of it.
+        0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
 
     Attributes
     ----------

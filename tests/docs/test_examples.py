@@ -63,7 +63,7 @@ PAGES = {
     "constraints.md": 3,
     "objectives.md": 5,
     "estimator.md": 3,
-    "live-view.md": 4,
+    "live-view.md": 5,
     "report.md": 1,
     "sufficient-statistics.md": 5,
     "sufficient-statistics-constraints.md": 4,

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import accel_oct.solving.phases.base
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError

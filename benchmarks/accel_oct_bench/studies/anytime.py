@@ -110,7 +110,7 @@ def solve(instance: Instance, depth: int, penalty: float, limit: float) -> Row:
         max_depth=depth,
         leaf_penalty=penalty,
         time_limit=limit,
-        progress=lambda row: history.append((row.seconds, row.objective)),
+        progress=lambda event: history.append((event.seconds, event.objective)) if event.changed else None,
     )
     seconds = time.perf_counter() - began
     return Row("accel_oct", limit, seconds, result.objective, result.bound, history)

@@ -22,7 +22,7 @@ import pandas as pd
 from accel_oct import frontier
 from accel_oct.cluster.workers import local_client
 from accel_oct.solving.frontier import Frontier
-from accel_oct.solving.result import HistoryRow
+from accel_oct.support.progress import ProgressEvent
 
 INSTANCES = ("sonar_QB_5", "ozone-one_QT_5", "ozone-one_QB_5")
 HEADER = (
@@ -45,11 +45,11 @@ class Watch:
         self._last = -every
         self.rows = 0
 
-    def __call__(self, row: HistoryRow) -> None:
-        self.rows += 1
-        if row.seconds - self._last >= self._every:
-            self._last = row.seconds
-            said = f"{row.seconds:8.1f} s  {row.objective:.4f} <= {row.bound:.4f}  {self.rows} answers"
+    def __call__(self, event: ProgressEvent) -> None:
+        self.rows += event.changed
+        if event.changed and event.seconds - self._last >= self._every:
+            self._last = event.seconds
+            said = f"{event.seconds:8.1f} s  {event.objective:.4f} <= {event.bound:.4f}  {self.rows} changes"
             print(f"    {self._name}: {said}", flush=True)
 
 

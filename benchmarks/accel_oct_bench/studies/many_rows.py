@@ -22,9 +22,9 @@ import numpy as np
 
 from accel_oct import frontier, gather
 from accel_oct.cluster.workers import local_client
-from accel_oct.pieces.engines import PiecesProgress
 from accel_oct.pieces.gathering import Gathered
 from accel_oct.solving.frontier import Frontier
+from accel_oct.support.progress import ProgressEvent
 from accel_oct.tree import DecisionTree
 
 N_COLUMNS = 50
@@ -91,12 +91,13 @@ def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[Gathe
     began = time.perf_counter()
     killed: list[int] = []
 
-    def watch(progress: PiecesProgress) -> None:
-        half = progress.step == "second pass" and progress.pieces >= len(paths) // 2
+    def watch(event: ProgressEvent) -> None:
+        done, _ = event.figures["pieces"]
+        half = event.step == "second pass" and done >= len(paths) // 2
         if kill and half and not killed:
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
-            print(f"killed worker {killed[0]} after {progress.pieces} pieces", flush=True)
+            print(f"killed worker {killed[0]} after {done} pieces", flush=True)
 
     gathered = gather(paths, "y", encoder=None, depth=depth, keep="counts", client=client, progress=watch)
     gathering = time.perf_counter() - began
