@@ -25,10 +25,10 @@ from accel_oct.support.progress import ProgressEvent, Sink, joined_sinks
 logger = logging.getLogger(__name__)
 
 _TICK = 0.2
-"""Seconds between two looks at what was told."""
+"""Seconds between two drawings."""
 
 _PATIENCE = 1.0
-"""Seconds that the last line may take once Ctrl-C was pressed: a terminal may be stopped by Ctrl-S."""
+"""Most seconds for the last line after Ctrl-C: a terminal may be stopped by Ctrl-S."""
 
 
 class Watch:
@@ -62,7 +62,7 @@ class Watch:
         return Moment(**{**vars(self._event), "seconds": self._clock() - self._began}, limit=self._limit)
 
     def __deepcopy__(self, memo: Any) -> Watch:
-        return self  # scikit-learn copies parameters when it clones, and a copy would be watched by nobody
+        return self  # scikit-learn copies parameters when it clones, and no view would show the copy
 
     def __reduce__(self) -> Any:
         return Watch, ()  # a stored classifier has no view
@@ -72,15 +72,15 @@ class Watch:
 def watching(
     stream: TextIO | None = None, *, time_limit: float | None = None, quiet: bool = False, verbose: int = 1
 ) -> Iterator[Watch]:
-    """Show how solves go while the block runs.
+    """Show the progress of solves while the block runs.
 
     Parameters
     ----------
     stream : text stream, optional
-        Where to draw; standard error by default, or the output of the cell in a notebook. On a terminal there is a
-        panel that is gone at the end, elsewhere there are lines; the last line says what was reached.
+        Where to draw; standard error by default, or the output of the cell in a notebook. A terminal shows a panel,
+        which is removed at the end; other streams get lines. The last line says what was reached.
     time_limit : float, optional
-        Seconds that the block may take, to be shown beside those that have passed; it ends nothing.
+        Seconds that the block may take, for display only.
     quiet : bool
         Draw nothing.
     verbose : int
@@ -90,7 +90,7 @@ def watching(
     ------
     Watch
         For ``progress=`` of `accel_oct.solve`, `frontier`, `solve_path`, `near_optimal` and the classifiers. Its
-        method ``say(phase, doing)`` tells of work around them.
+        method ``say(phase, step)`` reports work around them.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def watching(
 
 
 def checked_verbose(verbose: Any) -> int:
-    """A level of detail."""
+    """Return a level of detail, or raise InvalidInputError."""
     try:
         level = operator.index(verbose)
     except TypeError:
@@ -124,7 +124,7 @@ def checked_verbose(verbose: Any) -> int:
 
 
 def _is_seconds(limit: Any) -> bool:
-    """Whether a limit can be shown; what is wrong with it is for those to say who obey it."""
+    """Whether a limit can be shown. Invalid limits are rejected by the solve."""
     return isinstance(limit, int | float) and 0 < limit < math.inf
 
 
@@ -147,7 +147,7 @@ class Drawing:
         self._thread.start()
 
     def end(self) -> None:
-        """Have the last line written; Ctrl-C meanwhile is raised afterwards."""
+        """Write the last line; Ctrl-C in the meantime is raised afterwards."""
         pressed: KeyboardInterrupt | None = None
         patience = None
         while True:
@@ -176,7 +176,7 @@ class Drawing:
 
 @contextmanager
 def watched(progress: Sink | None, *, verbose: int, time_limit: float | None = None) -> Iterator[Sink | None]:
-    """`progress` and a view together, for whoever has both as arguments; see `watching`."""
+    """Join `progress` and a view, for callers that have both as arguments; see `watching`."""
     if checked_verbose(verbose) == 0:
         yield progress
         return
@@ -185,7 +185,7 @@ def watched(progress: Sink | None, *, verbose: int, time_limit: float | None = N
 
 
 def _view(stream: TextIO | None, verbose: int) -> Display:
-    """What fits the stream. rich is loaded where something is drawn with it, and not before."""
+    """Return the display for a stream. rich is loaded only where it draws."""
     if stream is None and _in_notebook():
         # Loads rich and IPython.
         from accel_oct.live.notebook import NotebookPanel
@@ -201,6 +201,6 @@ def _view(stream: TextIO | None, verbose: int) -> Display:
 
 
 def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this process; IPython is not loaded for the question."""
+    """Whether a Jupyter kernel runs this process, without loading IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")

@@ -69,11 +69,13 @@ class Run:
     def finish(self, status: Status) -> None:
         """Settle what is known; called once, before the outcome is made."""
 
-    def note(self, objective: float, bound: float) -> None:
-        """Report objective and bound, and add them to the history, if one of them is new."""
+    def note(self, objective: float, bound: float) -> bool:
+        """Report objective and bound, and add them to the history, if one of them is new; returns whether it is."""
         with self.recording:
-            if not self.history or self.history[-1][1:] != (objective, bound):
+            is_new = not self.history or self.history[-1][1:] != (objective, bound)
+            if is_new:
                 self.reporter.change(objective, bound)
+            return is_new
 
     def perform(self, work: Callable[[Stopper], object]) -> Status | None:
         """Run work that Ctrl-C, the time limit and `progress` can stop; returns what stopped it, if anything."""

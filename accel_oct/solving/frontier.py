@@ -168,9 +168,10 @@ class FrontierRun(Run):
         return stopped or "time_limit"
 
     def _note(self, scores: FloatArray, bounds: FloatArray) -> None:
-        """Note score and bound for the largest number of leaves."""
+        """Report score and bound for the largest number of leaves, changed or not."""
         score, bound = float(scores[self._most]), float(bounds[self._most])
-        self.note(self.problem.reported(score), self.problem.reported(bound))
+        if not self.note(self.problem.reported(score), self.problem.reported(bound)):
+            self.reporter.report()
 
     @property
     def _end(self) -> int:

@@ -194,7 +194,7 @@ class NearOptimalRun(Run):
     def report(self, listed: int, at_least: int) -> None:
         """Report how many trees were listed, and how many there are at least."""
         self._figures.update({"listed": listed, "counted": at_least})
-        self.reporter.step("")
+        self.reporter.report()
 
     @property
     def is_proven(self) -> bool:

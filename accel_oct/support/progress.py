@@ -158,21 +158,25 @@ class Reporter:
         """Begin a phase, reported at once; for `describe` see the method of that name."""
         self._describe = describe or _nothing
         self._last = replace(self._last, phase=phase)
-        self._report()
+        self.report()
 
     def describe(self, describe: Callable[[], tuple[str, Figures]]) -> None:
         """Set the function that returns the step of the phase, or "", and its figures."""
         self._describe = describe
 
+    def report(self) -> None:
+        """Report what is known and being done, at once."""
+        self._try_to_send()
+
     def step(self, step: str) -> None:
         """Report a step that may take long, at once."""
         if self.is_heard:
-            self._report(replace(self._event(), step=step))
+            self._try_to_send(replace(self._event(), step=step))
 
     def beat(self) -> bool:
         """Report now and then what is being done; returns whether the sink has asked for the end."""
         if self.is_heard and time.monotonic() >= self._due:
-            self._report()
+            self.report()
         return self.stop_requested
 
     def part(self, name: str = "") -> Sink:
@@ -186,7 +190,7 @@ class Reporter:
     def pass_on(self, event: ProgressEvent, part: str) -> bool:
         """Report the event of a part; returns whether the sink has asked for the end."""
         last = self._last
-        self._report(replace(event, objective=last.objective, bound=last.bound, part=part or event.part))
+        self._try_to_send(replace(event, objective=last.objective, bound=last.bound, part=part or event.part))
         return self.stop_requested
 
     def _event(self) -> ProgressEvent:
@@ -194,7 +198,7 @@ class Reporter:
         step, figures = self._describe() if self.is_heard else ("", {})
         return replace(self._last, step=step, figures=figures)
 
-    def _report(self, event: ProgressEvent | None = None) -> None:
+    def _try_to_send(self, event: ProgressEvent | None = None) -> None:
         """Send an event, or the state; nothing where nobody listens or another thread is sending an event just now."""
         if self.is_heard and self._sending.acquire(blocking=False):
             try:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.progress_support import Rows
+from helpers.progress_support import Events
 
 from accel_oct import frontier
 from accel_oct.cluster import workers
@@ -55,16 +55,16 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())
-        rows = Rows()
+        answers = Events()
 
         def kill(event: ProgressEvent) -> None:
-            rows(event)
-            if len(rows) in (5, 12) and event.changed:
+            answers(event)
+            if len(answers) in (5, 12):
                 killed.append(pids[len(killed)])
                 os.kill(killed[-1], signal.SIGKILL)
 
         found = frontier(X, y, max_depth=5, client=client, progress=kill, checkpoint=tmp_path / "run.json")
-        assert len(killed) == 2 and len(rows) > 20
+        assert len(killed) == 2 and len(answers) > 20
         # The address will do, and a file from before leaves nothing to do.
         again = frontier(X, y, max_depth=5, client=cluster.scheduler_address, checkpoint=tmp_path / "run.json")
     expected = frontier(X, y, max_depth=5)

@@ -92,7 +92,8 @@ def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[Gathe
     killed: list[int] = []
 
     def watch(event: ProgressEvent) -> None:
-        done, _ = event.figures["pieces"]
+        done = event.figures["pieces"]
+        done = done[0] if isinstance(done, tuple) else done
         half = event.step == "second pass" and done >= len(paths) // 2
         if kill and half and not killed:
             killed.append(next(iter(client.run(os.getpid).values())))
