@@ -278,7 +278,7 @@ def test_sql_refuses_what_it_cannot_write() -> None:
         to_sql(model)
     with pytest.raises(InvalidInputError, match="dialect must be one of"):
         to_sql(model, dialect="mysql")
-    with pytest.raises(InvalidInputError, match="half a character"):
+    with pytest.raises(InvalidInputError, match="lone surrogate"):
         to_sql(OptimalTreeClassifier(max_depth=0).fit([[1.0]], [0]), column="\ud800")
 
 
