@@ -26,10 +26,9 @@ from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import CostMatrix
 from accel_oct.report import html_report, write_report
-from accel_oct.report.convergence import convergence_picture
-from accel_oct.report.markup import element, script_data
+from accel_oct.report.markup import decimals, element, percent, script_data
 from accel_oct.report.performance import confusion
-from accel_oct.report.wording import decimals, percent
+from accel_oct.report.proof import convergence_picture
 from accel_oct.solving.result import HistoryRow
 
 
@@ -100,8 +99,8 @@ def test_the_report_says_what_the_model_says(fitted: Any) -> None:
         "Proven optimal over",
         f"accuracy {decimals(model.score(X, y))} \u2212 {model.get_n_leaves()} \u00d7 0.005",
         decimals(model.bound_),
-        f"Training data: {percent(model.score(X, y))} right of 200 rows",
-        f"Test data: {percent(model.score(X[:50], y[:50]))} right of 50 rows",
+        f"Training data: {percent(model.score(X, y))} correct of 200 rows",
+        f"Test data: {percent(model.score(X[:50], y[:50]))} correct of 50 rows",
         "leaf_penalty",
         table_fingerprint(X, y),
         table_fingerprint(X[:50], y[:50]),
@@ -150,7 +149,7 @@ def test_alternatives_are_those_of_near_optimal(fitted: Any) -> None:
     text = Outline(page).text
     assert f"{trees.count:,} tree" in text and "the tree of this report" in text
     assert " ".join(trees.model(0).to_text().split("  (")[0].split()) in text
-    assert "Trees that are almost as good" not in html_report(model, X, y)
+    assert "Other nearly optimal trees" not in html_report(model, X, y)
     other = OptimalTreeClassifier.from_json(model.to_json()).set_params(leaf_penalty=0.1)
     assert "Not listed" in html_report(other, X, y, near_optimal=0.002)
 
@@ -161,7 +160,7 @@ def test_every_kind_of_model_has_a_report(fitted: Any) -> None:
     data = load_iris()
     chosen = OptimalTreeClassifierCV(2, [0.1, 0.01], cv=2, encoder=None).fit(data.data > 2, data.target)
     text = Outline(html_report(chosen, data.data > 2, data.target, near_optimal=0.01)).text
-    assert "leaf_penalty_ (chosen)" in text and "almost as good" in text
+    assert "leaf_penalty_ (chosen)" in text and "nearly optimal trees" in text
     stored = OptimalTreeClassifier.from_json(model.to_json())
     assert html_report(stored, X, y).split("<script>")[0] == html_report(model, X, y).split("<script>")[0]
     foreign = OptimalTreeClassifier(2, encoder=KBinsDiscretizer(3, encode="onehot-dense")).fit(data.data, data.target)
