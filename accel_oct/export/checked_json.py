@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["JsonObject", "parsed"]
-
 _LARGEST = 2**62
 #: Longest whole number: it fits a float, and parsing longer ones takes quadratic time.
 _MAX_DIGITS = 300

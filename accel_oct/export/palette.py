@@ -5,8 +5,6 @@ from __future__ import annotations
 import colorsys
 from collections.abc import Sequence
 
-__all__ = ["class_colour", "class_hue"]
-
 #: The seven colours of Okabe and Ito, then five at the largest distance from all before them, for readers with any
 #: colour blindness too (Oklab distances after Machado's simulation). Further classes take hues by the golden ratio.
 _BASE = (

@@ -11,8 +11,6 @@ from accel_oct.encoding.scales import NANOSECONDS
 from accel_oct.errors import InvalidInputError
 from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView, codable_view, matching_categories
 
-__all__ = ["to_python"]
-
 #: Helpers of the generated function. They convert a value as `is_missing`, `as_numbers` and `as_categories` of the
 #: encoders do; times and durations become whole microseconds.
 _HELPERS = {

@@ -16,8 +16,6 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.tree.fitted_tree import FittedTree
 
-__all__ = ["to_sklearn"]
-
 FloatArray = NDArray[np.float64]
 
 

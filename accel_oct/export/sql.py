@@ -9,8 +9,6 @@ from accel_oct.encoding.scales import NANOSECONDS, Scale
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView, codable_view, matching_categories
 
-__all__ = ["to_sql"]
-
 _DIALECTS = ("portable", "sqlite")
 #: The largest double. NaN is above it in databases that order NaN (DuckDB, PostgreSQL, Spark); in others every
 #: comparison with NaN is false. "NOT x <= largest" is true of NaN in both.

@@ -38,8 +38,6 @@ from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
 from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 
-__all__ = ["MAX_BYTES", "SCHEMA_VERSION", "StoredModel", "read_json", "to_json"]
-
 FORMAT = "accel_oct.OptimalTreeClassifier"
 #: Increased when files change in a way that earlier readers cannot read.
 SCHEMA_VERSION = 1

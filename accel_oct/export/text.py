@@ -8,8 +8,6 @@ from typing import Any
 from accel_oct.export.palette import class_colour
 from accel_oct.export.view import NodeView, TreeView, view
 
-__all__ = ["to_dot", "to_html", "to_text"]
-
 
 def to_text(model: Any, *, show_counts: bool = True) -> str:
     """Return the tree as indented rules; a last line explains the asterisk of leaves, if there is one.

@@ -14,18 +14,6 @@ from accel_oct.encoding.columns import format_number
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError
 
-__all__ = [
-    "AGAINST_MAJORITY",
-    "NodeView",
-    "TreeView",
-    "codable_view",
-    "few_digits",
-    "matching_categories",
-    "question",
-    "view",
-]
-
-
 #: Numbers of up to this many digits are written in full: encoders choose the shortest number in the middle of the gap
 #: between two training values, so these digits are significant.
 _ALL_UP_TO = 6

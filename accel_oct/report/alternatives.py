@@ -9,8 +9,6 @@ from accel_oct.export.text import to_text
 from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.report.markup import Markup, count, decimals, element, percent, section
 
-__all__ = ["alternatives_section", "listed_alternatives"]
-
 #: Number of trees that are written out.
 _SHOWN = 5
 #: Limit of the search; under constraints, trees that violate one are removed afterwards.

@@ -12,25 +12,6 @@ from typing import Any
 
 from accel_oct.export.view import NodeView, TreeView
 
-__all__ = [
-    "Content",
-    "Markup",
-    "amount",
-    "count",
-    "decimals",
-    "element",
-    "isolated",
-    "joined",
-    "percent",
-    "purity",
-    "readable",
-    "script_data",
-    "section",
-    "table",
-    "terms",
-]
-
-
 #: Elements without content and end tag.
 _VOID = frozenset({"meta", "link", "input", "br", "hr"})
 #: Not allowed in HTML: control characters other than white space, and lone surrogates.

@@ -23,8 +23,6 @@ from accel_oct.report.row_form import column_data, condition_data, row_section
 from accel_oct.report.tree import node_data, tree_section
 from accel_oct.support.files import as_path, replacing
 
-__all__ = ["html_report", "write_report"]
-
 _TITLE = "Optimal decision tree"
 
 

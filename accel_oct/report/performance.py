@@ -14,8 +14,6 @@ from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.report.markup import Markup, amount, count, element, percent, section
 from accel_oct.report.tree import class_mark
 
-__all__ = ["Confusion", "confusion", "performance_section"]
-
 #: Number of shades of a cell in the style sheet.
 _SHADES = 10
 

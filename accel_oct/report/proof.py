@@ -14,9 +14,6 @@ from accel_oct.export.view import TreeView
 from accel_oct.report.markup import Content, Markup, count, decimals, element, percent, section, table, terms
 from accel_oct.solving.result import HistoryRow
 
-__all__ = ["constraints_section", "convergence_picture", "gap_of", "proof_section", "verdict"]
-
-
 #: Size and margins of the convergence picture.
 _WIDTH, _HEIGHT = 560.0, 240.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 12.0, 34.0

@@ -17,8 +17,6 @@ from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import shown
 from accel_oct.report.markup import Content, Markup, count, element, section, terms
 
-__all__ = ["provenance_section", "same_counts"]
-
 _PACKAGES = ("numpy", "scikit-learn", "scipy", "highspy")
 
 

@@ -15,8 +15,6 @@ from accel_oct.encoding.scales import NANOSECONDS, Scale
 from accel_oct.export.view import TreeView
 from accel_oct.report.markup import Markup, element, isolated, section
 
-__all__ = ["column_data", "condition_data", "row_section"]
-
 #: Columns with more categories get a text field: long lists are hard to use, and may be names of people.
 _MOST_LISTED = 50
 #: Option for a category that is not in the training data; values of known ones begin with "=".

@@ -7,13 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
-from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, Arrangement, arrange, natural_size
-from accel_oct.plotting.layout import Cell, spine
-from accel_oct.plotting.wrapping import LINE_HEIGHT, Block, block
+from accel_oct.plotting.layout import (
+    BAR_GAP,
+    BAR_HEIGHT,
+    LINE_HEIGHT,
+    PAD,
+    SMALL,
+    Arrangement,
+    NodeBox,
+    TextBlock,
+    arrange,
+    natural_size,
+    text_block,
+)
 from accel_oct.report.markup import Markup, element, percent, purity, section
-
-__all__ = ["class_mark", "node_data", "tall_picture", "tree_section", "wide_picture"]
-
 
 #: Pixels of an unscaled picture.
 FONT_SIZE = 13.0
@@ -110,17 +117,8 @@ def text_width(text: str, bold: bool) -> float:
 
 
 def _edge(tree: TreeView, drawn: Arrangement, parent: int, node: NodeView) -> Markup:
-    layout, unit = drawn.layout, drawn.font_size
-    cell = drawn.cells[node.index]
-    start = (layout.x[parent], layout.top[parent] + drawn.cells[parent].height)
-    if node.index in layout.stacked:
-        side = spine(layout.x[node.index], cell)
-        end = layout.top[node.index] + cell.height / 2
-        points = [start, (start[0], layout.bar[parent]), (side, layout.bar[parent]), (side, end)]
-        points.append((layout.x[node.index] - cell.width / 2, end))
-    else:
-        x, bar = layout.x[node.index], layout.bar[parent]
-        points = [start, (start[0], bar), (x, bar), (x, layout.top[node.index])]
+    unit = drawn.font_size
+    points = drawn.edge(parent, node.index, drawn.layout.top[node.index])
     path = "M" + "L".join(f"{x * unit:.1f} {y * unit:.1f}" for x, y in points)
     share = node.weight / tree.nodes[0].weight if tree.nodes[0].weight else 0.0
     thickness = _THINNEST + (_THICKEST - _THINNEST) * share
@@ -132,15 +130,15 @@ def _children(node: NodeView) -> list[tuple[int, str]]:
     return [] if node.is_leaf else list(zip((node.left, node.right), node.answers, strict=True))
 
 
-def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> Cell:
+def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> NodeBox:
     limit = width - 2 * PAD[0] - (_BAND / FONT_SIZE if node.is_leaf else 0.0)
     text = tree.leaf_name(node) if node.is_leaf else f"{node.brief}?"
-    title = block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
+    title = text_block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
     said = purity(tree, node) if node.is_leaf else tree.passing(node)
-    detail = block(said, limit, text_width, scale=SMALL)
-    label = None if answer is None else block(answer, width, text_width, scale=SMALL)
+    detail = text_block(said, limit, text_width, scale=SMALL)
+    label = None if answer is None else text_block(answer, width, text_width, scale=SMALL)
     height = title.height + detail.height + 2 * PAD[1] + (BAR_HEIGHT + BAR_GAP if node.weight > 0 else 0.0)
-    return Cell(label, title, detail, width, height)
+    return NodeBox(label, title, detail, width, height)
 
 
 def _tall_edge(tree: TreeView, node: NodeView, child: int, start: float, end: float) -> Markup:
@@ -150,7 +148,7 @@ def _tall_edge(tree: TreeView, node: NodeView, child: int, start: float, end: fl
 
 
 def _node(
-    tree: TreeView, node: NodeView, cell: Cell, corner: tuple[float, float], unit: float, centred: bool = True
+    tree: TreeView, node: NodeView, cell: NodeBox, corner: tuple[float, float], unit: float, centred: bool = True
 ) -> Markup:
     """Draw a box with its text at `corner`, in units of the font size."""
     width, height = cell.width * unit, cell.height * unit
@@ -201,7 +199,7 @@ def _mix(node: NodeView, x: float, y: float, width: float, height: float) -> Mar
     return element("g", parts, bar("frame", x, width), class_="mix")
 
 
-def _lines(block: Block, x: float, y: float, unit: float, kind: str) -> list[Markup]:
+def _lines(block: TextBlock, x: float, y: float, unit: float, kind: str) -> list[Markup]:
     step, size = block.scale * LINE_HEIGHT * unit, block.scale * unit
     return [
         element(

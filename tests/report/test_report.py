@@ -106,7 +106,7 @@ def test_the_report_says_what_the_model_says(fitted: Any) -> None:
         table_fingerprint(X[:50], y[:50]),
     ):
         assert part in text, part
-    assert "not those that the tree was fitted on" not in text
+    assert "not the training data of the tree" not in text
 
 
 def test_the_same_in_the_same_out(fitted: Any) -> None:
@@ -118,10 +118,10 @@ def test_the_same_in_the_same_out(fitted: Any) -> None:
 def test_other_data_are_noticed(fitted: Any) -> None:
     """Counts in the tree and in the matrices are of different rows then, which is said; weights of 0 are no rows."""
     model, X, y = fitted
-    assert "not those that the tree was fitted on" in html_report(model, X[:100], y[:100])
+    assert "not the training data of the tree" in html_report(model, X[:100], y[:100])
     more, labels = pd.concat([X, X[:5]]), np.append(y, y[:5])
     weights = np.append(np.ones(200), np.zeros(5))
-    assert "not those that the tree was fitted on" not in html_report(model, more, labels, sample_weight=weights)
+    assert "not the training data of the tree" not in html_report(model, more, labels, sample_weight=weights)
 
 
 def test_constraints_are_told(fitted: Any) -> None:
@@ -131,7 +131,7 @@ def test_constraints_are_told(fitted: Any) -> None:
         2, 0.01, constraints=[StatisticalParity("region", at_most=0.1), Recall("high", at_least=0.5)]
     )
     text = Outline(html_report(model.fit(X, y), X, y)).text
-    assert "that keeps the constraints is better" in html_report(model, X, y)
+    assert "that satisfies the constraints is better" in html_report(model, X, y)
     for report in model.constraints_:
         assert report.name in text and f"{report.value:.4g}" in text and f"{report.slack:.4g}" in text
     assert "Constraints" not in Outline(html_report(fitted[0], X, y)).text
@@ -192,10 +192,10 @@ def test_alternatives_under_constraints_are_told_apart(fitted: Any) -> None:
     model = OptimalTreeClassifier(2, 0.01, max_leaf_nodes=2).fit(X, y)
     trees = model.near_optimal(X, y, within=0.2, limit=200)
     text = Outline(html_report(model, X, y, near_optimal=trees)).text
-    assert f"The best objective of all trees that keep the constraints is {decimals(trees.optimum)}" in text
-    assert f"{trees.at_least:,} trees keep them" in text and all(tree.n_leaves <= 2 for tree in trees)
+    assert f"The best objective of all trees that satisfy the constraints is {decimals(trees.optimum)}" in text
+    assert f"{trees.at_least:,} trees satisfy them" in text and all(tree.n_leaves <= 2 for tree in trees)
     stored = OptimalTreeClassifier.from_json(model.to_json())
-    assert "that keep the constraints" in html_report(stored, X, y, near_optimal=0.2)
+    assert "that satisfy the constraints" in html_report(stored, X, y, near_optimal=0.2)
 
 
 # ---------------------------------------------------------------- safety

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel_oct.bench.reports.comparing import Comparison
 from accel_oct.bench.reports.statistics import performance_profile
-from accel_oct.plotting.common import AMBER, BLUE, GREEN, RED, pyplot
+from accel_oct.plotting.charts import AMBER, BLUE, GREEN, RED, pyplot
 
 __all__ = ["panels", "profile"]
 
