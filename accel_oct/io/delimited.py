@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
-from accel_oct.io.cells import PAD, Block, Cells, TextColumn
+from accel_oct.io.cells import PAD, CellBlock, Cells, TextColumn
 from accel_oct.support.sources import Source
-
-__all__ = ["read_delimited"]
 
 Ints = NDArray[np.int64]
 
@@ -282,7 +280,7 @@ class _Records:
         self._line += amount
         if not len(marks):
             return []
-        block, ends = Block(data, self._decimal), marks.copy()
+        block, ends = CellBlock(data, self._decimal), marks.copy()
         for blank in (blank for blank in _BLANK_BYTES if blank != _NEWLINE and blank in encoded):
             is_blank = data == blank
             if (is_blank[1:] & is_mark[:-1]).any() or (is_blank[:-1] & is_mark[1:]).any():

@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.io.cells import Cells, TextColumn
-from accel_oct.io.numbers import column_numbers
-
-__all__ = ["Rules", "labels", "number_pattern", "order_of", "plain_labels", "typed"]
+from accel_oct.io.cells import Cells, TextColumn, column_numbers
 
 _BOOLEANS = {"true": True, "false": False}
 _ALIASES = {"str": "text", "string": "text", "category": "text", "float": "number", "int": "number", "bool": "boolean"}
@@ -46,7 +43,7 @@ _COMMA_NUMBER = number_pattern(",")
 
 
 @dataclass(frozen=True)
-class Rules:
+class ColumnTypes:
     """How texts are to be read.
 
     Parameters
@@ -101,16 +98,16 @@ def order_of(dtype: str, name: str) -> tuple[str, ...]:
     return categories
 
 
-def typed(column: TextColumn, rules: Rules) -> tuple[NDArray[Any], Scale | None, str | None]:
+def typed(column: TextColumn, types: ColumnTypes) -> tuple[NDArray[Any], Scale | None, str | None]:
     """A column by its rule; the scale of ordered categories; and a remark where something may not be what was meant."""
-    wanted = rules.type_of(column.name)
-    pattern = number_pattern(rules.decimal)
+    wanted = types.type_of(column.name)
+    pattern = number_pattern(types.decimal)
     if wanted in ("auto", "number"):
-        others = {text for text in column.texts() - rules.missing if not pattern.match(text)}
+        others = {text for text in column.texts() - types.missing if not pattern.match(text)}
         if not others:
-            return _numbers(column, rules), None, None
+            return _numbers(column, types), None, None
     texts, codes = column.coded()
-    known = set(texts) - rules.missing
+    known = set(texts) - types.missing
 
     def refuse(bad: set[str], what: str) -> None:
         advice = "na_values names texts that mean a missing value"
@@ -135,7 +132,7 @@ def typed(column: TextColumn, rules: Rules) -> tuple[NDArray[Any], Scale | None,
     if wanted == "number":
         refuse(others, "numbers")
     elif wanted == "auto":
-        remark = _remark(column.name, known, others, rules.decimal)
+        remark = _remark(column.name, known, others, types.decimal)
     return mapped({text: text for text in known}), None, remark
 
 
@@ -150,24 +147,24 @@ def _remark(name: str, known: set[str], others: set[str], decimal: str) -> str |
     return None
 
 
-def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
+def labels(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
     """Class labels: true and false, or whole numbers of 64 bits when no two texts would become the same number.
 
     Else they stay the text that they are, so that ``7`` and ``007``, or ``inf`` and ``1e300``, are two classes. Numbers
     that are not whole are left to the caller to refuse: such a column measures something and names nothing.
     """
-    if column.name in rules.dtype:
-        return plain_labels(typed(column, rules)[0])
+    if column.name in types.dtype:
+        return plain_labels(typed(column, types)[0])
     texts, codes = column.coded()
-    known = set(texts) - rules.missing
-    pattern = number_pattern(rules.decimal)
+    known = set(texts) - types.missing
+    pattern = number_pattern(types.decimal)
     if known and all(text.lower() in _BOOLEANS for text in known):
         return plain_labels(_mapped(texts, codes, {text: _BOOLEANS[text.lower()] for text in known}))
     as_text = _mapped(texts, codes, {text: text for text in known})
     if len(known) < len(texts) or not all(pattern.match(text) or _INFINITE.match(text) for text in known):
         return as_text
     try:
-        numbers = [Decimal(text.replace(rules.decimal, ".")) for text in texts]
+        numbers = [Decimal(text.replace(types.decimal, ".")) for text in texts]
     except InvalidOperation:  # an exponent beyond all limits
         return as_text
     if not all(not number.is_finite() or number == number.to_integral_value() for number in numbers):
@@ -190,9 +187,9 @@ def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _numbers(column: TextColumn, rules: Rules) -> NDArray[Any]:
+def _numbers(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
     """The numbers of a column whose texts are all numbers or mean a missing value."""
-    known = {text: text.replace(rules.decimal, ".") for text in column.texts() - rules.missing}
+    known = {text: text.replace(types.decimal, ".") for text in column.texts() - types.missing}
     floats = {text: float(plain) for text, plain in known.items()}
     if infinite := {text for text, number in floats.items() if math.isinf(number)}:
         what = f"column {column.name!r} must hold numbers up to the largest double (1.8e308)"
@@ -200,7 +197,7 @@ def _numbers(column: TextColumn, rules: Rules) -> NDArray[Any]:
     texts = {
         text: (floats[text], int(plain) if plain.lstrip("+-").isdigit() else None) for text, plain in known.items()
     }
-    missing = [mark for text in rules.na_values if (mark := Cells.decimal_of(text, rules.decimal)) is not None]
+    missing = [mark for text in types.na_values if (mark := Cells.decimal_of(text, types.decimal)) is not None]
     return column_numbers(column, texts, missing)
 
 
