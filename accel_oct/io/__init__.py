@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet, Feather and Excel, compressed or not."""
+"""Reading and writing tables: CSV, TSV, Parquet, Feather and Excel files, optionally compressed."""
 
 from accel_oct.io.tables import read_table, write_columns, write_csv
 

@@ -1,4 +1,4 @@
-"""What the texts of a column mean: numbers, true and false, dates, or the text that they are. Nothing is guessed."""
+"""Types of text columns: numbers, booleans, dates, durations, ordered categories, or text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DURATION = re.compile(
 
 
 def number_pattern(decimal: str) -> re.Pattern[str]:
-    """Plain decimal numbers: ``12``, ``-0.5``, ``1e-5``; not ``007``, ``1_0``, ``0x1F``, ``inf`` or ``nan``."""
+    """Match plain decimal numbers: ``12``, ``-0.5``, ``1e-5``; not ``007``, ``1_0``, ``0x1F``, ``inf`` or ``nan``."""
     mark = re.escape(decimal)
     return re.compile(rf"[+-]?(?:(?:0|[1-9]\d*)(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 
@@ -44,18 +44,18 @@ _COMMA_NUMBER = number_pattern(",")
 
 @dataclass(frozen=True)
 class ColumnTypes:
-    """How texts are to be read.
+    """Requested types of columns.
 
     Parameters
     ----------
     na_values : frozenset of str
         Texts that mean a missing value, besides the empty one.
     decimal : str
-        The decimal mark.
+        Decimal mark.
     dtype : mapping from names of columns to types
         "text", "number", "boolean", "datetime", "duration", ``ordered:low<mid<high`` or "auto".
     expected : mapping from names of columns to types
-        For columns that `dtype` does not name, and that need not be there.
+        Types of columns that are not in `dtype`; these columns may be absent.
     """
 
     na_values: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ class ColumnTypes:
         return self.na_values | {""}
 
     def type_of(self, name: str) -> str:
-        """The type that was asked for, "auto" if none was."""
+        """Return the requested type, by default "auto"."""
         wanted = self.dtype.get(name, self.expected.get(name, "auto"))
         found = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else ""
         if found not in _TYPES and not found.startswith(_ORDERED):
@@ -89,7 +89,7 @@ class ColumnTypes:
 
 
 def order_of(dtype: str, name: str) -> tuple[str, ...]:
-    """The categories of ``ordered:low<mid<high``."""
+    """Return the categories of ``ordered:low<mid<high``."""
     categories = tuple(part.strip() for part in dtype.removeprefix(_ORDERED).split("<"))
     if len(categories) < 2 or len(set(categories)) < len(categories) or "" in categories:
         raise InvalidInputError(
@@ -99,7 +99,7 @@ def order_of(dtype: str, name: str) -> tuple[str, ...]:
 
 
 def typed(column: TextColumn, types: ColumnTypes) -> tuple[NDArray[Any], Scale | None, str | None]:
-    """A column by its rule; the scale of ordered categories; and a remark where something may not be what was meant."""
+    """Return the values of a column, the scale of ordered categories, and a remark on a likely mistake, if any."""
     wanted = types.type_of(column.name)
     pattern = number_pattern(types.decimal)
     if wanted in ("auto", "number"):
@@ -110,7 +110,7 @@ def typed(column: TextColumn, types: ColumnTypes) -> tuple[NDArray[Any], Scale |
     known = set(texts) - types.missing
 
     def refuse(bad: set[str], what: str) -> None:
-        advice = "na_values names texts that mean a missing value"
+        advice = "list texts that mean a missing value in na_values"
         _refuse(bad, texts, codes, f"column {column.name!r} must hold {what}", advice)
 
     def mapped(values: Mapping[str, Any]) -> NDArray[Any]:
@@ -137,21 +137,21 @@ def typed(column: TextColumn, types: ColumnTypes) -> tuple[NDArray[Any], Scale |
 
 
 def _remark(name: str, known: set[str], others: set[str], decimal: str) -> str | None:
-    """Of a column that is text because of `others`, what may have been meant."""
+    """Return a hint for a column that is text only because of `others`."""
     because = f"column {name!r} is text, not numbers, because of"
     if len(others) > 1 and decimal == "." and all(map(_COMMA_NUMBER.match, others)):
         return f"{because} {shown(min(others))}: set decimal to ',' if that is its decimal mark"
     if len(others) < len(known) and all(text.lower() in _LIKELY_MISSING for text in others):
         listed = ", ".join(repr(text) for text in sorted(others)[:3])
-        return f"{because} {listed}: name it as a missing value if it is one"
+        return f"{because} {listed}: add it to the missing values if it means one"
     return None
 
 
 def labels(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
-    """Class labels: true and false, or whole numbers of 64 bits when no two texts would become the same number.
+    """Return class labels: booleans, or whole numbers of 64 bits if no two texts are the same number, else text.
 
-    Else they stay the text that they are, so that ``7`` and ``007``, or ``inf`` and ``1e300``, are two classes. Numbers
-    that are not whole are left to the caller to refuse: such a column measures something and names nothing.
+    So ``7`` and ``007``, or ``inf`` and ``1e300``, are two classes. Numbers that are not whole are returned as floats,
+    which the caller rejects: such a column holds measurements, not classes.
     """
     if column.name in types.dtype:
         return plain_labels(typed(column, types)[0])
@@ -177,7 +177,7 @@ def labels(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
 
 
 def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects that are all booleans, or all whole numbers of 64 bits, in an array of that type; others as they are."""
+    """Convert objects that are all booleans, or all whole numbers of 64 bits, to an array of that type."""
     if values.dtype == object and len(values):
         kinds = {type(value) for value in values.tolist()}
         if kinds == {bool}:
@@ -188,12 +188,12 @@ def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
-    """The numbers of a column whose texts are all numbers or mean a missing value."""
+    """Return the numbers of a column whose texts are all numbers or missing values."""
     known = {text: text.replace(types.decimal, ".") for text in column.texts() - types.missing}
     floats = {text: float(plain) for text, plain in known.items()}
     if infinite := {text for text, number in floats.items() if math.isinf(number)}:
         what = f"column {column.name!r} must hold numbers up to the largest double (1.8e308)"
-        _refuse(infinite, *column.coded(), what, "set its dtype to text if they are names")
+        _refuse(infinite, *column.coded(), what, "set its dtype to text if these are names")
     texts = {
         text: (floats[text], int(plain) if plain.lstrip("+-").isdigit() else None) for text, plain in known.items()
     }
@@ -202,7 +202,7 @@ def _numbers(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
 
 
 def _parsed(known: Iterable[str], wanted: str) -> tuple[dict[str, Any], set[str]]:
-    """By text the date or duration, and the texts that are none."""
+    """Return the dates or durations by text, and the texts that are none."""
     parse: Callable[[str], Any] = _instant if wanted == "datetime" else _duration
     values: dict[str, Any] = {}
     bad = set()
@@ -235,7 +235,7 @@ def _duration(text: str) -> dt.timedelta:
 
 
 def _refuse(bad: set[str], texts: Sequence[str], codes: NDArray[np.int32], what: str, advice: str) -> None:
-    """Raise for the first row with a bad text, if there is any."""
+    """Raise for the first row with a bad text, if any."""
     if bad:
         is_bad = np.array([text in bad for text in texts], dtype=bool)
         row = int(is_bad[codes].argmax())
@@ -243,7 +243,7 @@ def _refuse(bad: set[str], texts: Sequence[str], codes: NDArray[np.int32], what:
 
 
 def _mapped(texts: Sequence[str], codes: NDArray[np.int32], values: Mapping[str, Any]) -> NDArray[Any]:
-    """By cell the value of its text; None where there is none."""
+    """Return the value of each cell by its text; None if it has none."""
     found = np.empty(len(texts), dtype=object)
     found[:] = [values.get(text) for text in texts]
     return found[codes]

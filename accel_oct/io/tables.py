@@ -29,7 +29,7 @@ _INDEX = re.compile(r"__index_level_\d+__\Z")
 
 
 def read_arrow(source: Source, max_bytes: int) -> Table:
-    """Parquet or Feather by pyarrow; the nameless index that pandas adds is left out."""
+    """Read Parquet or Feather by pyarrow, without the unnamed index that pandas adds."""
     arrow = wanted_package("pyarrow", source.name)
     content = io.BytesIO(source.file.read())
     try:
@@ -42,7 +42,7 @@ def read_arrow(source: Source, max_bytes: int) -> Table:
             frame = wanted_package("pyarrow.feather", source.name).read_table(content)
         frame = frame.drop_columns([name for name in set(frame.column_names) if _INDEX.match(name)])
         _check_size(frame.nbytes, source.name, max_bytes)
-        frame.validate(full=True)  # else text that is none, or places outside of the file, come to light later
+        frame.validate(full=True)  # finds invalid text and offsets outside of the file
     except (arrow.ArrowException, OSError, ValueError, EOFError) as error:
         if isinstance(error, InvalidInputError):
             raise
@@ -53,9 +53,9 @@ def read_arrow(source: Source, max_bytes: int) -> Table:
 
 
 def read_excel(source: Source, sheet: str | int | None, header: bool, max_bytes: int) -> Table:
-    """A sheet by openpyxl: numbers, booleans, dates and text as the cells have them; empty cells and #N/A are missing.
+    """Read a sheet by openpyxl, with the types of its cells; empty cells and #N/A are missing.
 
-    Formulas count by the value that was stored with them.
+    A formula has the value that is stored with it.
     """
     package = wanted_package("openpyxl", source.name)
     content = io.BytesIO(source.file.read())
@@ -69,7 +69,7 @@ def read_excel(source: Source, sheet: str | int | None, header: bool, max_bytes:
             book.close()
     except InvalidInputError:
         raise
-    except Exception as error:  # XML, zip and openpyxl each have errors of their own for files that are damaged
+    except Exception as error:  # XML, zip and openpyxl have different errors for damaged files
         raise InvalidInputError(f"{source.name} is no Excel file, damaged or cut off: {_short(error)}") from None
     if not rows:
         raise InvalidInputError(f"{source.name} is empty")
@@ -82,11 +82,11 @@ def read_excel(source: Source, sheet: str | int | None, header: bool, max_bytes:
 
 
 def _cells(sheet: Any, name: str, max_bytes: int) -> tuple[list[dict[int, Any]], list[int]]:
-    """By row the cells that hold something, and the columns that they are in; what is empty takes no memory.
+    """Return the non-empty cells of each row, and the columns that have any; empty cells take no memory.
 
-    What the sheet says of its own size is not used: some programs write too little, and a cell in the last row and
-    column makes it 17 billion cells. Counted against `max_bytes` are the cells from column A on that openpyxl makes of
-    each row, and the cells of the table that the rows become.
+    The size that the sheet declares is not used: some programs write too little, and a cell in the last row and column
+    makes it 17 billion cells. The limit `max_bytes` is on the cells that openpyxl creates, from column A on, and on the
+    cells of the resulting table.
     """
     sheet.reset_dimensions()
     rows: list[dict[int, Any]] = []
@@ -127,7 +127,7 @@ def _cell(cell: Any, name: str) -> Any:
 
 
 def _column(cells: list[Any]) -> NDArray[Any]:
-    """Numbers as numbers; anything else as it is."""
+    """Return numbers as a numeric array, other cells as objects."""
     kinds = {type(cell) for cell in cells}
     if kinds == {int} and all(abs(cell) < 2**63 for cell in cells):
         return np.array(cells, dtype=np.int64)
@@ -140,7 +140,7 @@ def _column(cells: list[Any]) -> NDArray[Any]:
 
 def _check_size(size: int, name: str, max_bytes: int) -> None:
     if size > max_bytes:
-        raise InvalidInputError(f"{name} holds {size} bytes, more than the {max_bytes} that are allowed")
+        raise InvalidInputError(f"{name} has {size} bytes, more than the limit of {max_bytes}")
 
 
 def _short(error: Exception) -> str:
@@ -151,12 +151,12 @@ def _short(error: Exception) -> str:
 Format = Literal["csv", "tsv", "parquet", "feather", "excel"]
 FORMATS = ("csv", "tsv", "parquet", "feather", "excel")
 _TABS = (".tsv", ".tab")
-#: What else may stand between cells, in a file that seems to have a single column.
+#: Other possible delimiters of a file that seems to have a single column.
 _DELIMITERS = (";", "\t", "|", ",", ":", " ")
 _MOST_NAMES = 20
-#: What a type of `ColumnTypes` is among the kinds of columns.
+#: From types of `ColumnTypes` to kinds of columns.
 _KINDS = {"number": "numeric", "boolean": "boolean", "datetime": "datetime", "duration": "duration"}
-#: And the other way round, for the kinds that text can be read as.
+#: From kinds of columns to the types as which text is read.
 _TYPES = {"numeric": "number", "categorical": "text", "ordered": "text", "datetime": "datetime", "duration": "duration"}
 
 
@@ -288,7 +288,7 @@ def _from_typed_file(
 
 
 def _expected(like: Any) -> dict[str, str]:
-    """By column, what a fitted model needs: what a file looks like does not decide how it is read then."""
+    """Return the types of the columns that a fitted model needs, whatever the file looks like."""
     names = getattr(like, "feature_names_in_", None)
     kinds = getattr(getattr(like, "encoder_", like), "kinds_", None)
     if names is None or kinds is None:
@@ -326,11 +326,11 @@ def _place(names: list[str], target: str, name: str) -> int:
 
 
 def missing_column(name: str, wanted: str, names: Sequence[str]) -> str:
-    """A sentence about a column that a file does not have, with what may have been meant."""
+    """Return the message for a column that a file does not have, with a suggestion."""
     text = f"{name} has no column {shown(wanted)}"
     mark = next((mark for mark in _DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
-        return f"{text}: it has a single column, {shown(names[0])}; set the delimiter to {mark!r} if that is meant"
+        return f"{text}: it has a single column, {shown(names[0])}; set the delimiter to {mark!r} if that is right"
     if near := did_you_mean(wanted, names):
         return text + near
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
@@ -349,12 +349,12 @@ _FEATHER = (".feather", ".arrow")
 
 
 def is_binary(path: str | None) -> bool:
-    """Whether the ending of a path asks for Parquet or Feather."""
+    """Return whether the path ends as a Parquet or Feather file."""
     return path is not None and path.lower().endswith(_PARQUET + _FEATHER)
 
 
 def write_columns(path: str, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> None:
-    """Write a Parquet or a Feather file, by its ending; the file is replaced as a whole or not at all."""
+    """Write a Parquet or Feather file, by the ending of its path; it is replaced as a whole or not at all."""
     arrow = wanted_package("pyarrow", path)
     table = arrow.table([arrow.array(column) for column in columns], names=list(names))
     with replacing(path, binary=True) as file:
@@ -367,10 +367,10 @@ def write_columns(path: str, names: Sequence[str], columns: Sequence[Sequence[An
 def write_csv(
     file: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]], *, escape_formulas: bool = False
 ) -> None:
-    """A header and rows.
+    """Write a header and rows.
 
-    With `escape_formulas`, text that begins with ``= + - @``, a tab or a carriage return gets an apostrophe in front,
-    so that no spreadsheet takes it for a formula; numbers stay numbers.
+    With `escape_formulas`, an apostrophe is added before text that begins with ``= + - @``, a tab or a carriage return,
+    so that no spreadsheet reads it as a formula; numbers are unchanged.
     """
     writer = csv.writer(file, lineterminator="\n")
     for row in (names, *rows) if not escape_formulas else map(_escaped, (names, *rows)):
