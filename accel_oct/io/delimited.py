@@ -1,7 +1,7 @@
 """CSV and TSV files as columns of text.
 
-NumPy splits most text into cells, a block of lines at a time. Blocks that it cannot split as the csv module does (quotes
-inside a cell, blanks beyond ASCII, a delimiter of several bytes) are read by the csv module.
+NumPy splits most text into cells, a block of lines at a time. Blocks that it cannot split as the csv module does
+(quotes inside a cell, blanks beyond ASCII, a delimiter of several bytes) are read by the csv module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.io.cells import PAD, CellBlock, Cells, TextColumn
-from accel_oct.support.sources import Source
+from accel_oct.support.files import OpenedFile
 
 Ints = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ _QUOTE, _NEWLINE, _SPACE = ord('"'), ord("\n"), ord(" ")
 
 
 def read_delimited(
-    source: Source,
+    source: OpenedFile,
     *,
     delimiter: str,
     header: bool,
@@ -53,7 +53,7 @@ def read_delimited(
 
     Parameters
     ----------
-    source : Source
+    source : OpenedFile
     delimiter, encoding, decimal : str
     header : bool
     progress : callable, optional
@@ -99,7 +99,7 @@ def read_delimited(
     return [TextColumn(each, place, decimal) for each, place in zip(names, parts, strict=True)], n_rows
 
 
-def _begin(source: Source) -> bytes:
+def _begin(source: OpenedFile) -> bytes:
     """Peek at the first bytes."""
     peek = getattr(source.file, "peek", None)
     return b"" if peek is None else bytes(peek(_PEEK)[:_PEEK])
@@ -119,7 +119,7 @@ def _utf_16(begin: bytes) -> str | None:
 class _Text:
     """The decoded text of a source, by line or by block of lines, with universal newlines."""
 
-    def __init__(self, source: Source, encoding: str, progress: Callable[[int], None] | None) -> None:
+    def __init__(self, source: OpenedFile, encoding: str, progress: Callable[[int], None] | None) -> None:
         io.TextIOWrapper(io.BytesIO(), encoding).close()  # raises LookupError for an unknown text encoding
         self._source, self._progress = source, progress
         self._decoder = codecs.getincrementaldecoder(encoding)()

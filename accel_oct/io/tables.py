@@ -21,14 +21,13 @@ from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.cells import TextColumn
 from accel_oct.io.column_types import ColumnTypes, labels, order_of, plain_labels, typed
 from accel_oct.io.delimited import read_delimited
-from accel_oct.support.files import replacing
-from accel_oct.support.sources import MAX_BYTES, Source, opened_source, wanted_package
+from accel_oct.support.files import MAX_BYTES, OpenedFile, opened_file, replacing, wanted_package
 
 _CELL_BYTES = 8
 _INDEX = re.compile(r"__index_level_\d+__\Z")
 
 
-def read_arrow(source: Source, max_bytes: int) -> Table:
+def read_arrow(source: OpenedFile, max_bytes: int) -> Table:
     """Read Parquet or Feather by pyarrow, without the unnamed index that pandas adds."""
     arrow = wanted_package("pyarrow", source.name)
     content = io.BytesIO(source.file.read())
@@ -52,7 +51,7 @@ def read_arrow(source: Source, max_bytes: int) -> Table:
     return Table(columns, names, len(frame), scales)
 
 
-def read_excel(source: Source, sheet: str | int | None, header: bool, max_bytes: int) -> Table:
+def read_excel(source: OpenedFile, sheet: str | int | None, header: bool, max_bytes: int) -> Table:
     """Read a sheet by openpyxl, with the types of its cells; empty cells and #N/A are missing.
 
     A formula has the value that is stored with it.
@@ -229,7 +228,7 @@ def read_table(
         raise InvalidInputError(f"format must be one of {', '.join(FORMATS)}, got {shown(format)}")
     missing = frozenset(str(value).strip() for value in ((na_values,) if isinstance(na_values, str) else na_values))
     types = ColumnTypes(missing, decimal, dict(dtype or {}), _expected(like))
-    with opened_source(path, max_bytes) as source:
+    with opened_file(path, max_bytes) as source:
         found = format or source.format
         if found == "old excel":
             raise InvalidInputError(f"{source.name} is in the old format of Excel; save it as .xlsx")

@@ -6,8 +6,8 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.text import to_text
-from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.report.markup import Markup, count, decimals, element, percent, section
+from accel_oct.solving.near_optimal import NearOptimalTree, NearOptimalTrees
 
 #: Number of trees that are written out.
 _SHOWN = 5
