@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves, bind_all, local_rules
-from accel_oct.constraints.statements import survives_pruning
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
+from accel_oct.constraints.base import local_rules
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import FrontierTable, LocalRules, frontier_table
@@ -85,7 +85,7 @@ class Problem:
         depth = min(self.max_depth, self.original.n_features)
         if _distinct(self.original.X[:_FEW_ROWS]) <= depth:
             depth = min(depth, _distinct(self.original.X) - 1)
-        if depth >= self.max_depth or not all(map(survives_pruning, self.constraints)):
+        if depth >= self.max_depth or not self._survives_pruning:
             return self
         return replace(self, max_depth=depth, claimed_depth=self.max_depth)
 
@@ -110,7 +110,7 @@ class Problem:
     @cached_property
     def rules(self) -> LocalRules | None:
         """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
-        return LocalRules.joined([rules for rules in map(local_rules, self.constraints) if rules is not None])
+        return local_rules(self.constraints)
 
     @property
     def table_data(self) -> BinaryDataset:
@@ -147,7 +147,7 @@ class Problem:
     @cached_property
     def coupling(self) -> tuple[BoundConstraint, ...]:
         """The constraints that tie subtrees together."""
-        return tuple(constraint for constraint in self.constraints if local_rules(constraint) is None)
+        return tuple(constraint for constraint in self.constraints if constraint.traits.local is None)
 
     @property
     def subtrees_are_independent(self) -> bool:
@@ -157,14 +157,18 @@ class Problem:
     @property
     def max_leaves(self) -> int | None:
         """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
-        limits = [constraint.n for constraint in self.coupling if isinstance(constraint, MaxLeaves)]
-        return min(limits) if limits and len(limits) == len(self.coupling) else None
+        limits = [constraint.traits.leaves for constraint in self.coupling]
+        return min((limit for limit in limits if limit is not None), default=None) if None not in limits else None
+
+    @property
+    def _survives_pruning(self) -> bool:
+        return all(constraint.traits.survives_pruning for constraint in self.constraints)
 
     @property
     def most_leaves(self) -> int:
         """A number of leaves that some optimal tree does not exceed."""
         room: int = 2**self.max_depth
-        if not all(map(survives_pruning, self.constraints)):
+        if not self._survives_pruning:
             return room
         # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
         return min(room, self.original.n_samples)

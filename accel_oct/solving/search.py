@@ -227,8 +227,7 @@ def constraint_reports(
         return ()
     found = []
     for constraint, multiplier in zip(constraints, multipliers or (None,) * len(constraints), strict=True):
-        value = constraint.value(tree) if hasattr(constraint, "value") else None
-        lower, upper = getattr(constraint, "allowed", (None, None))
+        value, (lower, upper) = constraint.value(tree), constraint.allowed
         slack = -constraint.violation(tree)
         if value is not None and not math.isnan(value) and (lower is not None or upper is not None) and slack >= 0:
             # Without the tolerance that `violation` grants.

@@ -12,8 +12,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, FeatureBudget
-from accel_oct.constraints.pairs import BoundForbiddenPairs
+from accel_oct.constraints import FeatureRule
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -22,67 +21,13 @@ _MOST_ONE_BY_ONE = 4000
 """Sets that are looked at where no formula lists them."""
 
 
-class _Budget:
-    """A budget of parts of the columns, `group` by column. Parts that cost nothing, or are paid for, are free."""
-
-    def __init__(self, budget: FeatureBudget) -> None:
-        self._budget = budget
-        self.group = budget.group
-
-    def keeps(self, parts: set[int]) -> bool:
-        """Whether a tree may use all these parts."""
-        return self._budget.excess(parts) <= 0
-
-    def free(self, known: set[int]) -> BoolArray:
-        """Which parts can be used, besides some that are used, without taking anything from the others."""
-        free: BoolArray = self._budget.price == 0.0
-        free[list(known)] = True
-        return free
-
-    @property
-    def most(self) -> int | None:
-        """How many parts there may be, if all cost the same; else None."""
-        price = self._budget.price
-        if not price.size or np.any(price != price[0]) or price[0] == 0.0:
-            return None
-        kept = [n for n in range(price.size + 1) if self._budget.excess(range(n)) <= 0]
-        return max(kept, default=0)
-
-
-class _Pairs:
-    """Columns that are in a pair are parts of their own; all others are one, which is free."""
-
-    def __init__(self, pairs: Sequence[tuple[int, int]], n_features: int) -> None:
-        members = sorted({column for pair in pairs for column in pair})
-        self.group = np.zeros(n_features, dtype=np.int64)
-        self.group[members] = np.arange(1, len(members) + 1)
-        self._pairs = [(int(self.group[f]), int(self.group[g])) for f, g in pairs]
-        self._size = len(members) + 1
-
-    def keeps(self, parts: set[int]) -> bool:
-        return not any(f in parts and g in parts for f, g in self._pairs)
-
-    def free(self, known: set[int]) -> BoolArray:
-        free = np.zeros(self._size, dtype=bool)
-        free[[0, *known]] = True
-        return free
-
-
-def is_set_rule(constraint: BoundConstraint) -> bool:
-    """Whether `SetRules` knows it."""
-    if isinstance(constraint, BoundForbiddenPairs):
-        return constraint.on == "tree"
-    return isinstance(constraint, FeatureBudget)
-
-
 class SetRules:
     """All rules together, about common groups.
 
     Parameters
     ----------
-    constraints : sequence of bound constraints
-        At least one of those for which `is_set_rule` holds; others are left out.
-    n_features : int
+    rules : sequence of FeatureRule
+        At least one.
 
     Attributes
     ----------
@@ -92,13 +37,8 @@ class SetRules:
         How many there are.
     """
 
-    def __init__(self, constraints: Sequence[BoundConstraint], n_features: int) -> None:
-        self._rules: list[_Budget | _Pairs] = []
-        for constraint in constraints:
-            if isinstance(constraint, FeatureBudget):
-                self._rules.append(_Budget(constraint))
-            elif isinstance(constraint, BoundForbiddenPairs) and constraint.on == "tree":
-                self._rules.append(_Pairs(constraint.pairs, n_features))
+    def __init__(self, rules: Sequence[FeatureRule]) -> None:
+        self._rules = list(rules)
         parts, of_column = np.unique([rule.group for rule in self._rules], axis=1, return_inverse=True)
         self.of_column: IntArray = of_column.ravel()
         self.size = int(parts.shape[1])
@@ -109,7 +49,7 @@ class SetRules:
     def keep(self, groups: Iterable[int]) -> bool:
         """Whether a tree that uses these groups keeps every rule."""
         groups = list(groups)
-        return all(rule.keeps({part[g] for g in groups}) for rule, part in zip(self._rules, self._parts, strict=True))
+        return all(rule.excess({part[g] for g in groups}) <= 0 for rule, part in zip(self._rules, self._parts, strict=True))
 
     def paid(self, groups: frozenset[int]) -> frozenset[int]:
         """These groups, and all others that take nothing from what may be used besides."""
@@ -136,8 +76,9 @@ class SetRules:
         A row each, filled up with -1. None where they are more than `most`.
         """
         first = self.paid(chosen)
-        if len(self._rules) == 1 and isinstance(self._rules[0], _Budget) and self._rules[0].most is not None:
-            return self._of_equal_price(first, open_, self._rules[0].most, most)
+        room = self._rules[0].most if len(self._rules) == 1 else None
+        if room is not None:
+            return self._of_equal_price(first, open_, room, most)
         found: set[frozenset[int]] = set()
         waiting, seen, allowed = [first], {first}, frozenset(np.flatnonzero(open_).tolist())
         while waiting:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_oct.constraints import Constraint
+from accel_oct.constraints.base import named_groups
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
@@ -130,7 +131,8 @@ def solve(
         node_limit=node_limit,
         native=checked_solver_options(solver_options),
     )
-    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
+    groups = named_groups(constraints)
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups)
     clock = Clock(began, options.time_limit)
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from accel_oct.constraints import MaxLeaves
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.limited_cells import MOST_DEPTH
 from accel_oct.mip import SolveOptions
@@ -29,7 +28,7 @@ def solve_tallied(
     start: Sequence[DecisionTree] = (),
 ) -> Result:
     """What `accel_oct.solve` does with a tally."""
-    if not all(isinstance(constraint, MaxLeaves) for constraint in problem.coupling):
+    if not all(constraint.traits.by_tables for constraint in problem.coupling):
         return _by_prices(problem, options, config, clock, progress, start)
     memory_limit = config.subtree_bounds.memory_limit
     found = computed_frontier(problem, options.time_limit, options.threads, memory_limit, progress, clock.began)

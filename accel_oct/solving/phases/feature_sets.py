@@ -6,7 +6,8 @@ import math
 import time
 from dataclasses import dataclass
 
-from accel_oct.constraints import BoundConstraint, MaxLeaves
+from accel_oct.constraints import BoundConstraint
+from accel_oct.constraints.base import limits_of
 from accel_oct.exact.stopping import Stopper
 from accel_oct.solving.activity import Figures
 from accel_oct.solving.feature_sets import FeatureSetSearch
@@ -15,7 +16,7 @@ from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.solving.set_lists import SetLists
 from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes
-from accel_oct.solving.set_rules import SetRules, is_set_rule
+from accel_oct.solving.set_rules import SetRules
 from accel_oct.tree import DecisionTree
 
 _DEEPEST_PRICED = 4
@@ -48,14 +49,15 @@ class FeatureSets:
 
     def applies(self, search: Search) -> bool:
         switches, constraints = search.config.subtree_bounds, search.problem.constraints
-        if not (switches.enabled and switches.tables) or not any(map(is_set_rule, constraints)):
+        if not (switches.enabled and switches.tables) or all(each.traits.features is None for each in constraints):
             return False
         others, rules = _others(search), search.problem.rules
-        if all(isinstance(constraint, MaxLeaves) for constraint in others):
+        if all(constraint.traits.leaves is not None for constraint in others):
             return True
         if rules is not None and len(rules.least) > 1:
             return False
-        return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and all(map(_is_priced, others))
+        priced = all(constraint.traits.is_priced for constraint in others)
+        return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and priced
 
     def run(self, search: Search) -> Status | None:
         stopped = run_stoppable(search, lambda stopper: _search(search, stopper))
@@ -66,12 +68,7 @@ class FeatureSets:
 
 def _others(search: Search) -> list[BoundConstraint]:
     """Constraints that tie subtrees together and are no rules about features."""
-    return [constraint for constraint in search.problem.coupling if not is_set_rule(constraint)]
-
-
-def _is_priced(constraint: BoundConstraint) -> bool:
-    limits = getattr(constraint, "limits", None)
-    return limits is not None and all(limit.branches is None and limit.leaves >= 0 for limit in limits)
+    return [constraint for constraint in search.problem.coupling if constraint.traits.features is None]
 
 
 def _solver(search: Search, stopper: Stopper) -> NodeSolver:
@@ -79,8 +76,8 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
     problem, threads = search.problem, search.options.threads
     memory_limit = search.config.subtree_bounds.memory_limit
     others = _others(search)
-    if all(isinstance(constraint, MaxLeaves) for constraint in others):
-        most = min((constraint.n for constraint in others if isinstance(constraint, MaxLeaves)), default=None)
+    leaves = [constraint.traits.leaves for constraint in others]
+    if None not in leaves:
         return TableNodes(
             problem.table_data,
             problem.max_depth,
@@ -88,12 +85,11 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
             stopper,
             threads,
             memory_limit,
-            max_leaves=most,
+            max_leaves=min((most for most in leaves if most is not None), default=None),
             rules=problem.table_rules,
         )
-    kept = [constraint for constraint in problem.constraints if not is_set_rule(constraint)]
-    limits = [limit for constraint in others for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited, rounding = problem.limited(limits), problem.rounding()
+    kept = [constraint for constraint in problem.constraints if constraint.traits.features is None]
+    limited, rounding = problem.limited(limits_of(others)), problem.rounding()
     return PricedNodes(problem.dataset, limited, kept, rounding, stopper, threads, memory_limit)
 
 
@@ -109,7 +105,7 @@ def _search(search: Search, stopper: Stopper) -> None:
             search.record()
         return search.incumbent.value
 
-    rules = SetRules(problem.constraints, problem.dataset.n_features)
+    rules = SetRules([each.traits.features for each in problem.constraints if each.traits.features is not None])
     lists = None
     if not _others(search) and problem.rules is None:
         memory_limit = search.config.subtree_bounds.memory_limit
