@@ -166,9 +166,7 @@ def is_built_in(constraint: BoundConstraint) -> bool:
     return type(constraint).__module__.startswith("accel_oct.")
 
 
-def check_traits(
-    constraints: Iterable[BoundConstraint], dataset: BinaryDataset, trees: Iterable[DecisionTree]
-) -> None:
+def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset, trees: Iterable[DecisionTree]) -> None:
     """Compare the traits of constraints that are not of the library with their `violation` on some trees.
 
     Raises

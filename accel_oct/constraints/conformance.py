@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, Tally
+from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import Agreement, broken_row
@@ -273,7 +274,9 @@ def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: Constraint
         except InvalidInputError as error:
             raise AssertionError(f"{where} it cannot be bound ({error}): data set {case.name!r}") from error
         for tree in trees:
-            moved = tree if order is None else DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
+            moved = (
+                tree if order is None else DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
+            )
             kept, X = _keeps(bound, tree), data.X if word == "X" else changed.X
             problem = other.traits.contradiction(moved, X, kept)
             assert problem is None, f"{where} {problem}: {_where(case, tree)}"
@@ -285,7 +288,7 @@ def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: Constraint
 def a_tally_tells_the_same(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """On a tally of the data, if `traits` say that it can be bound to one, the same trees are allowed."""
     data, traits = case.dataset, bound.traits
-    if not traits.fits_tally or not data.integral or not (traits.is_priced or traits.on_paths(data.n_samples)):
+    if not fits_tally(traits.reads) or not data.integral or not (traits.is_priced or traits.on_paths(data.n_samples)):
         return
     labels, groups = data.classes[data.y], data.row_values["group"]
     tally = Tally.of(data.X, labels, depth=case.max_depth, sample_weight=data.weights, groups=groups)
@@ -297,6 +300,10 @@ def a_tally_tells_the_same(case: Case, bound: BoundConstraint, factory: Constrai
 
 def _some(trees: tuple[DecisionTree, ...]) -> tuple[DecisionTree, ...]:
     return trees[:: max(1, len(trees) // _FEW_TREES)]
+
+
+def _moved(tree: DecisionTree, order: NDArray[np.int64]) -> DecisionTree:
+    return DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
 
 
 def _changes(data: BinaryDataset) -> Iterator[tuple[str, BinaryDataset, NDArray[np.int64] | None]]:

@@ -17,6 +17,7 @@ from accel_oct.constraints.base import BoundConstraint, Constraint, as_list, bin
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.constraints.traits import Traits
 from accel_oct.data import Tally
+from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
@@ -75,7 +76,7 @@ class TallyConstraint(BoundConstraint):
         )
         if not self._traits.says_something:
             raise InvalidInputError(f"constraints: `{self.name}` cannot be kept on a tally, only on rows")
-        if not declared.fits_tally or not same_by_cell(declared, halved.traits, n_cells):
+        if not fits_tally(declared.reads) or not same_by_cell(declared, halved.traits, n_cells):
             raise InvalidInputError(
                 f"constraints: `{self.name}` asks for more than a tally knows: classes, groups and weights"
             )

@@ -14,13 +14,13 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data.reads import READS, checked_reads
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
@@ -29,7 +29,7 @@ from accel_oct.mip import Rows
 from accel_oct.mip.model import ColumnBlock
 from accel_oct.tree import DecisionTree
 
-__all__ = ["READS", "FeatureBudget", "FeaturePairs", "FeatureRule", "LinearLimit", "Traits"]
+__all__ = ["FeatureBudget", "FeaturePairs", "FeatureRule", "LinearLimit", "Traits"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -41,9 +41,6 @@ TOLERANCE = 1e-9
 
 #: The same for limits: they hold for every tree that keeps the constraint, although both sides are rounded.
 FORGIVEN = 1.01 * TOLERANCE
-
-#: The words of `Traits.reads`.
-READS = frozenset({"class", "weight", "group", "rows", "features", "X"})
 
 #: Beyond this, how far a limit is missed is no matter; a float can hold it.
 _FAR = Fraction(10**300)
@@ -453,22 +450,11 @@ class Traits:
             ("local", self.local, isinstance(self.local, LocalRules), "be LocalRules or None"),
             ("leaves", self.leaves, whole, "be a whole number or None"),
             ("features", self.features, isinstance(self.features, FeatureRule), "be a FeatureRule or None"),
-            ("reads", self.reads, READS.issuperset(self.reads), f"hold some of {', '.join(sorted(READS))}"),
         ):
             if value is not None and not good:
                 raise InvalidInputError(f"Traits: {name} must {kind}, got {shown(value)}")
         object.__setattr__(self, "limits", limits)
-        object.__setattr__(self, "reads", frozenset(self.reads))
-
-    @property
-    def fits_tally(self) -> bool:
-        """Whether a tally answers all that is read."""
-        return self.reads <= {"class", "weight", "group", "features"}
-
-    @property
-    def fits_every_encoding(self) -> bool:
-        """Whether it says the same however the user's table is encoded."""
-        return not self.reads & {"features", "X"}
+        object.__setattr__(self, "reads", checked_reads(self.reads, "Traits"))
 
     @property
     def by_tables(self) -> bool:

@@ -43,5 +43,7 @@ def read_pieces(
     from accel_oct.pieces.gathering import gather
 
     depth = checked_depth(max_depth)
-    found = gather(X, y, groups=list(groups) or None, sample_weight=sample_weight, encoder=None, depth=depth, client=client)
+    found = gather(
+        X, y, groups=list(groups) or None, sample_weight=sample_weight, encoder=None, depth=depth, client=client
+    )
     return found.data, None, None

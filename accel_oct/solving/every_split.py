@@ -16,17 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import (
-    BoundConstraint,
-    Constraint,
-    ForbiddenFeatures,
-    ForbiddenPairs,
-    MaxLeaves,
-    MinLeafWeight,
-    bind_all,
-    local_rules,
-)
-from accel_oct.constraints.features import BoundForbiddenFeatures
+from accel_oct.constraints import BoundConstraint, Constraint, bind_all
 from accel_oct.data import ScoredDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
@@ -39,28 +29,13 @@ from accel_oct.solving.search import Clock
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
 from accel_oct.support.interrupts import run_interruptibly
 
-__all__ = ["EverySplit", "EverySplitOutcome", "keeps_subtrees_independent"]
+__all__ = ["EverySplit", "EverySplitOutcome"]
 
 _ROUNDING = 1e-9
 """Of values that are added up twice, far above what adding floats loses."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-def keeps_subtrees_independent(constraint: Any) -> bool:
-    """Whether a constraint is about single leaves, paths or the number of leaves, and names columns, not features."""
-    if isinstance(constraint, MinLeafWeight | MaxLeaves):
-        return True
-    if isinstance(constraint, ForbiddenFeatures):
-        return _are_names(constraint.features)
-    if isinstance(constraint, ForbiddenPairs) and constraint.on == "path":
-        return isinstance(constraint.pairs, list | tuple) and all(map(_are_names, constraint.pairs))
-    return False
-
-
-def _are_names(values: Any) -> bool:
-    return isinstance(values, list | tuple | set | frozenset) and all(isinstance(value, str) for value in values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +72,7 @@ class EverySplit:
     rows : bool array (n_samples,)
         Which samples the ranks are of; no other earns anything.
     constraints : sequence of Constraint
-        All of them as `keeps_subtrees_independent` asks.
+        All of them such that `takes` holds.
     max_depth : int or None
         None: any depth; then the leaf penalty must be above 0, or the number of leaves limited.
     """
@@ -120,7 +95,21 @@ class EverySplit:
     @property
     def max_leaves(self) -> int | None:
         """Of all limits the smallest."""
-        return min((each.n for each in self.bound_constraints if isinstance(each, MaxLeaves)), default=None)
+        limits = [each.traits.leaves for each in self.bound_constraints]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @cached_property
+    def rules(self) -> LocalRules | None:
+        """What constraints ask of leaves and paths."""
+        found = [each.traits.on_paths(self.score.dataset.n_samples) for each in self.bound_constraints]
+        return LocalRules.joined([rules for rules in found if rules is not None])
+
+    def takes(self, constraint: BoundConstraint) -> bool:
+        """Whether a constraint is about leaves, paths or the number of leaves, and only about rows that earn something."""
+        if constraint.traits.leaves is not None:
+            return True
+        rules = constraint.traits.on_paths(self.score.dataset.n_samples)
+        return rules is not None and not rules.masses[:, ~self.rows].any()
 
     @cached_property
     def problem(self) -> OrderedProblem:
@@ -138,19 +127,11 @@ class EverySplit:
 
     @property
     def limits(self) -> LeafLimits | None:
-        """What constraints ask of leaves and paths."""
-        rules = LocalRules.joined([r for r in map(local_rules, self.bound_constraints) if r is not None])
-        forbidden = [each.group == 1 for each in self.bound_constraints if isinstance(each, BoundForbiddenFeatures)]
-        if rules is None and not forbidden:
+        """The same for the search."""
+        if self.rules is None:
             return None
-        n_orders = len(self.ranks)
-        apart = np.zeros((n_orders, n_orders), dtype=bool)
-        if rules is not None and rules.apart is not None:
-            apart |= rules.apart[:n_orders, :n_orders]
-        for group in forbidden:
-            apart[np.diag_indices(n_orders)] |= group[:n_orders]
-        masses, least = _whole_masses(rules, self.rows)
-        return LeafLimits(masses, least, apart if apart.any() else None)
+        n_orders, apart = len(self.ranks), self.rules.apart
+        return LeafLimits(*_whole_masses(self.rules, self.rows), None if apart is None else apart[:n_orders, :n_orders])
 
     def allows(self, tree: OrderedTree) -> bool:
         """Whether a tree keeps the depth and all constraints."""
@@ -235,20 +216,18 @@ class EverySplit:
         return self.score.reported(self.earned(tree)) - leaf_penalty * tree.n_leaves
 
 
-def _whole_masses(rules: LocalRules | None, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _whole_masses(rules: LocalRules, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Masses and least masses in the largest unit in which all masses are whole."""
-    if rules is None:
-        return np.zeros((0, int(rows.sum())), np.int64), np.zeros(0, np.int64)
     masses, least = [], []
     for mass, minimum in zip(rules.masses, rules.least, strict=True):
         if minimum <= 0:
             continue
-        whole = mass[rows].astype(np.int64)
-        if (whole != mass[rows]).any():
-            raise AccelOctError("the masses of a rule about leaves are not whole")
+        total = float(mass.sum())
+        bits = 53 - math.frexp(total)[1]  # sums of masses are exact: see `LocalRules.leaves`
+        whole = np.ldexp(mass[rows], bits).astype(np.int64)
         unit = int(np.gcd.reduce(whole)) or 1
         masses.append(whole // unit)
-        least.append(math.ceil(minimum / unit))
+        least.append(2**53 if minimum > total else math.ceil(math.ldexp(minimum, bits) / unit))
     return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
 
 
@@ -345,8 +324,7 @@ class _Run:
 
     def _single_leaf(self) -> tuple[float, OrderedTree | None]:
         """Value of the best leaf and the leaf, where one is allowed."""
-        rules = LocalRules.joined([r for r in map(local_rules, self.space.bound_constraints) if r is not None])
-        if rules is not None and not rules.allow_a_leaf:
+        if self.space.rules is not None and not self.space.rules.allow_a_leaf:
             return -math.inf, None
         weights = self.space.score.rows.class_weights()
         label = int(weights.argmax())

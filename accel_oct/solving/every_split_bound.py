@@ -13,23 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, LinearLimit
-from accel_oct.constraints.statements import is_built_in
+from accel_oct.constraints import LinearLimit
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.ordered import ordered_problem, search_ordered
 from accel_oct.pricing import Dual
 from accel_oct.solving.every_split import EverySplit
 
-__all__ = ["bound_over_every_split", "priced_limits"]
+__all__ = ["bound_over_every_split"]
 
 Floats = NDArray[np.float64]
-
-
-def priced_limits(constraints: Sequence[BoundConstraint]) -> list[LinearLimit]:
-    """The limits among bound constraints that a price can be put on, whatever the splits are."""
-    own = [each for each in constraints if is_built_in(each)]
-    limits = [limit for each in own for limit in getattr(each, "limits", None) or ()]
-    return [limit for limit in limits if limit.branches is None and limit.leaves >= 0]
 
 
 def bound_over_every_split(

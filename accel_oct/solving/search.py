@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from accel_oct.constraints import BoundConstraint
+from accel_oct.constraints.base import check_traits
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.exact.stopping import Stopper
@@ -111,7 +112,7 @@ class Search:
         self._recording = threading.RLock()  # tables on several threads ask for better trees on any of them
         problem = self.problem
         self.slack = PROOF_TOLERANCE * problem.total_weight
-        self.incumbent = problem.incumbent()
+        self.incumbent, self._confirmed = problem.incumbent(), 0
         heaviest = problem.score.rows.class_weights()
         for label in (-heaviest).argsort(kind="stable").tolist():
             if self.incumbent.offer(DecisionTree.leaf(label, problem.max_depth)) or not problem.constraints:
@@ -162,7 +163,9 @@ class Search:
         return self.is_proven
 
     def confirm(self) -> None:
-        """Compare the master, if there is one, with the trees that the incumbent has taken since the last time."""
+        """Compare traits, and the master if there is one, with the trees that the incumbent took since the last time."""
+        accepted, self._confirmed = self.incumbent.accepted[self._confirmed :], len(self.incumbent.accepted)
+        check_traits(self.problem.constraints, self.problem.original, accepted)
         if self.agreement is not None:
             self.agreement.check_all(self.incumbent.accepted)
 

@@ -49,7 +49,9 @@ class SetRules:
     def keep(self, groups: Iterable[int]) -> bool:
         """Whether a tree that uses these groups keeps every rule."""
         groups = list(groups)
-        return all(rule.excess({part[g] for g in groups}) <= 0 for rule, part in zip(self._rules, self._parts, strict=True))
+        return all(
+            rule.excess({part[g] for g in groups}) <= 0 for rule, part in zip(self._rules, self._parts, strict=True)
+        )
 
     def paid(self, groups: frozenset[int]) -> frozenset[int]:
         """These groups, and all others that take nothing from what may be used besides."""

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves
-from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
+from accel_oct.constraints import Constraint, LinearLimit
+from accel_oct.constraints.tallied import PARTS, bind_to_tally, tallied_trees
 from accel_oct.data import Tally
+from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact import FrontierTable
 from accel_oct.exact.frontier import table_of
 from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.samples import tallied_data
 from accel_oct.formulation import Incumbent
-from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
+from accel_oct.objectives import LinearScore, Objective, RatioScore, as_objective
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.support.arguments import checked_depth
@@ -29,9 +30,6 @@ from accel_oct.tree.tallied import TalliedTrees
 __all__ = ["TallyProblem", "checked_tally", "refuse_beside_tally"]
 
 FloatArray = NDArray[np.float64]
-
-_PARTS = (0.25, 0.75)
-"""A cell in two rows: who knows nothing but cells and weights says the same of both together."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,6 @@ class TallyProblem(Problem):
         depth = checked_tally(tally, max_depth)
         trees = tallied_trees(tally)
         score = _bound(as_objective(objective), trees)
-        bound: list[BoundConstraint] = list(bind_to_tally(constraints, trees))
-        for place, constraint in enumerate(constraints or ()):
-            if isinstance(constraint, MaxLeaves):  # knows no data
-                bound[place] = constraint
         return cls(
             original=score.dataset,
             score=score,
@@ -81,7 +75,7 @@ class TallyProblem(Problem):
             max_depth=depth,
             leaf_penalty=float(leaf_penalty),
             leaf_price=score.rows.leaf_price(leaf_penalty, score.norm),
-            constraints=tuple(bound),
+            constraints=bind_to_tally(constraints, trees),
             trees=trees,
             earned=_earned(score, tally),
         )
@@ -153,7 +147,7 @@ def checked_tally(tally: Tally, max_depth: Any) -> int:
 def refuse_beside_tally(**arguments: Any) -> None:
     """What makes no sense beside a tally, or is not there yet: an error names it."""
     for name, value in arguments.items():
-        if value is not None and not (name == "objective" and isinstance(as_objective(value), Accuracy)):
+        if value is not None and not (name == "objective" and as_objective(value).is_accuracy):
             reason = (
                 "which holds it already" if name in ("y", "sample_weight") else "which is solved for accuracy alone"
             )
@@ -166,31 +160,27 @@ def refuse_beside_tally(**arguments: Any) -> None:
 
 def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
     """A sum over cells, or an error."""
-    if isinstance(objective, InstanceCosts):
-        raise InvalidInputError("InstanceCosts: costs of samples cannot be told from a tally; CostMatrix can be used")
+    objective = objective.on_tally()
     score = objective.bind(trees.cells())
     if isinstance(score, RatioScore):
         raise InvalidInputError(f"objective: {score.name}, a ratio, cannot be used on a tally, only on rows")
-    try:
-        again: Score | None = objective.bind(trees.cells(_PARTS))
-    except InvalidInputError:
-        again = None
-    if not isinstance(again, LinearScore) or not _says_the_same(score, again):
+    again = objective.bind(trees.cells(PARTS)) if fits_tally(score.reads) else None
+    if not isinstance(again, LinearScore) or not _same_by_cell(score, again):
         raise InvalidInputError(
             f"objective: {score.name} asks for more than a tally knows: classes, groups and weights"
         )
     return score
 
 
-def _says_the_same(score: LinearScore, again: LinearScore) -> bool:
-    """Whether an objective says of cells in two parts what it says of whole ones."""
+def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
+    """Whether an objective says of cells in two parts, see `PARTS`, what it says of whole ones."""
     if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.offset, again.offset, rtol=1e-9):
         return False
     if score.amounts is None or again.amounts is None:
         return bool(np.isclose(score.norm, again.norm, rtol=1e-9))
     # Scores may be scaled in another way where weights are not whole.
-    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1) / again.norm
-    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None] / score.norm
+    parts = again.amounts.reshape(len(score.amounts), len(PARTS), -1) / again.norm
+    expected = score.amounts[:, None, :] * np.array(PARTS)[:, None] / score.norm
     return bool(np.allclose(parts, expected, rtol=1e-9, atol=1e-12 * float(expected.max())))
 
 
