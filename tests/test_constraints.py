@@ -12,7 +12,7 @@ from oracles.enumeration import best_score_by_leaves, enumerate_trees
 from oracles.instances import Instance, random_instance
 
 import accel_oct
-from accel_oct.constraints import MaxLeaves
+from accel_oct.constraints import BoundConstraint, Constraint, MaxLeaves
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.formulation import Incumbent, Master
@@ -23,7 +23,7 @@ PRESETS = ("default", "paper", "baseline", "bendoct:all", "bendoct:pbcp")
 
 
 @dataclass(frozen=True)
-class FewFeatures:
+class FewFeatures(Constraint, BoundConstraint):
     """At most `n` distinct features in the whole tree: a column u_f per feature, b[., f] <= u_f, sum of u <= n."""
 
     n: int
@@ -51,7 +51,7 @@ class FewFeatures:
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(Constraint, BoundConstraint):
     """At least a share of the samples is predicted to be of class 0. Has no rows: trees are rejected one by one."""
 
     least: float
@@ -208,7 +208,7 @@ def test_only_trees_with_empty_leaves_keep_it() -> None:
     """A rule may ask for more leaves than there are samples; the lattice of values must not exclude them."""
 
     @dataclass(frozen=True)
-    class Many:
+    class Many(Constraint, BoundConstraint):
         name = "many leaves"
 
         def bind(self, dataset: BinaryDataset) -> Many:

@@ -174,7 +174,7 @@ def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset,
     InvalidInputError
         Naming the constraint.
     """
-    foreign = [constraint for constraint in constraints if not is_built_in(constraint)]
+    foreign = [each for each in constraints if not is_built_in(each) and each.traits.says_something]
     for tree in trees if foreign else ():
         for constraint in foreign:
             kept = not broken_rules([constraint], tree)

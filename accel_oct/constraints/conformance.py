@@ -12,7 +12,7 @@ two. `compare` goes on to whole solves. The checks raise AssertionError with the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -265,7 +265,7 @@ def traits_agree_with_violation(case: Case, bound: BoundConstraint, factory: Con
 def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """What `traits.reads` does not name may change, and the same trees are allowed."""
     constraint, trees, data = factory(case.dataset), _some(case.trees), case.dataset
-    for word, changed, order in _changes(data):
+    for word, changed, order in _changes(data, constraint.named_columns):
         if word in bound.traits.reads:
             continue
         where = f"`reads` does not name {word!r}, but with other values of it"
@@ -274,9 +274,7 @@ def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: Constraint
         except InvalidInputError as error:
             raise AssertionError(f"{where} it cannot be bound ({error}): data set {case.name!r}") from error
         for tree in trees:
-            moved = (
-                tree if order is None else DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
-            )
+            moved = tree if order is None else _moved(tree, order)
             kept, X = _keeps(bound, tree), data.X if word == "X" else changed.X
             problem = other.traits.contradiction(moved, X, kept)
             assert problem is None, f"{where} {problem}: {_where(case, tree)}"
@@ -287,12 +285,17 @@ def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: Constraint
 @_check
 def a_tally_tells_the_same(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """On a tally of the data, if `traits` say that it can be bound to one, the same trees are allowed."""
-    data, traits = case.dataset, bound.traits
+    data, traits, constraint = case.dataset, bound.traits, factory(case.dataset)
+    if not {"group"}.issuperset(constraint.named_columns):
+        return  # a tally has one kind of groups
     if not fits_tally(traits.reads) or not data.integral or not (traits.is_priced or traits.on_paths(data.n_samples)):
         return
     labels, groups = data.classes[data.y], data.row_values["group"]
     tally = Tally.of(data.X, labels, depth=case.max_depth, sample_weight=data.weights, groups=groups)
-    (other,) = bind_to_tally([factory(data)], tallied_trees(replace(tally, group_name="group")))
+    try:
+        (other,) = bind_to_tally([constraint], tallied_trees(replace(tally, group_name="group")))
+    except InvalidInputError as error:
+        raise AssertionError(f"{error}: data set {case.name!r}") from error
     for tree in _some(case.trees):
         same = _keeps(other, tree) == _keeps(bound, tree)
         assert same, f"violation {bound.violation(tree)}, on a tally {other.violation(tree)}: {_where(case, tree)}"
@@ -306,8 +309,13 @@ def _moved(tree: DecisionTree, order: NDArray[np.int64]) -> DecisionTree:
     return DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
 
 
-def _changes(data: BinaryDataset) -> Iterator[tuple[str, BinaryDataset, NDArray[np.int64] | None]]:
-    """Words of `Traits.reads`, data in which nothing else changes, and the new places of the features, if any."""
+def _changes(
+    data: BinaryDataset, named: Sequence[str]
+) -> Iterator[tuple[str, BinaryDataset, NDArray[np.int64] | None]]:
+    """Words of `Traits.reads`, data in which nothing else changes, and the new places of the features, if any.
+
+    Columns that the constraint has named are groups.
+    """
 
     def values(**changed: Any) -> BinaryDataset:
         return replace(data, row_values={**data.row_values, **changed})
@@ -317,7 +325,7 @@ def _changes(data: BinaryDataset) -> Iterator[tuple[str, BinaryDataset, NDArray[
     other = BinaryDataset.from_arrays(data.X, data.classes[data.y], given * (1 + np.arange(n) % 3) + 1.0)
     yield "weight", replace(other, row_values=data.row_values), None
     yield "group", values(group=np.roll(data.row_values["group"], 1)), None
-    yield "rows", values(amount=data.row_values["amount"][::-1] + 1), None
+    yield "group" if "amount" in named else "rows", values(amount=data.row_values["amount"][::-1] + 1), None
     halves = {name: np.repeat(column, 2) for name, column in data.row_values.items()}
     twice = BinaryDataset.from_arrays(
         np.repeat(data.X, 2, axis=0), data.classes[np.repeat(data.y, 2)], np.repeat(given / 2, 2)

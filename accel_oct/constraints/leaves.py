@@ -78,8 +78,8 @@ class MinLeafWeight(Constraint):
 
     Notes
     -----
-    The rule is about single leaves, so subtrees stay independent and the subtree tables know it (`Traits.local`). Beside
-    constraints that tie subtrees together, branch and cut learns of paths that are too light when it meets them.
+    The rule is about single leaves, so subtrees stay independent and the subtree tables know it. Beside constraints
+    that tie subtrees together, branch and cut learns of paths that are too light when it meets them.
     """
 
     amount: float | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -198,7 +198,10 @@ class FeatureRule(ABC):
         return None
 
     def add_to(self, master: Master, name: str) -> None:
-        """Write rows into the master; doing nothing is right, and slow."""
+        """Write rows into the master: here, that forbidden features are not used."""
+        columns = master.b.index[:, [] if self.forbidden is None else self.forbidden]
+        if columns.size:
+            master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), name)
 
     def used(self, tree: DecisionTree) -> set[int]:
         """The groups that a tree uses."""
@@ -253,9 +256,7 @@ class FeatureBudget(FeatureRule):
     def add_to(self, master: Master, name: str) -> None:
         """With u_g = 1 where the tree uses group g: ``b[n, f] <= u_g(f)`` for all n and f, and the limit on u."""
         if self.forbidden is not None:
-            columns = master.b.index[:, self.forbidden]
-            if columns.size:
-                master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), name)
+            super().add_to(master, name)
             return
         used = _use_columns(master, self.group, self.price > 0, name)
         scale = 1.0 / max(self.price.max(), self.at_most)
@@ -482,7 +483,7 @@ class Traits:
         return self.by_tables or self.features is not None or self.limits is not None
 
     def on_paths(self, n_samples: int) -> LocalRules | None:
-        """The constraint as rules about leaves and paths, where it is one; some features may be forbidden altogether."""
+        """The constraint as rules about leaves and paths, where it is one or only forbids some features; else None."""
         if self.local is not None or self.features is None or self.features.forbidden is None:
             return self.local
         return LocalRules(np.zeros((1, n_samples)), (0.0,), np.diag(self.features.forbidden))
@@ -512,33 +513,32 @@ class Traits:
         kept : bool
             Whether `violation` allows the tree.
         """
-        said: list[tuple[str, float, float]] = []  # the form, by how much the tree breaks it, and what may be rounded
-        if self.local is not None:
-            said.append(("`local` rules", self.local.excess(tree, X), ROUNDING))
-        if self.leaves is not None:
-            said.append(("limit on `leaves`", float(tree.n_leaves - self.leaves), 0.0))
-        if self.features is not None:
-            used, rule = self.features.used(tree), self.features
-            said.append(("rule about `features`", rule.excess(used), 2 * ROUNDING * max(rule.at_most, rule.cost(used))))
-        if self.limits is not None:
-            said.append(("`limits`", *self._limits_excess(tree, X)))
-        for form, over, rounding in said:
-            if kept and over > rounding:
+        for form, allows, forbids in self._said(tree, X):
+            if kept and forbids:
                 return f"its {form} forbid a tree that its `violation` allows"
-            if not kept and over <= -rounding:
+            if not kept and allows:
                 return f"its {form} allow a tree that its `violation` forbids"
         return None
 
-    def _limits_excess(self, tree: DecisionTree, X: BoolMatrix) -> tuple[float, float]:
-        """By how much a tree breaks the limits, in units of the size of each, and what may be rounded."""
-        worst = -math.inf
-        for limit in self.limits or ():
-            used, size = limit.used_by(tree, X)
-            size = max(size, abs(limit.upper), limit.tolerance) or 1.0
-            over = used - limit.upper
-            # Between the limit and its tolerance `violation` may say either.
-            worst = max(worst, (over - limit.tolerance if over > limit.tolerance else min(over, 0.0)) / size)
-        return worst, ROUNDING
+    def _said(self, tree: DecisionTree, X: BoolMatrix) -> Iterator[tuple[str, bool, bool]]:
+        """Of every form whether it allows the tree, and whether it forbids it: neither where rounding decides."""
+        if self.local is not None:
+            over = self.local.excess(tree, X)
+            yield "`local` rules", over < -ROUNDING, over > ROUNDING
+        if self.leaves is not None:
+            yield "limit on `leaves`", tree.n_leaves <= self.leaves, tree.n_leaves > self.leaves
+        if self.features is not None:
+            rule, used = self.features, self.features.used(tree)
+            cost = rule.cost(used)
+            size = ROUNDING * max(rule.at_most, cost)
+            yield "rule about `features`", cost <= rule.at_most, rule.excess(used) > size
+        if self.limits is not None:
+            parts = [(limit, *limit.used_by(tree, X)) for limit in self.limits]
+            sizes = [ROUNDING * max(size, abs(limit.upper)) for limit, _, size in parts]
+            over = [used - limit.upper for limit, used, _ in parts]
+            allows = all(each < -size for each, size in zip(over, sizes, strict=True))
+            each = zip(over, sizes, self.limits, strict=True)
+            yield "`limits`", allows, any(much - limit.tolerance > size for much, size, limit in each)
 
     def add_to(self, master: Master, name: str) -> None:
         """Write the constraint into a master, from one of its forms."""

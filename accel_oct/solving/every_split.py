@@ -105,7 +105,7 @@ class EverySplit:
         return LocalRules.joined([rules for rules in found if rules is not None])
 
     def takes(self, constraint: BoundConstraint) -> bool:
-        """Whether a constraint is about leaves, paths or the number of leaves, and only about rows that earn something."""
+        """Whether a constraint is about leaves, paths or the number of leaves, of the rows that are searched."""
         if constraint.traits.leaves is not None:
             return True
         rules = constraint.traits.on_paths(self.score.dataset.n_samples)

@@ -163,7 +163,7 @@ class Search:
         return self.is_proven
 
     def confirm(self) -> None:
-        """Compare traits, and the master if there is one, with the trees that the incumbent took since the last time."""
+        """Compare traits, and the master if there is one, with the trees that the incumbent took since last time."""
         accepted, self._confirmed = self.incumbent.accepted[self._confirmed :], len(self.incumbent.accepted)
         check_traits(self.problem.constraints, self.problem.original, accepted)
         if self.agreement is not None:

@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import FeatureRule
+from accel_oct.constraints import BoundConstraint, FeatureRule
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -45,6 +45,12 @@ class SetRules:
         self._part_of: IntArray = parts
         self._parts: list[list[int]] = parts.tolist()
         self._affordable: dict[frozenset[int], BoolArray] = {}
+
+    @classmethod
+    def of(cls, constraints: Sequence[BoundConstraint]) -> SetRules:
+        """The rules about features among bound constraints."""
+        declared = [constraint.traits.features for constraint in constraints]
+        return cls([rule for rule in declared if rule is not None])
 
     def keep(self, groups: Iterable[int]) -> bool:
         """Whether a tree that uses these groups keeps every rule."""

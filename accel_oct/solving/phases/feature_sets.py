@@ -105,7 +105,7 @@ def _search(search: Search, stopper: Stopper) -> None:
             search.record()
         return search.incumbent.value
 
-    rules = SetRules([each.traits.features for each in problem.constraints if each.traits.features is not None])
+    rules = SetRules.of(problem.constraints)
     lists = None
     if not _others(search) and problem.rules is None:
         memory_limit = search.config.subtree_bounds.memory_limit

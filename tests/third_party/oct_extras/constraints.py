@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_oct.constraints import BoundConstraint, Constraint
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
@@ -13,7 +14,7 @@ from accel_oct.tree import DecisionTree
 
 
 @dataclass(frozen=True)
-class BalancedUse:
+class BalancedUse(Constraint, BoundConstraint):
     """Every feature f is branched on at most `times` times: sum of b[n, f] over the nodes n <= times."""
 
     times: int
