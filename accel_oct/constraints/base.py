@@ -31,6 +31,7 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.incumbent import broken_rules
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.samples import some_trees
 
 __all__ = ["BoundConstraint", "Constraint", "bind_all", "check_traits", "is_built_in", "limits_of", "local_rules"]
 
@@ -181,3 +182,8 @@ def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset,
             problem = constraint.traits.contradiction(tree, dataset.X, kept)
             if problem is not None:
                 raise InvalidInputError(f"constraints: `{constraint.name}`: {problem} (docs/write-a-constraint.md)")
+
+
+def trees_to_check(dataset: BinaryDataset, max_depth: int) -> Iterable[DecisionTree]:
+    """A few trees for `check_traits` before a search: about eight, so that it takes a millisecond."""
+    return some_trees(dataset, max_depth, most_share=1 / 8)

@@ -530,15 +530,15 @@ class Traits:
         if self.features is not None:
             rule, used = self.features, self.features.used(tree)
             cost = rule.cost(used)
-            size = ROUNDING * max(rule.at_most, cost)
-            yield "rule about `features`", cost <= rule.at_most, rule.excess(used) > size
+            rounding = ROUNDING * max(rule.at_most, cost)
+            yield "rule about `features`", cost <= rule.at_most, rule.excess(used) > rounding
         if self.limits is not None:
-            parts = [(limit, *limit.used_by(tree, X)) for limit in self.limits]
-            sizes = [ROUNDING * max(size, abs(limit.upper)) for limit, _, size in parts]
-            over = [used - limit.upper for limit, used, _ in parts]
-            allows = all(each < -size for each, size in zip(over, sizes, strict=True))
-            each = zip(over, sizes, self.limits, strict=True)
-            yield "`limits`", allows, any(much - limit.tolerance > size for much, size, limit in each)
+            misses = []
+            for limit in self.limits:
+                sum_, size = limit.used_by(tree, X)
+                misses.append((sum_ - limit.upper, limit.tolerance, ROUNDING * max(size, abs(limit.upper))))
+            allows = all(miss < -rounding for miss, _, rounding in misses)
+            yield "`limits`", allows, any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
 
     def add_to(self, master: Master, name: str) -> None:
         """Write the constraint into a master, from one of its forms."""

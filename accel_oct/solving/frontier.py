@@ -10,7 +10,7 @@ from typing import Any
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint
-from accel_oct.constraints.base import check_traits, named_groups
+from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact import FrontierTable
@@ -25,7 +25,6 @@ from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import HistoryRow, Progress, Result, Status
 from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
 from accel_oct.support.interrupts import run_interruptibly
-from accel_oct.tree.samples import some_trees
 
 
 def frontier(
@@ -124,7 +123,7 @@ def _problem(
                 "accel_oct.solve can, for one leaf penalty at a time"
             )
     if not isinstance(problem, TallyProblem):
-        check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
+        check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
     return problem
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_oct.constraints import Constraint
-from accel_oct.constraints.base import check_traits, named_groups
+from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, candidate_backends
@@ -34,7 +34,6 @@ from accel_oct.solving.solve_tallied import solve_tallied
 from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
 from accel_oct.support.arguments import checked_solver_options
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import some_trees
 
 
 def solve(
@@ -149,7 +148,7 @@ def solve(
         problem = problem.within_data()
     branch_and_cut = BranchAndCut(candidate_backends(backend), factories)
     search = Search(problem, switches, options, clock, progress, backend)
-    check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
+    check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.begin_with(trees)
     before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
