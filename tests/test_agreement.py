@@ -258,11 +258,11 @@ class WrongFeatures(Anything):
         (NanLift(), "its lift writes a NaN"),
         (ForeignLift(), "its lift writes into columns of the tree"),
         (Priced(), "with a coefficient in the objective"),
-        (StrictLocal(), "its `local` rules forbid a tree that its `violation` allows"),
-        (LaxLocal(), "its `local` rules allow a tree that its `violation` forbids"),
-        (TightLimit(), "its `limits` forbid a tree that its `violation` allows"),
-        (WrongLeaves(), "its limit on `leaves` forbid a tree that its `violation` allows"),
-        (WrongFeatures(), "its rule about `features` forbid a tree that its `violation` allows"),
+        (StrictLocal(), "its `traits.local` forbids a tree that its `violation` allows"),
+        (LaxLocal(), "its `traits.local` allows a tree that its `violation` forbids"),
+        (TightLimit(), "its `traits.limits` forbids a tree that its `violation` allows"),
+        (WrongLeaves(), "its `traits.leaves` forbids a tree that its `violation` allows"),
+        (WrongFeatures(), "its `traits.features` forbids a tree that its `violation` allows"),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -274,7 +274,7 @@ def test_what_a_constraint_says_twice_must_agree(constraint: Any, words: str, pr
 
 def test_the_frontier_compares_local_rules_too() -> None:
     X, y = random_data()
-    with pytest.raises(InvalidInputError, match="`strict local`: its `local` rules forbid"):
+    with pytest.raises(InvalidInputError, match="`strict local`: its `traits.local` forbids"):
         accel_oct.frontier(X, y, max_depth=2, constraints=[StrictLocal()])
 
 

@@ -515,30 +515,30 @@ class Traits:
         """
         for form, allows, forbids in self._said(tree, X):
             if kept and forbids:
-                return f"its {form} forbid a tree that its `violation` allows"
+                return f"its `traits.{form}` forbids a tree that its `violation` allows"
             if not kept and allows:
-                return f"its {form} allow a tree that its `violation` forbids"
+                return f"its `traits.{form}` allows a tree that its `violation` forbids"
         return None
 
     def _said(self, tree: DecisionTree, X: BoolMatrix) -> Iterator[tuple[str, bool, bool]]:
         """Of every form whether it allows the tree, and whether it forbids it: neither where rounding decides."""
         if self.local is not None:
             over = self.local.excess(tree, X)
-            yield "`local` rules", over < -ROUNDING, over > ROUNDING
+            yield "local", over < -ROUNDING, over > ROUNDING
         if self.leaves is not None:
-            yield "limit on `leaves`", tree.n_leaves <= self.leaves, tree.n_leaves > self.leaves
+            yield "leaves", tree.n_leaves <= self.leaves, tree.n_leaves > self.leaves
         if self.features is not None:
             rule, used = self.features, self.features.used(tree)
             cost = rule.cost(used)
             rounding = ROUNDING * max(rule.at_most, cost)
-            yield "rule about `features`", cost <= rule.at_most, rule.excess(used) > rounding
+            yield "features", cost <= rule.at_most, rule.excess(used) > rounding
         if self.limits is not None:
             misses = []
             for limit in self.limits:
                 sum_, size = limit.used_by(tree, X)
                 misses.append((sum_ - limit.upper, limit.tolerance, ROUNDING * max(size, abs(limit.upper))))
             allows = all(miss < -rounding for miss, _, rounding in misses)
-            yield "`limits`", allows, any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
+            yield "limits", allows, any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
 
     def add_to(self, master: Master, name: str) -> None:
         """Write the constraint into a master, from one of its forms."""
