@@ -248,7 +248,7 @@ def _from_a_leaf(data: BinaryDataset, rules: list[Any], stopper: Stopper) -> tup
         return False
 
     solver = TableNodes(data, 3, 0.0, stopper)
-    search = FeatureSetSearch(data, SetRules(bound, data.n_features), solver, offer, tighten, stopper)
+    search = FeatureSetSearch(data, SetRules.of(bound), solver, offer, tighten, stopper)
     search.run(incumbent.value, bounds[0])
     return incumbent, bounds
 
