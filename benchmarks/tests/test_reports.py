@@ -314,7 +314,7 @@ def test_compressed_rows_and_failures_that_were_run_again(tmp_path: Path) -> Non
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress("".join(row.to_json() + "\n" for row in (bad, good, bad)).encode()))
     sources = all_rows([path])
-    assert len(sources[0].rows) == 3 and one_per_run(sources) == [good]
+    assert len(sources[0].rows) == 3 and one_per_run(sources) == (good,)
     (tmp_path / "broken.jsonl.gz").write_bytes(b"no")
     with pytest.raises(InvalidInputError, match=r"broken\.jsonl\.gz"):
         all_rows([tmp_path / "broken.jsonl.gz"])
