@@ -28,8 +28,8 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml $(NATIVE)
 	$(PIP) install --editable .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	$(PIP) install --editable ".[test,lint]"
+$(VENV)/.test: $(VENV)/.core benchmarks/pyproject.toml
+	$(PIP) install --editable ".[test,lint]" --editable benchmarks
 	@touch $@
 
 demo: $(VENV)/.core
@@ -56,12 +56,12 @@ test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
 
 # All tests on the oldest versions that pyproject.toml claims.
-$(FLOORS)/.made: pyproject.toml tests/programs/floors.py
+$(FLOORS)/.made: pyproject.toml benchmarks/pyproject.toml tests/programs/floors.py
 	$(PYTHON) -m venv --clear $(FLOORS)
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip packaging tomli
 	$(FLOORS)/bin/python tests/programs/floors.py >$(FLOORS)/constraints.txt
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--constraint $(FLOORS)/constraints.txt --editable ".[test]"
+		--constraint $(FLOORS)/constraints.txt --editable ".[test]" --editable benchmarks
 	@touch $@
 
 test-floors: $(FLOORS)/.made
