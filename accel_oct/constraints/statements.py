@@ -8,7 +8,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.formulation.agreement import ROUNDING
 from accel_oct.formulation.incumbent import broken_rules
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import some_trees
+from accel_oct.tree.sample_trees import some_trees
 
 __all__ = ["check_local_rules", "contradiction", "is_built_in", "survives_pruning"]
 
