@@ -213,7 +213,7 @@ class DisjunctivePathBounds:
         return float(sum(point.point.x[part].sum() for part in row.path.relax(self.master)))
 
     def _inside(self, end: int) -> IntArray:
-        return np.append(self.master.topology.descendants(end), end)
+        return self.master.topology.subtree(end)
 
     def _as_rows(self, row: _PathRow) -> Rows:
         """The row in columns; p of the end appears on both sides."""

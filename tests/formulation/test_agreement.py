@@ -28,7 +28,7 @@ from accel_oct.formulation import Master, Response, TreePoint
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Cuts, Event, InvalidCutError, Needs, Rows, Validity
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import every_tree, some_trees
+from accel_oct.tree.sample_trees import every_tree, some_trees
 
 PRESETS = ("default", "baseline", "paper")
 

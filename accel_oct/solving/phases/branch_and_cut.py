@@ -29,7 +29,7 @@ from accel_oct.solving.priced_rows import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.tree.samples import some_trees
+from accel_oct.tree.sample_trees import some_trees
 
 logger = logging.getLogger(__name__)
 
