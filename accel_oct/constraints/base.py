@@ -31,7 +31,7 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.incumbent import broken_rules
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import some_trees
+from accel_oct.tree.sample_trees import some_trees
 
 __all__ = ["BoundConstraint", "Constraint", "bind_all", "check_traits", "is_built_in", "limits_of", "local_rules"]
 
