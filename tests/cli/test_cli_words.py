@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accel_oct import constraints, objectives
 from accel_oct.errors import InvalidInputError
-from accel_oct.solving.in_words import CONSTRAINTS, OBJECTIVES, Call, constraint, objective
+from accel_oct.solving.parsing import CONSTRAINTS, OBJECTIVES, Call, constraint, objective
 
 
 @pytest.mark.parametrize(

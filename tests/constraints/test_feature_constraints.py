@@ -32,9 +32,7 @@ from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent, Master
-from accel_oct.solving.feature_sets import FeatureSetSearch
-from accel_oct.solving.set_nodes import TableNodes
-from accel_oct.solving.set_rules import SetRules
+from accel_oct.solving.phases.feature_sets import FeatureSetSearch, SetRules, TableNodes
 from accel_oct.tree import DecisionTree
 
 

@@ -20,7 +20,10 @@ PAGES = sorted(path.relative_to(DOCS) for path in DOCS.rglob("*.md") if not BUIL
 PACKAGES = [
     "accel_oct",
     *(f"accel_oct.{name}" for name in ("constraints", "data", "encoding", "export", "formulation", "io", "mip")),
-    *(f"accel_oct.{name}" for name in ("live", "near_optimal", "objectives", "plotting", "report", "exact", "tree")),
+    *(
+        f"accel_oct.{name}"
+        for name in ("live", "solving.near_optimal", "objectives", "plotting", "report", "exact", "tree")
+    ),
 ]
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from accel_oct.cluster import table
-from accel_oct.cluster.jobs import Found, Job, Task, run_job
+from accel_oct.cluster.workers import Job, JobContext, JobResult, run_job
 from accel_oct.data import BinaryDataset
 
 
 class ShuffledWorkers:
     """So many jobs at once, done in random order; some answers come twice, as after a lost worker."""
 
-    def __init__(self, task: Task, slots: int, seed: int) -> None:
+    def __init__(self, task: JobContext, slots: int, seed: int) -> None:
         self._task, self._slots = task, slots
         self._random = random.Random(seed)
         self._waiting: list[Job] = []
@@ -30,7 +30,7 @@ class ShuffledWorkers:
         assert job not in self._waiting and job not in self.done, "a job is given out once"
         self._waiting.append(job)
 
-    def collect(self, seconds: float) -> list[tuple[Job, Found]]:
+    def collect(self, seconds: float) -> list[tuple[Job, JobResult]]:
         assert self._waiting, "somebody waits for nothing"
         job = self._waiting.pop(self._random.randrange(len(self._waiting)))
         self.done.append(job)
@@ -42,7 +42,7 @@ def with_workers(monkeypatch: pytest.MonkeyPatch, slots: int, seed: int = 0) -> 
     used: list[ShuffledWorkers] = []
 
     @contextmanager
-    def workers_of(client: Any, task: Task) -> Iterator[ShuffledWorkers]:
+    def workers_of(client: Any, task: JobContext) -> Iterator[ShuffledWorkers]:
         used.append(ShuffledWorkers(task, slots, seed + len(used)))
         yield used[-1]
 

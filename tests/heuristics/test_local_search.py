@@ -14,7 +14,7 @@ from helpers.search_support import search_for
 from oracles.dynamic_programme import optimal_value
 from oracles.instances import random_instance
 
-import accel_oct.solving.improving as improving_module
+import accel_oct.solving.phases.warm_start as improving_module
 from accel_oct import solve
 from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.data import BinaryDataset

@@ -22,9 +22,8 @@ import accel_oct
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
 from accel_oct.errors import InvalidInputError
 from accel_oct.live import Activity, Watch, joined, watching
-from accel_oct.live.lines import LinePolicy, Lines
-from accel_oct.live.view import Moment
-from accel_oct.live.watching import Drawing
+from accel_oct.live.display import LineDisplay, LinePolicy, Moment
+from accel_oct.live.watch import Drawing
 from accel_oct.solving.result import HistoryRow
 
 SUMMARY = re.compile(r" +\d+\.\d s  end  objective 0\.\d{6}  bound 0\.\d{6}  gap \d+\.\d\d%")
@@ -106,7 +105,7 @@ def test_the_last_line_has_the_values_of_the_result() -> None:
 def test_what_is_over_at_once_leaves_one_line() -> None:
     """Nothing is written before the first second is over."""
     stream = io.StringIO()
-    drawing = Drawing(Watch(clock=lambda: 0.0), lambda: Lines(stream))
+    drawing = Drawing(Watch(clock=lambda: 0.0), lambda: LineDisplay(stream))
     drawing.start()
     drawing.end()
     assert stream.getvalue() == "     0.0 s  end\n"
@@ -145,7 +144,7 @@ def test_the_last_line_is_written_when_the_block_raises() -> None:
 def test_an_interrupt_while_the_view_ends_comes_after_its_last_line() -> None:
     """Ctrl-C in the very moment of the end."""
     stream = io.StringIO()
-    drawing = Drawing(Watch(), lambda: Lines(stream))
+    drawing = Drawing(Watch(), lambda: LineDisplay(stream))
     drawing.start()
     join, calls = drawing._thread.join, []
 

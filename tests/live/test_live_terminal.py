@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from accel_oct.live import Activity, watching
+from accel_oct.live.display import Moment
 from accel_oct.live.panel import MomentPanel
-from accel_oct.live.view import Moment
 from accel_oct.solving.result import HistoryRow
 
 pytest.importorskip("pty", reason="no pseudo-terminals on this system")

@@ -44,24 +44,20 @@ MAY_IMPORT = {
     "solving": _SOLVING - {"solving"},
     "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
-    "near_optimal": _SOLVING,
     "plotting": _BASE | {"export", "solving"},
-    "report": _BASE | {"_version", "data", "encoding", "export", "near_optimal", "plotting", "solving"},
+    "report": _BASE | {"_version", "data", "encoding", "export", "plotting", "solving"},
     "estimators": _PROBLEM
-    | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "near_optimal", "export"}
+    | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "export"}
     | {"exact", "report"},
-    "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "data", "io", "constraints", "solving", "near_optimal", "estimators", "pieces"},
+    "": {"_version", "data", "io", "constraints", "solving", "estimators", "pieces"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
 LATE_PACKAGES = {"dask", "distributed", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
-#: Other solvers of the same problem, for the benchmarks.
-LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
 
 def layer_of(module: str) -> str:

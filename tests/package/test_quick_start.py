@@ -69,13 +69,6 @@ def test_public_names_can_be_asked_for_in_every_way() -> None:
     assert not hasattr(accel_oct, "__wrapped__")
 
 
-@pytest.mark.parametrize("first", ["import accel_oct.near_optimal.finding", "from accel_oct.near_optimal import trees"])
-def test_the_function_wins_over_the_subpackage_of_its_name(first: str) -> None:
-    """`accel_oct.near_optimal` is the function, whatever was imported before."""
-    script = f"{first}\nimport accel_oct\nfrom accel_oct import near_optimal\nassert callable(accel_oct.near_optimal)"
-    assert "accel_oct.near_optimal.finding" in modules_after(f"{script}\nassert near_optimal is accel_oct.near_optimal")
-
-
 def test_public_classes_can_be_pickled() -> None:
     """By reference to where they are defined."""
     for name in accel_oct.__all__:

@@ -13,8 +13,9 @@ import accel_oct
 from accel_oct.constraints import FalsePositiveRate, MaxFeatures, MaxLeaves
 from accel_oct.mip import BoundReport
 from accel_oct.mip.reporting import ReportGate
-from accel_oct.solving import activity, improving
+from accel_oct.solving import activity
 from accel_oct.solving.activity import Activity, Relay, Teller
+from accel_oct.solving.phases import warm_start
 from accel_oct.solving.result import HistoryRow
 
 
@@ -104,7 +105,7 @@ def test_open_roots_fall_to_none() -> None:
 @pytest.mark.usefixtures("every_beat")
 def test_local_search_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it takes part: starts, moves and what they led to."""
-    monkeypatch.setattr(improving, "_SOON", -1.0)
+    monkeypatch.setattr(warm_start, "_SOON", -1.0)
     recorder = Recorder()
     accel_oct.solve(*data(), max_depth=4, leaf_penalty=0.001, time_limit=60.0, progress=recorder)
     told = [each for each in recorder.activities if each.doing == "local search"]

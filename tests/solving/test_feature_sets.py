@@ -29,11 +29,16 @@ from accel_oct.exact.group_sets import GroupSets
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent
-from accel_oct.solving.feature_sets import FeatureSetSearch
+from accel_oct.solving.phases.feature_sets import (
+    FeatureSetSearch,
+    NodeSolver,
+    PricedNodes,
+    SetLists,
+    SetRules,
+    TableNodes,
+    on_columns,
+)
 from accel_oct.solving.proof import BoundRounding
-from accel_oct.solving.set_lists import SetLists
-from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes, on_columns
-from accel_oct.solving.set_rules import SetRules
 from accel_oct.tree import DecisionTree
 
 LINEAR = tuple(kind for kind in KINDS if kind is not MaxLeaves)

@@ -21,7 +21,7 @@ from accel_oct.formulation import Incumbent, Master
 from accel_oct.mip import Rows
 from accel_oct.pricing import Closing, Dual, PricedKnowledge, PricedSearch, RootByRoot
 from accel_oct.solving.config import Config
-from accel_oct.solving.handoff import closed_roots, hand_over, price_row
+from accel_oct.solving.priced_rows import closed_roots, hand_over, price_row
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 

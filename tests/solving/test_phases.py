@@ -13,7 +13,7 @@ from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
 from accel_oct.mip import AUTO, create_backend
 from accel_oct.objectives import Accuracy
-from accel_oct.solving.phases import BranchAndCut, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
+from accel_oct.solving.phases import IntegerProgram, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -100,7 +100,7 @@ def test_the_choice_of_auto_is_named_where_there_is_only_one() -> None:
     """With a single backend at hand too, the result says which one it was."""
     search = search_for(preset="baseline")
     search.backend_name = AUTO
-    result = run_phases(search, [BranchAndCut([create_backend("highs")])])
+    result = run_phases(search, [IntegerProgram([create_backend("highs")])])
     assert result.status == "optimal" and result.backend == "highs"
 
 

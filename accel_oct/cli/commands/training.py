@@ -30,7 +30,7 @@ from accel_oct.encoding.table import DEFAULT_QUANTILES
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
-from accel_oct.solving.in_words import constraint, objective
+from accel_oct.solving.parsing import constraint, objective
 
 __all__ = [
     "Rules",
