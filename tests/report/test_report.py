@@ -189,13 +189,14 @@ def test_only_accuracy_is_called_accuracy(fitted: Any) -> None:
 def test_alternatives_under_constraints_are_told_apart(fitted: Any) -> None:
     """The optimum is that of the trees that keep the constraints, and those are counted."""
     _, X, y = fitted
+    X = X[["smoker", "region", "plan", "grade"]]
     model = OptimalTreeClassifier(2, 0.01, max_leaf_nodes=2).fit(X, y)
-    trees = model.near_optimal(X, y, within=0.05, limit=200)
+    trees = model.near_optimal(X, y, within=0.2, limit=200)
     text = Outline(html_report(model, X, y, near_optimal=trees)).text
     assert f"The best objective of all trees that satisfy the constraints is {decimals(trees.optimum)}" in text
     assert f"{trees.at_least:,} trees satisfy them" in text and all(tree.n_leaves <= 2 for tree in trees)
     stored = OptimalTreeClassifier.from_json(model.to_json())
-    assert "that satisfy the constraints" in html_report(stored, X, y, near_optimal=0.05)
+    assert "that satisfy the constraints" in html_report(stored, X, y, near_optimal=0.2)
 
 
 # ---------------------------------------------------------------- safety
