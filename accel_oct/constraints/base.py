@@ -185,5 +185,5 @@ def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset,
 
 
 def trees_to_check(dataset: BinaryDataset, max_depth: int) -> Iterable[DecisionTree]:
-    """A few trees for `check_traits` before a search: about eight, so that it takes a millisecond."""
-    return some_trees(dataset, max_depth, most_share=1 / 8)
+    """A few trees for `check_traits` before a search."""
+    return some_trees(dataset, max_depth)

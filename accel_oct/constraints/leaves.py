@@ -46,7 +46,7 @@ class MaxLeaves(Constraint, BoundConstraint):
     def bind(self, dataset: BinaryDataset) -> MaxLeaves:
         return self
 
-    @cached_property
+    @property
     def traits(self) -> Traits:
         limit = LinearLimit(self.name, None, float(self.n), leaves=1.0)
         return Traits(limits=(limit,), leaves=int(self.n), reads=frozenset())

@@ -35,15 +35,13 @@ def every_tree(n_features: int, n_classes: int, max_depth: int) -> Iterator[Deci
                     yield DecisionTree.branch(feature, zero, one)
 
 
-def some_trees(
-    dataset: BinaryDataset, max_depth: int, seed: int = 0, most_share: float = 1.0
-) -> Iterator[DecisionTree]:
+def some_trees(dataset: BinaryDataset, max_depth: int, seed: int = 0) -> Iterator[DecisionTree]:
     """Leaves, stumps and random trees, fewer of each on many rows; the same for the same data and seed.
 
-    Stumps and every second random tree have the labels of the majority. `most_share` of them is enough.
+    Stumps and every second random tree have the labels of the majority.
     """
     rng = np.random.default_rng(seed)
-    share = min(most_share, _MOST_ROWS / dataset.n_samples / (_MOST_LEAVES + _MOST_STUMPS + _RANDOM_TREES))
+    share = min(1.0, _MOST_ROWS / dataset.n_samples / (_MOST_LEAVES + _MOST_STUMPS + _RANDOM_TREES))
 
     def at_most(count: int, most: int) -> int:
         return min(count, max(_FEWEST_TREES // 3, round(share * most)))

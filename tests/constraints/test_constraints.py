@@ -191,10 +191,10 @@ def test_the_incumbent_asks() -> None:
     ("constraints", "message"),
     [
         ([MaxLeaves], r"constraints\[0\].*did you mean MaxLeaves\(\.\.\.\)"),
-        ([MaxLeaves(2), 3], r"constraints\[1\] has no method `bind`"),
+        ([MaxLeaves(2), 3], r"constraints\[1\] must be an accel_oct Constraint, got 3"),
         (MaxLeaves(2), "constraints must be a list"),
         ("leaves", "constraints must be a list"),
-        ([type("Half", (), {"bind": lambda self, dataset: object()})()], r"constraints\[0\].*no violation"),
+        ([type("Half", (), {"bind": lambda self, dataset: object()})()], r"constraints\[0\] must be"),
     ],
 )
 def test_what_is_no_constraint_is_named(constraints: Any, message: str) -> None:
