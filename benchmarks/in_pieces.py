@@ -54,7 +54,7 @@ def compare(name: str, table: pd.DataFrame, group: str, encoder: TableEncoder | 
         for place, rows in enumerate(np.array_split(np.arange(len(table)), PIECES)):
             table.iloc[rows].to_parquet(Path(folder) / f"{place:02}.parquet", index=False)
         began = time.perf_counter()
-        found = gather(folder, "target", groups=group, encoder=encoder)
+        found = gather(folder, "target", sensitive_features=group, encoder=encoder)
         print(f"{name}: {len(table)} rows in {PIECES} pieces gathered in {time.perf_counter() - began:.2f} s")
     one, two = ([(p.score, p.bound) for p in frontier(data, max_depth=4)] for data in (found.data, whole))
     check(f"{name}, frontier of depth 4", one, two)

@@ -16,6 +16,7 @@ from oracles.outcomes import reachable
 from test_constraints import solved
 from test_feature_constraints import OWN, min_leaf_weight, pairs_on_path
 
+from accel_oct import Solver
 from accel_oct.constraints import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures, MinLeafWeight
 from accel_oct.solving.config import Config
 
@@ -81,7 +82,7 @@ def may_use(rule: Any, columns: tuple[int, ...], n_features: int) -> bool:
         return rule.on == "path" or not any(set(pair) <= set(columns) for pair in rule.pairs)
     if not isinstance(rule, (MaxFeatures, FeatureCosts)):
         return True
-    names = list(range(n_features)) if rule.groups is None else list(rule.groups)
+    names = list(range(n_features)) if rule.sources is None else list(rule.sources)
     used = {names[column] for column in columns}
     if isinstance(rule, MaxFeatures):
         return len(used) <= rule.n
@@ -125,7 +126,7 @@ def test_rules_of_three_kinds(seed: int) -> None:
             constraints.append(random_constraint(rng, KINDS[int(rng.integers(len(KINDS)))], instance))
         if which != 1:
             constraints.append(OWN[int(rng.integers(5)) % 3](rng, instance))
-        check(instance, constraints, node_limit=0)
+        check(instance, constraints, solver=Solver(node_limit=0))
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip", "gurobi"])
@@ -134,7 +135,7 @@ def test_all_kinds_by_the_solver(backend: str) -> None:
     rng = np.random.default_rng([901, sum(map(ord, backend))])
     for _ in range(10):
         instance = small_instance(rng, max_depth=2)
-        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, backend=backend)
+        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, solver=backend)
 
 
 @pytest.mark.long
@@ -154,4 +155,4 @@ def test_all_kinds_by_the_solver_at_length(backend: str, seed: int) -> None:
     rng = np.random.default_rng([903, seed, sum(map(ord, backend))])
     for _ in range(30):
         instance = small_instance(rng, max_depth=2)
-        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, backend=backend)
+        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, solver=backend)

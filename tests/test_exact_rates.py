@@ -253,7 +253,7 @@ def test_pieces_with_light_groups_are_refused() -> None:
 
     def found(light: float, target: str, rule: Any) -> Any:
         groups = "sex" if target == "y" else None
-        gathered = gather(pieces(light), target, sample_weight="w", groups=groups, depth=1)
+        gathered = gather(pieces(light), target, sample_weight="w", sensitive_features=groups, depth=1)
         return accel_oct.solve(gathered, max_depth=1, leaf_penalty=0.0, constraints=[rule])
 
     assert found(1e-3, "y", parity).constraints[0].value == pytest.approx(0.75 - 1.8 / 3.1, abs=1e-9)

@@ -29,12 +29,12 @@ def most_used(tree):
 free = accel_oct.solve(X, y, **shared)
 assert most_used(free.tree) == 2, "the example needs a feature twice"
 for preset in ("default", "paper", "baseline"):
-    result = accel_oct.solve(X, y, **shared, preset=preset, components=["small_trees"], constraints=[BalancedUse(1)])
+    result = accel_oct.solve(X, y, **shared, config=preset, components=["small_trees"], constraints=[BalancedUse(1)])
     assert result.status == "optimal" and most_used(result.tree) == 1, result
     assert result.objective < free.objective
     assert result.stats["small_trees"]["calls"] > 0
     model = accel_oct.OptimalTreeClassifier(
-        **shared, preset=preset, encoder=None, components=["small_trees"], constraints=[BalancedUse(1)]
+        **shared, config=preset, encoder=None, components=["small_trees"], constraints=[BalancedUse(1)]
     ).fit(X, y)
     assert model.objective_ == result.objective and model.status_ == "optimal"
     assert (model.predict(X) == y).mean() == model.objective_

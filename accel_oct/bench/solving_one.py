@@ -18,6 +18,7 @@ from accel_oct.bench.rows import STATUSES, Instance, Method
 from accel_oct.bench.rules import constraints_of, dataset_of
 from accel_oct.bench.tasks import Task
 from accel_oct.errors import AccelOctError
+from accel_oct.mip import Solver
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import frontier
 from accel_oct.solving.result import Result
@@ -102,13 +103,14 @@ def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int 
     if method.package != "accel_oct":
         return _of_peer(instance, method, data)
     dataset, rules = dataset_of(data, weight), constraints_of(instance.constraints, data) or None
+    solver = Solver(method.backend or "highs", threads=method.threads, seed=method.seed)
     if method.preset == FRONTIER:
         line = frontier(
             dataset,
             max_depth=instance.max_depth,
-            time_limit=method.time_limit,
-            threads=method.threads,
             constraints=rules,
+            solver=solver,
+            time_limit=method.time_limit,
         )
         return _of_result(line.best(instance.leaf_penalty), instance)
     config = Config.from_mapping(method.config, Config.preset(method.preset or "default"))
@@ -116,12 +118,10 @@ def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int 
         dataset,
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
-        backend=method.backend or "highs",
+        constraints=rules,
+        solver=solver,
         config=config,
         time_limit=method.time_limit,
-        threads=method.threads,
-        seed=method.seed,
-        constraints=rules,
     )
     return _of_result(result, instance)
 

@@ -117,7 +117,7 @@ def _for_rows(constraint: Constraint, rows: TalliedRows) -> Constraint:
         if values is not None and not isinstance(values, str) and not isinstance(constraint, type):
             raise InvalidInputError(
                 f"{type(constraint).__name__}: {argument} must be None or the name of the tally's groups, "
-                "as a tally has no rows to give values for: make it with `groups`"
+                "as a tally has no rows to give values for: make it with `sensitive_features`"
             )
     if isinstance(constraint, MinLeafWeight) and constraint.samples is not None:
         raise InvalidInputError("MinLeafWeight: samples cannot be told from a tally, which knows weights: give amount")

@@ -84,7 +84,7 @@ class Tally:
         *,
         depth: int = 4,
         sample_weight: Any = None,
-        groups: Any = None,
+        sensitive_features: Any = None,
         classes: Sequence[Any] | None = None,
         group_labels: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -103,8 +103,8 @@ class Tally:
         sample_weight : array-like (n_samples,), optional
             Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
             ``2**-30`` of the heaviest weight of the piece.
-        groups : array-like (n_samples,), optional
-            What constraints tell apart besides classes, such as a sensitive feature. A column of a data frame brings
+        sensitive_features : array-like (n_samples,), optional
+            The group of each sample, for constraints that tell groups apart. A column of a data frame brings
             its name along.
         classes, group_labels : sequence, optional
             All labels that there may be, where a piece need not hold every one.
@@ -120,13 +120,13 @@ class Tally:
         if not (encoding is None or isinstance(encoding, str)):
             raise InvalidInputError(f"encoding must be a string or None, got {shown(encoding)}")
         known, codes = label_codes(y, n_rows, classes, "y", "classes")
-        if groups is None:
+        if sensitive_features is None:
             if group_labels is not None:
-                raise InvalidInputError("group_labels must be None where there are no groups")
+                raise InvalidInputError("group_labels must be None where sensitive_features are None")
             labels: NDArray[Any] = np.array([None])
             group = np.zeros(n_rows, dtype=np.int64)
         else:
-            labels, group = label_codes(groups, n_rows, group_labels, "groups", "group_labels")
+            labels, group = label_codes(sensitive_features, n_rows, group_labels, "sensitive_features", "group_labels")
         weights, unit = whole_weights(sample_weight, n_rows)
         cells = codes * len(labels) + group
         needed = 8 * len(known) * len(labels) * n_sets(n_features, int(depth))
@@ -145,7 +145,7 @@ class Tally:
             group_labels=labels,
             feature_names=as_names(names, [f"x{j}" for j in range(n_features)], "feature_names"),
             encoding=encoding,
-            group_name=name if isinstance(name := getattr(groups, "name", None), str) else None,
+            group_name=name if isinstance(name := getattr(sensitive_features, "name", None), str) else None,
         )
 
     # ---------------------------------------------------------------- files

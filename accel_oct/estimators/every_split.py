@@ -24,13 +24,13 @@ from accel_oct.encoding.orders import TableOrders
 from accel_oct.encoding.table import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.greedy import greedy_trees, is_large
-from accel_oct.estimators.parameters import n_threads, solver_seed
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
-from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.mip import SolveOptions, as_solver, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore
 from accel_oct.solving.activity import Relay, Teller
+from accel_oct.solving.config import is_default_config
 from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, keeps_subtrees_independent
 from accel_oct.solving.every_split_bound import bound_over_every_split, priced_limits
 from accel_oct.solving.result import Progress, Result
@@ -44,7 +44,7 @@ __all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error
 
 def _can_search(model: Any) -> bool:
     """Whether a classifier's parameters leave subtrees independent and ask for no other technique."""
-    if model.preset != "default" or model.config is not None or model.components or model.max_features_used is not None:
+    if not is_default_config(model.config) or model.components or model.max_features_used is not None:
         return False
     listed = model.constraints
     return listed is None or (isinstance(listed, list | tuple) and all(map(keeps_subtrees_independent, listed)))
@@ -53,20 +53,16 @@ def _can_search(model: Any) -> bool:
 def unlimited_depth_error() -> InvalidInputError:
     """What to raise where a search needs a depth limit."""
     return InvalidInputError(
-        "max_depth=None needs rows in memory, an objective that is a sum over them, the preset 'default', and "
+        "max_depth=None needs rows in memory, an objective that is a sum over them, the config 'default', and "
         "constraints about single leaves, single paths or the number of leaves; give max_depth a number"
     )
 
 
 def _options(model: Any, time_limit: float | None) -> SolveOptions:
     """Validate the solver options of a classifier."""
-    candidate_backends(model.backend)
-    return SolveOptions(
-        time_limit=time_limit,
-        gap=model.gap,
-        threads=n_threads(model.n_jobs),
-        seed=solver_seed(model.random_state),
-    )
+    solver = as_solver(model.solver)
+    candidate_backends(solver.backend)
+    return solver.solve_options(time_limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +274,7 @@ def table_bound(
         return interrupted.is_set() or time.perf_counter() >= end
 
     def work() -> None:
-        threads = usable_threads(n_threads(model.n_jobs))
+        threads = usable_threads(as_solver(model.solver).n_threads)
         found.append(bound_over_every_split(space, limits, model.leaf_penalty, should_stop, threads, objective))
 
     run_interruptibly(work, interrupted.set)

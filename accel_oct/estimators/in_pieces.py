@@ -76,8 +76,8 @@ def gathered_for_fit(
     return gather(
         source,
         y,
-        groups=groups or None,
         sample_weight=sample_weight,
+        sensitive_features=groups or None,
         encoder=encoder,
         depth=depth,
         keep=keep,

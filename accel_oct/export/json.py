@@ -34,8 +34,8 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     Notes
     -----
     Numbers are written so that they read back bit for bit. Left out: `progress`, `constraints` (what came of them is
-    kept), an `objective` that has no name, a `random_state` that is not a plain number, and entries of
-    ``result_.stats`` that JSON cannot hold. The file is replaced as a whole: when writing fails, what was there before
+    kept), an `objective` that has no name, and options of the solver and entries of ``result_.stats`` that JSON cannot
+    hold. The file is replaced as a whole: when writing fails, what was there before
     still is.
 
     Raises
@@ -82,9 +82,8 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
 
 def _parameters(model: Any) -> dict[str, Any]:
     parameters = {name: _plain(getattr(model, name)) for name in PLAIN_PARAMETERS}
-    seed = model.random_state
-    parameters["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
-    parameters["config"] = None if model.config is None else asdict(model.config)
+    parameters["solver"] = model.solver if isinstance(model.solver, str) else _plain(asdict(model.solver))
+    parameters["config"] = model.config if isinstance(model.config, str) else asdict(model.config)
     weight = model.class_weight
     if isinstance(weight, dict):
         weight = [[_plain(label), float(value)] for label, value in weight.items()]

@@ -18,6 +18,7 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.column_checks import check_condition, check_scales
 from accel_oct.export.encoders import encoder_from_dict
 from accel_oct.export.reading import Reader, parsed
+from accel_oct.mip import Solver
 from accel_oct.objectives.named import NAMED
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
@@ -35,11 +36,11 @@ FORMAT = "accel_oct.OptimalTreeClassifier"
 SCHEMA_VERSION = 2
 MAX_BYTES = 64 << 20
 
-PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs")
+PLAIN_PARAMETERS = ("max_depth", "leaf_penalty", "time_limit", "missing")
 #: Those that came later; files without them are read too.
 LATER_PARAMETERS = ("min_samples_leaf", "max_leaf_nodes", "max_features_used", "exclude", "objective", "verbose")
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
-_MOST_JOBS = 1 << 20
+_MOST_THREADS = 1 << 20
 #: Characters of all class labels together, each as long as the longest: so much room NumPy takes for them.
 _MOST_LABEL_TEXT = 1 << 24
 
@@ -96,19 +97,16 @@ def _text(source: Any, max_bytes: int) -> str:
 def _read_parameters(entries: Reader) -> dict[str, Any]:
     if entries.get("max_depth") is not None:
         checked_depth(entries.get("max_depth"))
-    for name in ("backend", "preset", "missing"):
-        entries.string(name)
-    for name in ("leaf_penalty", "gap"):
-        entries.number(name, least=0.0)
+    entries.string("missing")
+    entries.number("leaf_penalty", least=0.0)
     if entries.get("time_limit") is not None:
         entries.number("time_limit", least=0.0)
-    if entries.get("n_jobs") is not None and entries.whole("n_jobs", least=-_MOST_JOBS) == 0:
-        raise InvalidInputError("parameters.n_jobs must not be 0")
-    if entries.get("random_state") is not None:
-        entries.whole("random_state")
-    parameters = {name: entries.get(name) for name in (*PLAIN_PARAMETERS, "random_state")}
-    config = entries.get("config")
-    parameters["config"] = None if config is None else Config.from_mapping(Reader(config, "config").values)
+    parameters = {name: entries.get(name) for name in PLAIN_PARAMETERS}
+    solver, config = entries.get("solver"), entries.get("config")
+    parameters["solver"] = solver if isinstance(solver, str) else _read_solver(entries.table("solver"))
+    if isinstance(config, str):
+        Config.preset(config)  # refuses an unknown name
+    parameters["config"] = config if isinstance(config, str) else Config.from_mapping(entries.table("config").values)
     parameters["class_weight"] = _read_class_weight(entries)
     parameters |= _read_later(entries)
     encoder = entries.get("encoder")
@@ -116,6 +114,17 @@ def _read_parameters(entries: Reader) -> dict[str, Any]:
         encoder = encoder_from_dict(Reader(encoder, "parameters.encoder"))
     parameters["encoder"] = encoder
     return parameters
+
+
+def _read_solver(entries: Reader) -> Solver:
+    return Solver(
+        entries.string("backend"),
+        threads=entries.whole("threads", least=-_MOST_THREADS),
+        seed=entries.whole("seed"),
+        gap=entries.number("gap", least=0.0),
+        node_limit=None if entries.get("node_limit") is None else entries.whole("node_limit"),
+        options=entries.table("options").values,
+    )
 
 
 def _read_later(entries: Reader) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from accel_oct.exact.near_optimal_search import NearOptimalSearch
 from accel_oct.exact.point_counting import CountingProblem
 from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.exact.tally_counting import TallyCounting
+from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.near_optimal.setting import Setting
 from accel_oct.near_optimal.trees import Counts, NearOptimalStatus, NearOptimalTrees
@@ -48,13 +49,13 @@ def near_optimal(
     within: float,
     limit: int | None = 1000,
     labels: str = "any",
-    groups: Sequence[str] | None = None,
+    sources: Sequence[str] | None = None,
     sample_weight: Any = None,
+    objective: Objective | str | None = None,
+    solver: Solver | str = "highs",
     time_limit: float | None = None,
-    threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     progress: Callable[[NearOptimalProgress], None] | None = None,
-    objective: Objective | str | None = None,
     as_model: Callable[[DecisionTree, float, float], Any] | None = None,
     splits: str = "",
 ) -> NearOptimalTrees:
@@ -92,21 +93,20 @@ def near_optimal(
         limit allows: `complete` says whether they are all there.
     labels : {"any", "best"}
         "best" has only trees with the heaviest class in each leaf, the smallest class index of equal ones.
-    groups : sequence of str, optional
-        One name per feature: the column of the raw table that it was made from; by default what the data know.
-        For `NearOptimalTree.columns` and
-        `NearOptimalTrees.importance`.
+    sources : sequence of str, optional
+        One name per feature: the column of the raw table that it was made from; by default what the data know. For
+        `NearOptimalTree.columns` and `NearOptimalTrees.importance`.
+    objective : Objective or str, optional
+        As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
+    solver : Solver or str
+        As for `accel_oct.solve`. Its threads are used; no backend runs.
     time_limit : float, optional
         Seconds; what is there by then is returned, with status "time_limit".
-    threads : int
-        At most as many as there are cores.
     memory_limit : int
         Bytes for each of: tables of best values, what is counted, what is listed. Status "memory_limit" says that it
         was not enough to count all trees, or to list those that were asked for.
     progress : callable (NearOptimalProgress), optional
         Called now and then, from the thread that works. A `Watcher` gets an `Activity` instead.
-    objective : Objective or str, optional
-        As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
     as_model : callable (tree, objective, optimum), optional
         What `NearOptimalTrees.model` makes of a tree; `OptimalTreeClassifier.near_optimal` gives one.
     splits : str
@@ -125,12 +125,12 @@ def near_optimal(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective)
-        setting = _of_tally(X, leaf_penalty, max_depth, groups)
+        setting = _of_tally(X, leaf_penalty, max_depth, sources)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
         if isinstance(score, RatioScore):
             raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
-        setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), groups)
+        setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), sources)
     setting = replace(setting, as_model=as_model, splits=splits)
     slack = _number(within, "within")
     if labels not in ("any", "best"):
@@ -139,7 +139,7 @@ def near_optimal(
     if memory is None:
         raise InvalidInputError("memory_limit must be a whole number of bytes, got None")
     seconds = None if time_limit is None else _number(time_limit, "time_limit")
-    usable = usable_threads(threads)
+    usable = usable_threads(as_solver(solver).n_threads)
     interrupted = threading.Event()
     deadline = None if seconds is None else time.monotonic() + max(0.0, seconds - (time.perf_counter() - began))
     figures: dict[str, Figure] = {}
@@ -177,9 +177,9 @@ def near_optimal(
     return trees
 
 
-def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, groups: Any) -> Setting:
+def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, sources: Any) -> Setting:
     depth = checked_tally(tally, max_depth)
-    return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, groups)
+    return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, sources)
 
 
 def _search(

@@ -66,10 +66,10 @@ class Setting:
     splits: str = ""
 
     @classmethod
-    def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
+    def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, sources: Any = None) -> Setting:
         """What is earned is the weight classified correctly."""
         cells = trees.cells()
-        names, column_of = _columns(cells, groups)
+        names, column_of = _columns(cells, sources)
         return cls(
             dataset=cells,
             score=Accuracy().bind(cells),
@@ -85,7 +85,7 @@ class Setting:
         )
 
     @classmethod
-    def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
+    def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, sources: Any = None) -> Setting:
         """Gains are what predictions earn; for accuracy, weights classified correctly."""
         dataset, rows = score.dataset, score.rows
         leaf_price = rows.leaf_price(leaf_penalty, score.norm)
@@ -97,7 +97,7 @@ class Setting:
         kept = present[source]
         gains = np.zeros((first.size, dataset.n_classes))
         np.add.at(gains, (point_of[source[kept]], rows.y[kept]), rows.weights[kept])
-        names, column_of = _columns(dataset, groups)
+        names, column_of = _columns(dataset, sources)
         return cls(
             dataset=dataset,
             score=score,
@@ -112,17 +112,17 @@ class Setting:
         )
 
 
-def _columns(dataset: BinaryDataset, groups: Any) -> tuple[tuple[str, ...], IntArray]:
-    """Names of columns, and the column of every feature; every feature by itself without groups."""
-    groups = dataset.sources if groups is None else groups
-    if groups is None:
+def _columns(dataset: BinaryDataset, sources: Any) -> tuple[tuple[str, ...], IntArray]:
+    """Names of columns, and the column of every feature; every feature by itself without sources."""
+    sources = dataset.sources if sources is None else sources
+    if sources is None:
         return dataset.feature_names, np.arange(dataset.n_features)
-    if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
-        raise InvalidInputError(f"groups must have one name per feature, got {shown(groups)}")
-    names = [str(name) for name in groups]
+    if isinstance(sources, str) or not isinstance(sources, Sequence | np.ndarray):
+        raise InvalidInputError(f"sources must have one name per feature, got {shown(sources)}")
+    names = [str(name) for name in sources]
     if len(names) != dataset.n_features:
         raise InvalidInputError(
-            f"groups must have one name per feature: {dataset.n_features} features, {len(names)} names"
+            f"sources must have one name per feature: {dataset.n_features} features, {len(names)} names"
         )
     place: dict[str, int] = {}
     column_of = np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)

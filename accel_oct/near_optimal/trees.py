@@ -35,7 +35,7 @@ class NearOptimalTree:
     features : tuple of int
         Binary features that it branches on, increasing.
     columns : tuple of str
-        The columns that these were made from, as `groups` calls them; else their own names.
+        The columns that these were made from, as `sources` calls them; else their own names.
     """
 
     tree: DecisionTree
@@ -283,7 +283,7 @@ class NearOptimalTrees:
         """How much the listed trees rely on each column: a range, and the share of trees that use it.
 
         The reliance of a tree on a column is the training accuracy that it loses when the column's values are shuffled
-        among the samples, in expectation over all pairs of samples. All features of a group, see `groups` of
+        among the samples, in expectation over all pairs of samples. All features of a column, see `sources` of
         `accel_oct.near_optimal`, are shuffled together.
         """
         self._need_rows("importance")

@@ -41,5 +41,7 @@ def read_pieces(
 
     groups = named_groups(constraints) or None
     depth = checked_depth(max_depth)
-    found = gather(X, y, groups=groups, sample_weight=sample_weight, encoder=None, depth=depth, client=client)
+    found = gather(
+        X, y, sample_weight=sample_weight, sensitive_features=groups, encoder=None, depth=depth, client=client
+    )
     return found.data, None, None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
-from accel_oct.mip import SolveOptions
+from accel_oct.mip import Solver
 from accel_oct.objectives import Accuracy, Fixed, RatioScore
 from accel_oct.solving.activity import Relay
 from accel_oct.solving.config import Config
@@ -26,9 +26,8 @@ class RatioSteps:
     solve: Callable[..., Result]
     max_depth: int
     constraints: Sequence[Constraint] | None
-    backend: str
+    solver: Solver
     config: Config
-    options: SolveOptions
     components: Sequence[ComponentFactory | str] | None
 
     def by_frontier(self, problem: Problem) -> bool:
@@ -47,7 +46,7 @@ class RatioSteps:
             fixed.score.dataset,
             max_depth=self.max_depth,
             time_limit=seconds,
-            threads=self.options.threads,
+            solver=self.solver,
             memory_limit=self.config.subtree_bounds.memory_limit,
             progress=progress,
             constraints=self.constraints,
@@ -61,13 +60,9 @@ class RatioSteps:
             fixed.score.dataset,
             max_depth=self.max_depth,
             leaf_penalty=0.0,
-            backend=self.backend,
+            solver=replace(self.solver, gap=0.0),
             config=self.config,
             time_limit=seconds,
-            threads=self.options.threads,
-            seed=self.options.seed,
-            node_limit=self.options.node_limit,
-            solver_options=self.options.native,
             progress=progress,
             components=self.components,
             constraints=[*(self.constraints or []), *limit],
@@ -103,7 +98,7 @@ def best_ratio(
         clock,
         noise,
         tables,
-        steps.options.gap,
+        steps.solver.gap,
         progress,
     )
-    return search.result(search.run(), problem.constraints, "none" if tables else steps.backend)
+    return search.result(search.run(), problem.constraints, "none" if tables else steps.solver.backend)
