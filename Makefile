@@ -12,8 +12,9 @@ FLOORS := .venv-floors
 NATIVE := hatch_build.py $(wildcard accel_oct/native/source/*)
 # Sanitizers need a compiler of the system.
 SANITIZER ?= g++
-SANITIZED ?= $(addprefix tests/test_,native.py ordered.py d2s.py frontier.py local_rules.py feature_sets.py pricing.py \
-	near_optimal.py tally.py tally_constraints.py)
+SANITIZED ?= tests/native/test_native.py $(addprefix tests/exact/test_,ordered.py d2s.py frontier.py local_rules.py) \
+	$(addprefix tests/solving/test_,feature_sets.py tally_constraints.py) tests/pricing/test_pricing.py \
+	tests/solving/test_near_optimal.py tests/data/test_tally.py
 
 .PHONY: demo test test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
 
@@ -55,16 +56,16 @@ test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
 
 # All tests on the oldest versions that pyproject.toml claims.
-$(FLOORS)/.made: pyproject.toml tests/floors.py
+$(FLOORS)/.made: pyproject.toml tests/programs/floors.py
 	$(PYTHON) -m venv --clear $(FLOORS)
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip packaging tomli
-	$(FLOORS)/bin/python tests/floors.py >$(FLOORS)/constraints.txt
+	$(FLOORS)/bin/python tests/programs/floors.py >$(FLOORS)/constraints.txt
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install \
 		--constraint $(FLOORS)/constraints.txt --editable ".[test]"
 	@touch $@
 
 test-floors: $(FLOORS)/.made
-	$(FLOORS)/bin/python tests/floors.py --check
+	$(FLOORS)/bin/python tests/programs/floors.py --check
 	$(FLOORS)/bin/python -m pytest -q -n $(JOBS)
 
 $(VENV)/.coverage: $(VENV)/.test
@@ -78,22 +79,22 @@ coverage: $(VENV)/.coverage
 # make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
 ONLY ?=
 mutants: $(VENV)/.test
-	$(BIN)/python tests/mutants.py --only "$(ONLY)"
+	$(BIN)/python tests/programs/mutants.py --only "$(ONLY)"
 
 # make fuzz COUNT=10000 FUZZ=--all: random instances against an exact oracle.
 COUNT ?= 2000
 FUZZ ?= --preset default
 fuzz: $(VENV)/.test
-	$(BIN)/python tests/fuzz.py $(FUZZ) --count $(COUNT)
+	PYTHONPATH=tests $(BIN)/python -m programs.fuzz $(FUZZ) --count $(COUNT)
 
 # make fuzz-native COUNT=100000: changed arguments of the kernels, and data at the ends of their counters.
 fuzz-native: $(VENV)/.test
-	$(BIN)/python tests/fuzz_native.py --count $(COUNT)
+	PYTHONPATH=tests $(BIN)/python -m programs.fuzz_native --count $(COUNT)
 
 # make models COUNT=100000 BACKEND=scip: random LPs and MIPs with coefficients of mixed size against exact arithmetic.
 BACKEND ?= highs
 models: $(VENV)/.test
-	$(BIN)/python tests/mixed_models.py --backend $(BACKEND) --count $(COUNT)
+	PYTHONPATH=tests $(BIN)/python -m programs.mixed_models --backend $(BACKEND) --count $(COUNT)
 
 $(VENV)/.docs: $(VENV)/.core
 	$(PIP) install --editable ".[docs]"
@@ -118,7 +119,7 @@ wheels: $(VENV)/.made
 	for target in linux-x86_64 linux-aarch64 musl-x86_64 musl-aarch64 macos-x86_64 macos-arm64 windows-x86_64; do \
 		ACCEL_OCT_TARGET=$$target $(BIN)/python -m build --no-isolation --wheel || exit 1; \
 	done
-	$(BIN)/python tests/wheels.py dist
+	$(BIN)/python tests/programs/wheels.py dist
 
 clean:
 	rm -rf docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst

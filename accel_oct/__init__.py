@@ -6,9 +6,7 @@ scikit-learn, so that ``accel-oct --help`` answers at once.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from accel_oct._version import __version__
@@ -20,13 +18,11 @@ if TYPE_CHECKING:
     from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
     from accel_oct.io.reading import read_table
     from accel_oct.mip.options import Solver
-    from accel_oct.near_optimal.finding import near_optimal
-    from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
     from accel_oct.pieces.gathered import Gathered
     from accel_oct.pieces.gathering import gather
     from accel_oct.solving.config import Config
-    from accel_oct.solving.frontier import frontier, solve_path
-    from accel_oct.solving.frontier_result import Frontier, FrontierPoint
+    from accel_oct.solving.frontier import Frontier, FrontierPoint, frontier, solve_path
+    from accel_oct.solving.near_optimal import NearOptimalTree, NearOptimalTrees, near_optimal
     from accel_oct.solving.result import Result
     from accel_oct.solving.solve import solve
 
@@ -57,11 +53,11 @@ __all__ = [
 #: Where each public name is defined; a test compares it with the imports for type checkers above.
 _HOMES = {
     "Config": "accel_oct.solving.config",
-    "Frontier": "accel_oct.solving.frontier_result",
-    "FrontierPoint": "accel_oct.solving.frontier_result",
+    "Frontier": "accel_oct.solving.frontier",
+    "FrontierPoint": "accel_oct.solving.frontier",
     "Gathered": "accel_oct.pieces.gathered",
-    "NearOptimalTree": "accel_oct.near_optimal.trees",
-    "NearOptimalTrees": "accel_oct.near_optimal.trees",
+    "NearOptimalTree": "accel_oct.solving.near_optimal",
+    "NearOptimalTrees": "accel_oct.solving.near_optimal",
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",
     "OptimalTreeClassifierCV": "accel_oct.estimators.cross_validated",
     "Result": "accel_oct.solving.result",
@@ -71,7 +67,7 @@ _HOMES = {
     "TradeOffPoint": "accel_oct.estimators.trade_off",
     "frontier": "accel_oct.solving.frontier",
     "gather": "accel_oct.pieces.gathering",
-    "near_optimal": "accel_oct.near_optimal.finding",
+    "near_optimal": "accel_oct.solving.near_optimal",
     "read_table": "accel_oct.io.reading",
     "solve": "accel_oct.solving.solve",
     "solve_path": "accel_oct.solving.frontier",
@@ -94,14 +90,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_PARTS})
-
-
-class _Package(ModuleType):
-    """Keeps the function `near_optimal`: importing the subpackage of that name would put that in its place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _HOMES or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

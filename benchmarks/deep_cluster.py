@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from accel_oct import frontier
-from accel_oct.cluster.local import local_client
-from accel_oct.solving.frontier_result import Frontier
+from accel_oct.cluster.workers import local_client
+from accel_oct.solving.frontier import Frontier
 from accel_oct.solving.result import HistoryRow
 
 INSTANCES = ("sonar_QB_5", "ozone-one_QT_5", "ozone-one_QB_5")

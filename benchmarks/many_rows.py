@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from accel_oct import frontier, gather
-from accel_oct.cluster.local import local_client
+from accel_oct.cluster.workers import local_client
 from accel_oct.pieces.engines import PiecesProgress
 from accel_oct.pieces.gathering import Gathered
-from accel_oct.solving.frontier_result import Frontier
+from accel_oct.solving.frontier import Frontier
 from accel_oct.tree import DecisionTree
 
 N_COLUMNS = 50

@@ -41,10 +41,10 @@ nitpick_ignore_regex = [
     ("py:.*", "|".join(ARRAYS)),
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.protocol\.Amount"),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
-    ("py:.*", r"accel_oct\.near_optimal\.(setting\.Setting|trees\.Counts)|accel_oct\.formulation\.paths\.PathEnd"),
+    ("py:.*", r"accel_oct\.solving\.near_optimal\.(Setting|TreeCounts)|accel_oct\.formulation\.paths\.PathEnd"),
     (
         "py:.*",
-        r"accel_oct\.exact\.(steps\.Steps|coded\.Coded)|accel_oct\.live\.view\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",
+        r"accel_oct\.exact\.(steps\.Steps|coded\.Coded)|accel_oct\.live\.display\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",
     ),
     ("py:.*", r"accel_oct\.data\.exact_weights\.ExactWeights|accel_oct\.formulation\.agreement\.Agreement"),
     ("py:.*", r"(deque$|Engine$|dict\[|Mapping\[|Nested|integer -- return).*"),

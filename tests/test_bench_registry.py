@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimator_support import published_data
+from helpers.estimator_support import published_data
 
 from accel_oct import frontier
 from accel_oct.bench.generated import GENERATED

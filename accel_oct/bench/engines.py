@@ -14,7 +14,7 @@ from typing import Any
 from accel_oct.bench.isolation import Cancelled, Isolation
 from accel_oct.bench.rows import Row
 from accel_oct.bench.tasks import Task
-from accel_oct.cluster.local import local_client
+from accel_oct.cluster.workers import local_client
 from accel_oct.errors import AccelOctError, InvalidInputError
 
 __all__ = ["dask_rows", "local_rows"]

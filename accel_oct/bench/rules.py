@@ -1,7 +1,7 @@
 """Constraints of an instance as text: ``recall(1, at_least=0.9)``, ``statistical_parity(group, at_most=0.05)``.
 
 Names are those of `accel_oct.constraints` in small letters; the word ``group`` means the groups that came with the
-data. They are read by `accel_oct.solving.in_words`, as syntax that is never executed.
+data. They are read by `accel_oct.solving.parsing`, as syntax that is never executed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from accel_oct.bench.instances import EncodedData
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.solving.in_words import constraint
+from accel_oct.solving.parsing import constraint
 
 __all__ = ["constraints_of", "dataset_of"]
 

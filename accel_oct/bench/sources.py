@@ -9,8 +9,7 @@ from pathlib import Path
 from accel_oct.bench.reading import PARTS, ROWS, read_lines, read_results
 from accel_oct.bench.rows import FAILED, Row
 from accel_oct.errors import InvalidInputError
-from accel_oct.support.files import as_path
-from accel_oct.support.sources import opened_source
+from accel_oct.support.files import as_path, opened_file
 
 __all__ = ["Source", "all_rows", "best_rows"]
 
@@ -61,7 +60,7 @@ def best_rows(sources: Iterable[Source]) -> list[Row]:
 def _unzipped(place: Path) -> tuple[Row, ...]:
     """The rows of a compressed file, unpacked one line at a time."""
     rows: list[Row] = []
-    with opened_source(place, _MOST_BYTES) as source:
+    with opened_file(place, _MOST_BYTES) as source:
         while line := source.file.readline(_MOST_ROW_BYTES + 1):
             where = f"{place} line {len(rows) + 1}"
             if len(line) > _MOST_ROW_BYTES:

@@ -15,7 +15,7 @@ from accel_oct.bench.solving_one import FRONTIER
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.mip import registered_names
 from accel_oct.solving.config import PRESETS, Config
-from accel_oct.solving.in_words import constraint
+from accel_oct.solving.parsing import constraint
 from accel_oct.support.files import read_text
 
 if sys.version_info >= (3, 11):

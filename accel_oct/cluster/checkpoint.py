@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.cluster.jobs import Found, Job, Path
+from accel_oct.cluster.workers import Job, JobResult, Path
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.samples import RowSamples
 from accel_oct.support.files import as_path, check_writable, read_text, replacing
@@ -68,7 +68,7 @@ class Checkpoint:
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, job: Job) -> Found | None:
+    def get(self, job: Job) -> JobResult | None:
         """What the file says about a job."""
         values = self._known.get(job.path) if job.whole else None
         if values is None:
@@ -76,9 +76,9 @@ class Checkpoint:
         profile = np.array(values)
         if profile.size != 2**job.depth:
             raise self.refused("has a profile with the wrong number of entries")
-        return Found(profile, profile)
+        return JobResult(profile, profile)
 
-    def add(self, job: Job, found: Found) -> None:
+    def add(self, job: Job, found: JobResult) -> None:
         """Keep what was found, if it is exact; written now and then."""
         if self._path is None or not job.whole or not np.array_equal(found.lower, found.upper):
             return

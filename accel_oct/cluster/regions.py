@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.cluster.jobs import Found, Job, Literal, Path, literal_of, place_of
+from accel_oct.cluster.workers import Job, JobResult, Literal, Path, literal_of, place_of
 from accel_oct.exact.profile_search import Beginning, ProfileSolver, joined_tree
 from accel_oct.exact.profiles import Profile
 from accel_oct.exact.root_board import RootBoard
@@ -66,7 +66,7 @@ class Region:
         self._short = short
         self._memory_limit = memory_limit
         self.whole = bool(path) and estimated_seconds(n_features, depth) <= short
-        self._found: Found | None = None
+        self._found: JobResult | None = None
         self._board: RootBoard | None = None
         self._sides: dict[Literal, Region] = {}
 
@@ -132,7 +132,7 @@ class Region:
             )
         return self._sides[literal]
 
-    def take(self, path: Path, found: Found) -> None:
+    def take(self, path: Path, found: JobResult) -> None:
         """Take in what was found for the region below a path from here; twice does no harm."""
         if not path:
             if self._found is None:
@@ -150,7 +150,7 @@ class Region:
         else:
             self._board.limit(column, value, side.upper)
 
-    def agrees(self, path: Path, found: Found) -> bool:
+    def agrees(self, path: Path, found: JobResult) -> bool:
         """Whether what somebody claims of the region below a path is possible, by what is known already."""
         if self._board is None or not path:
             return True
@@ -163,7 +163,7 @@ class Region:
         """Take in what was computed here, which can build its own trees."""
         start = known.start
         self._profile = Profile(start.lower, start.lower, known.tree)
-        self.take((), Found(start.lower, start.lower, start))
+        self.take((), JobResult(start.lower, start.lower, start))
 
     def settle(self) -> None:
         """Take in what sides know that are not solved: for a search that ends before its time.

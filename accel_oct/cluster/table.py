@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from accel_oct._version import __version__
 from accel_oct.cluster.checkpoint import Checkpoint
-from accel_oct.cluster.jobs import Job, Path, Task
 from accel_oct.cluster.regions import SHORT, Region
-from accel_oct.cluster.workers import Workers, check_client, workers_of
+from accel_oct.cluster.workers import Job, JobContext, Path, Workers, check_client, workers_of
 from accel_oct.exact import FrontierTable, LocalRules
 from accel_oct.exact.profile_search import ProfileSolver
 from accel_oct.exact.profiles import Profile, Units
@@ -94,7 +93,7 @@ def spread_table(
     top = Region(lambda: data, max_depth, data.n_features, short=short, memory_limit=memory_limit)
     top.begin_with(known)
     try:
-        with workers_of(client, Task(data, memory_limit, __version__)) as workers:
+        with workers_of(client, JobContext(data, memory_limit, __version__)) as workers:
             _work(top, workers, store, stopper, steps, report)
     finally:
         store.write()

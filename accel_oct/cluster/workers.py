@@ -1,20 +1,113 @@
-"""Who does the jobs: the workers of a dask cluster, or this thread."""
+"""Jobs, and the workers that do them: those of a dask cluster, or this thread.
+
+A job is a pure function of the data, so it does not matter which worker does it, or how often.
+"""
 
 from __future__ import annotations
 
+import logging
 import operator
 import signal
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from accel_oct._version import __version__
-from accel_oct.cluster.jobs import Found, Job, Task, run_job
-from accel_oct.cluster.local import local_client
 from accel_oct.errors import ClusterError, InvalidInputError, shown
+from accel_oct.exact.profile_search import ProfileSolver
+from accel_oct.exact.profiles import Profile
+from accel_oct.exact.root_board import Start
+from accel_oct.exact.samples import RowSamples
+
+Floats = NDArray[np.float64]
+
+
+Literal = tuple[int, int]
+"""A feature of the original data and its value."""
+Path = tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The samples that satisfy a path, and the depth of the trees on them.
+
+    Attributes
+    ----------
+    path : tuple of (feature, value)
+        From the root on, in features of the original data.
+    depth : int
+    whole : bool
+        The whole profile; else what is known before root features are opened.
+    """
+
+    path: Path
+    depth: int
+    whole: bool
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """Lower and upper profile in table units, or what to begin with."""
+
+    lower: Floats
+    upper: Floats
+    start: Start | None = None
+
+
+@dataclass(frozen=True)
+class JobContext:
+    """What all jobs of a search share.
+
+    Attributes
+    ----------
+    data : RowSamples
+    memory_limit : int
+    version : str
+        Of this library; workers that have another one refuse.
+    """
+
+    data: RowSamples
+    memory_limit: int
+    version: str
+
+
+def place_of(data: RowSamples, literal: Literal) -> tuple[int, int]:
+    """Column and side of the reduced data."""
+    column = int(np.flatnonzero(data.feature == literal[0])[0])
+    return column, literal[1] ^ int(data.flipped[column])
+
+
+def literal_of(data: RowSamples, column: int, side: int) -> Literal:
+    """The reverse."""
+    return int(data.feature[column]), side ^ int(data.flipped[column])
+
+
+def run_job(task: JobContext, job: Job, version: str) -> JobResult:
+    """What a worker does; `version` is its own."""
+    if version != task.version:
+        raise ClusterError(f"a worker has accel_oct {version}, not {task.version}: install the same everywhere")
+    data = task.data
+    for literal in job.path:
+        data = data.at(place_of(data, literal))
+    solver = ProfileSolver(memory_limit=task.memory_limit)
+    if job.whole:
+        found = solver.solve(data, job.depth)
+        return JobResult(found.lower, found.upper)
+    known = solver.begin(data, job.depth)
+    if isinstance(known, Profile):
+        return JobResult(known.lower, known.upper)
+    return JobResult(known.start.lower, known.start.lower, known.start)
+
+
+# ---------------------------------------------------------------- workers
+
 
 CONNECT_SECONDS = 10.0
 """That a scheduler may take to answer."""
@@ -37,7 +130,7 @@ class Workers(Protocol):
         """Have a job done."""
         ...
 
-    def collect(self, seconds: float) -> list[tuple[Job, Found]]:
+    def collect(self, seconds: float) -> list[tuple[Job, JobResult]]:
         """Answers that are there; waits for the first one for so many seconds. Raises what a job raised."""
         ...
 
@@ -45,7 +138,7 @@ class Workers(Protocol):
 class ThisThread:
     """One job after the other, when answers are collected."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: JobContext) -> None:
         self._task = task
         self._waiting: deque[Job] = deque()
 
@@ -55,7 +148,7 @@ class ThisThread:
     def submit(self, job: Job) -> None:
         self._waiting.append(job)
 
-    def collect(self, seconds: float) -> list[tuple[Job, Found]]:
+    def collect(self, seconds: float) -> list[tuple[Job, JobResult]]:
         job = self._waiting.popleft()
         return [(job, run_job(self._task, job, __version__))]
 
@@ -67,7 +160,7 @@ class DaskWorkers:
     scattered: what is scattered is gone with the worker that holds it.
     """
 
-    def __init__(self, client: Any, task: Task) -> None:
+    def __init__(self, client: Any, task: JobContext) -> None:
         self._client = client
         self._task = client.submit(_same, task, pure=False)
         self._futures: dict[Job, Any] = {}
@@ -100,7 +193,7 @@ class DaskWorkers:
         self._futures[job] = future
         future.add_done_callback(lambda done: self._done.put((job, done)))
 
-    def collect(self, seconds: float) -> list[tuple[Job, Found]]:
+    def collect(self, seconds: float) -> list[tuple[Job, JobResult]]:
         answers = []
         self._look()
         try:
@@ -112,12 +205,12 @@ class DaskWorkers:
             pass
         return answers
 
-    def _answer(self, job: Job, future: Any) -> list[tuple[Job, Found]]:
+    def _answer(self, job: Job, future: Any) -> list[tuple[Job, JobResult]]:
         from distributed import KilledWorker, TimeoutError
         from distributed.client import FutureCancelledError
 
         try:
-            found: Found = future.result(timeout=_LOOK_EVERY)
+            found: JobResult = future.result(timeout=_LOOK_EVERY)
         except TimeoutError:
             if future.status == "error":
                 raise
@@ -143,7 +236,7 @@ class DaskWorkers:
 
 
 @contextmanager
-def workers_of(client: Any, task: Task) -> Iterator[Workers]:
+def workers_of(client: Any, task: JobContext) -> Iterator[Workers]:
     """The workers that a user named: a client, an address, a number of processes, or None for this thread."""
     if client is None:
         yield ThisThread(task)
@@ -207,14 +300,43 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _same(task: Task) -> Task:
+def _same(task: JobContext) -> JobContext:
     return task
 
 
-def _do(task: Task, job: Job) -> Found:
+def _do(task: JobContext, job: Job) -> JobResult:
     """Runs on a worker, with the version that is installed there."""
     return run_job(task, job, __version__)
 
 
 def _said(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+# ---------------------------------------------------------------- a cluster on this machine
+
+
+_LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def local_client(n_workers: int) -> Iterator[Any]:
+    """Start workers of one thread each, yield a client of theirs, and end them.
+
+    Every socket listens on the loopback interface only, and there is no dashboard. The scheduler has an HTTP server
+    without one too; its port is a free one, as that of any other socket.
+    """
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host=_LOOPBACK,
+            dashboard_address=f"{_LOOPBACK}:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.ERROR,  # workers that are closed in the middle of a job would warn of it
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client

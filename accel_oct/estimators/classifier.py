@@ -29,10 +29,10 @@ from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
-from accel_oct.near_optimal.trees import NearOptimalTrees
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.activity import Relay, Teller, say
 from accel_oct.solving.config import Config, is_default_config
+from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock
@@ -97,7 +97,7 @@ class OptimalTreeClassifier(TreeClassifier):
     progress : callable or None
         Called with each `HistoryRow` while solving; see docs/live-view.md.
     verbose : int
-        0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
+        0 is silent, 1 shows how the solve goes (`accel_oct.live.watch`), 2 shows more of it.
 
     Attributes
     ----------

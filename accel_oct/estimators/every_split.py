@@ -31,8 +31,13 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore
 from accel_oct.solving.activity import Relay, Teller
 from accel_oct.solving.config import is_default_config
-from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, keeps_subtrees_independent
-from accel_oct.solving.every_split_bound import bound_over_every_split, priced_limits
+from accel_oct.solving.every_split import (
+    EverySplit,
+    EverySplitOutcome,
+    bound_over_every_split,
+    keeps_subtrees_independent,
+    priced_limits,
+)
 from accel_oct.solving.result import Progress, Result
 from accel_oct.solving.search import Clock, constraint_reports
 from accel_oct.support.arguments import checked_depth

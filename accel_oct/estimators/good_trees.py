@@ -11,10 +11,9 @@ from sklearn.base import clone
 from accel_oct.constraints import bind_all
 from accel_oct.live import watched
 from accel_oct.mip import as_solver
-from accel_oct.near_optimal.finding import near_optimal
-from accel_oct.near_optimal.trees import NearOptimalStatus, NearOptimalTrees
 from accel_oct.objectives import Fixed
 from accel_oct.solving.activity import say
+from accel_oct.solving.near_optimal import NearOptimalStatus, NearOptimalTrees, near_optimal
 from accel_oct.solving.result import Result
 from accel_oct.solving.search import chosen_result
 from accel_oct.support.arguments import time_left

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.io.cells import PAD, Block, Cells, TextColumn
-from accel_oct.support.sources import Source
+from accel_oct.support.files import OpenedFile
 
 __all__ = ["read_delimited"]
 
@@ -43,7 +43,7 @@ _QUOTE, _NEWLINE, _SPACE = ord('"'), ord("\n"), ord(" ")
 
 
 def read_delimited(
-    source: Source,
+    source: OpenedFile,
     *,
     delimiter: str,
     header: bool,
@@ -55,7 +55,7 @@ def read_delimited(
 
     Parameters
     ----------
-    source : Source
+    source : OpenedFile
     delimiter, encoding, decimal : str
     header : bool
     progress : callable, optional
@@ -101,7 +101,7 @@ def read_delimited(
     return [TextColumn(each, place, decimal) for each, place in zip(names, parts, strict=True)], n_rows
 
 
-def _begin(source: Source) -> bytes:
+def _begin(source: OpenedFile) -> bytes:
     """Some of the first bytes, which are still to be read."""
     peek = getattr(source.file, "peek", None)
     return b"" if peek is None else bytes(peek(_PEEK)[:_PEEK])
@@ -121,7 +121,7 @@ def _utf_16(begin: bytes) -> str | None:
 class _Text:
     """The decoded text of a source, by line or by block of lines; lines end as Python's universal newlines do."""
 
-    def __init__(self, source: Source, encoding: str, progress: Callable[[int], None] | None) -> None:
+    def __init__(self, source: OpenedFile, encoding: str, progress: Callable[[int], None] | None) -> None:
         io.TextIOWrapper(io.BytesIO(), encoding).close()  # raises LookupError for what is no encoding of text
         self._source, self._progress = source, progress
         self._decoder = codecs.getincrementaldecoder(encoding)()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import frame_columns
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.support.sources import Source, wanted_package
+from accel_oct.support.files import OpenedFile, wanted_package
 
 __all__ = ["read_arrow", "read_excel"]
 
@@ -21,7 +21,7 @@ _CELL_BYTES = 8
 _INDEX = re.compile(r"__index_level_\d+__\Z")
 
 
-def read_arrow(source: Source, max_bytes: int) -> Table:
+def read_arrow(source: OpenedFile, max_bytes: int) -> Table:
     """Parquet or Feather by pyarrow; the nameless index that pandas adds is left out."""
     arrow = wanted_package("pyarrow", source.name)
     content = io.BytesIO(source.file.read())
@@ -45,7 +45,7 @@ def read_arrow(source: Source, max_bytes: int) -> Table:
     return Table(columns, names, len(frame), scales)
 
 
-def read_excel(source: Source, sheet: str | int | None, header: bool, max_bytes: int) -> Table:
+def read_excel(source: OpenedFile, sheet: str | int | None, header: bool, max_bytes: int) -> Table:
     """A sheet by openpyxl: numbers, booleans, dates and text as the cells have them; empty cells and #N/A are missing.
 
     Formulas count by the value that was stored with them.

@@ -17,7 +17,7 @@ from accel_oct.io.cells import TextColumn
 from accel_oct.io.delimited import read_delimited
 from accel_oct.io.formats import read_arrow, read_excel
 from accel_oct.io.rules import Rules, labels, order_of, plain_labels, typed
-from accel_oct.support.sources import MAX_BYTES, Source, opened_source
+from accel_oct.support.files import MAX_BYTES, OpenedFile, opened_file
 
 __all__ = ["FORMATS", "missing_column", "read_table"]
 
@@ -128,7 +128,7 @@ def _read(
     max_bytes: int,
     progress: Callable[[int], None] | None,
 ) -> Table | tuple[Table, NDArray[Any]]:
-    with opened_source(path, max_bytes) as source:
+    with opened_file(path, max_bytes) as source:
         found = format or source.format
         if found == "old excel":
             raise InvalidInputError(f"{source.name} is in the old format of Excel; save it as .xlsx")
@@ -157,7 +157,7 @@ def _expected(like: Any) -> dict[str, str]:
 
 
 def _from_text(
-    source: Source,
+    source: OpenedFile,
     rules: Rules,
     target: str | None,
     delimiter: str,

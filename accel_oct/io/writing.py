@@ -6,8 +6,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-from accel_oct.support.files import replacing
-from accel_oct.support.sources import wanted_package
+from accel_oct.support.files import replacing, wanted_package
 
 __all__ = ["is_binary", "write_columns", "write_csv"]
 

@@ -12,8 +12,8 @@ from IPython.display import display
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from accel_oct.live.display import Moment
 from accel_oct.live.panel import MomentPanel
-from accel_oct.live.view import Moment
 
 _WIDTH = 79
 _FORMAT = '<pre style="white-space:pre;line-height:normal;font-family:monospace">{code}</pre>'

@@ -6,9 +6,9 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.text import to_text
-from accel_oct.near_optimal.trees import NearOptimalTree, NearOptimalTrees
 from accel_oct.report.markup import Markup, element
 from accel_oct.report.wording import count, decimals, percent
+from accel_oct.solving.near_optimal import NearOptimalTree, NearOptimalTrees
 
 __all__ = ["alternatives_section", "listed_alternatives"]
 

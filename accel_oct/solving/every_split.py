@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,31 +21,36 @@ from accel_oct.constraints import (
     Constraint,
     ForbiddenFeatures,
     ForbiddenPairs,
+    LinearLimit,
     MaxLeaves,
     MinLeafWeight,
     bind_all,
     local_rules,
 )
 from accel_oct.constraints.features import BoundForbiddenFeatures
+from accel_oct.constraints.statements import is_built_in
 from accel_oct.data import ScoredDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
+from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ordered_problem, search_ordered
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
+from accel_oct.pricing import Dual
 from accel_oct.solving.activity import Teller
 from accel_oct.solving.result import HistoryRow, Progress, Status
 from accel_oct.solving.search import Clock
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
 from accel_oct.support.interrupts import run_interruptibly
 
-__all__ = ["EverySplit", "EverySplitOutcome", "keeps_subtrees_independent"]
-
-_ROUNDING = 1e-9
-"""Of values that are added up twice, far above what adding floats loses."""
+__all__ = ["EverySplit", "EverySplitOutcome", "bound_over_every_split", "keeps_subtrees_independent", "priced_limits"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+_ROUNDING = 1e-9
+"""Of values that are added up twice, far above what adding floats loses."""
 
 
 def keeps_subtrees_independent(constraint: Any) -> bool:
@@ -393,3 +398,85 @@ class _Run:
 
 def _figures(state: Any) -> dict[str, int]:
     return {name: int(getattr(state, name)) for name in ("sets", "passes", "evaluations")}
+
+
+# ---------------------------------------------------------------- a bound under limits that tie subtrees together
+
+
+def priced_limits(constraints: Sequence[BoundConstraint]) -> list[LinearLimit]:
+    """The limits among bound constraints that a price can be put on, whatever the splits are."""
+    own = [each for each in constraints if is_built_in(each)]
+    limits = [limit for each in own for limit in getattr(each, "limits", None) or ()]
+    return [limit for limit in limits if limit.branches is None and limit.leaves >= 0]
+
+
+def bound_over_every_split(
+    space: EverySplit,
+    limits: Sequence[LinearLimit],
+    leaf_penalty: float,
+    should_stop: Callable[[], bool],
+    threads: int = 1,
+    enough: float = -math.inf,
+) -> float:
+    """A bound on the objective of every tree that keeps the limits; minus infinity where it proves that there is none.
+
+    Parameters
+    ----------
+    space : EverySplit
+        With the constraints that leave subtrees independent; all others are relaxed, or among the limits.
+    limits : sequence of LinearLimit
+        On the rows of the data set of `space`.
+    should_stop : callable
+        When to end; the bound is valid whenever that is.
+    threads : int
+    enough : float
+        An objective; the search ends when the bound is down to it.
+    """
+    score, dataset = space.score, space.score.dataset
+    price = score.rows.leaf_price(leaf_penalty, score.norm)
+    assert space.max_depth is not None
+    problem = LimitedProblem.of(dataset, limits, price, space.max_depth, scored=score.rows, merge=False)
+    dual = _Dual(problem, lambda tree: None, should_stop, threads, space=space)
+    wanted = (enough - score.offset) * score.norm
+    if limits:
+        dual.run(lambda: wanted)
+    else:
+        dual.evaluate(np.zeros(0))
+    return -math.inf if dual.is_infeasible else score.reported(min(dual.bound, score.rows.total_weight - price))
+
+
+@dataclass
+class _Dual(Dual):
+    """The dual of limits over orders of rows instead of binary features."""
+
+    space: EverySplit = field(kw_only=True)
+
+    def evaluate(self, prices: Floats) -> float:
+        """L(mu), taken as a bound; the best priced tree becomes a plane."""
+        space, limited = self.space, self.problem
+        assert isinstance(limited, LimitedProblem)
+        priced, rows = limited.priced(prices), space.rows
+        found = search_ordered(
+            ordered_problem(space.ranks, priced.weights[rows], priced.grid_bits, space.limits),
+            limited.max_depth,
+            priced.leaf_price,
+            max_leaves=space.max_leaves,
+            should_stop=self.should_stop,
+            threads=self.threads,
+            memory_limit=space.memory_limit,
+        )
+        # Rows without a weight have no place in the orders: each may have the label that suits the prices.
+        predicted, n_leaves = priced.weights.argmax(axis=1), 1
+        if found.tree is not None:
+            predicted[rows], n_leaves = found.tree.predict(space.ranks), found.tree.n_leaves
+        else:
+            predicted[rows] = priced.weights[rows].sum(axis=0).argmax()
+        every = np.arange(len(predicted))
+        value = float(limited.gains[every, predicted].sum()) - limited.leaf_price * n_leaves
+        used = limited.uses[:, every, predicted].sum(axis=1) + limited.leaf_uses * n_leaves
+        self._planes.append(np.append(limited.upper - used, value))
+        outside = float(priced.weights[~rows].max(axis=1, initial=0.0).sum())
+        bound = found.bound + outside + priced.constant + priced.error
+        if bound < self.bound:
+            self.bound, self.best = bound, priced
+        return bound

@@ -22,23 +22,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint
-from accel_oct.mip import relative_gap
-from accel_oct.objectives import Fixed, LinearScore, RatioScore
-from accel_oct.solving.activity import Teller
-from accel_oct.solving.frontier_result import Frontier
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.constraints import BoundConstraint, Constraint, MaxLeaves
+from accel_oct.formulation import ComponentFactory
+from accel_oct.mip import Solver, relative_gap
+from accel_oct.objectives import Accuracy, Fixed, LinearScore, RatioScore
+from accel_oct.solving.activity import Relay, Teller
+from accel_oct.solving.config import Config
+from accel_oct.solving.frontier import Frontier, frontier
+from accel_oct.solving.problem import Problem
+from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
 from accel_oct.solving.result import HistoryRow, Progress, Result, Scope, Status
 from accel_oct.solving.search import Clock, constraint_reports
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
+
 
 _EXACT = 2.0**51
 
@@ -69,7 +73,7 @@ class Level:
 Levels = tuple[Sequence[Level], Status]
 
 #: Solves one linear problem: from the objective, the leaves that matter and the seconds left to levels and a status.
-Linear = Callable[[Fixed, int, float | None], Levels]
+LinearStep = Callable[[Fixed, int, float | None], Levels]
 
 
 @dataclass
@@ -84,7 +88,7 @@ class RatioSearch:
     most_leaves : int
         A number of leaves that some tree with the best ratio does not exceed.
     linear : callable
-        See `Linear`.
+        See `LinearStep`.
     clock : Clock
     rounding : float
         How far the linear problems may be off, relative to the largest sums in them.
@@ -99,7 +103,7 @@ class RatioSearch:
     leaf_penalty: float
     max_depth: int
     most_leaves: int
-    linear: Linear
+    linear: LinearStep
     clock: Clock
     rounding: float
     exact: bool
@@ -276,3 +280,91 @@ def levels_of(table: Frontier, size: int, worthwhile: Callable[[int], bool]) -> 
         for h in range(1, last + 1)
     ]
     return [*points, *(Level(h, None, points[-1].bound) for h in range(last + 1, size + 1))]
+
+
+# ---------------------------------------------------------------- the linear problems
+
+
+@dataclass(frozen=True)
+class RatioSteps:
+    """Solves the linear problems: by the frontier where nothing else was asked for, or by `accel_oct.solve`."""
+
+    solve: Callable[..., Result]
+    max_depth: int
+    constraints: Sequence[Constraint] | None
+    solver: Solver
+    config: Config
+    components: Sequence[ComponentFactory | str] | None
+
+    def by_frontier(self, problem: Problem) -> bool:
+        plain = self.config == Config.preset("default") and not self.components
+        return plain and (not problem.coupling or problem.max_leaves is not None)
+
+    def on_frontier(
+        self,
+        fixed: Fixed,
+        most_leaves: int,
+        seconds: float | None,
+        worthwhile: Callable[[int], bool],
+        progress: Progress,
+    ) -> Levels:
+        table = frontier(
+            fixed.score.dataset,
+            max_depth=self.max_depth,
+            constraints=self.constraints,
+            objective=fixed,
+            solver=self.solver,
+            time_limit=seconds,
+            memory_limit=self.config.subtree_bounds.memory_limit,
+            progress=progress,
+        )
+        return levels_of(table, most_leaves, worthwhile), table.status
+
+    def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None, progress: Progress) -> Levels:
+        limit = [MaxLeaves(leaves)] if leaves < 2**self.max_depth else []
+        result = self.solve(
+            fixed.score.dataset,
+            max_depth=self.max_depth,
+            leaf_penalty=0.0,
+            constraints=[*(self.constraints or []), *limit],
+            objective=fixed,
+            solver=replace(self.solver, gap=0.0),
+            config=self.config,
+            components=self.components,
+            time_limit=seconds,
+            progress=progress,
+        )
+        return [Level(leaves, result.found, result.bound)], result.status
+
+
+def best_ratio(
+    score: RatioScore, leaf_penalty: float, steps: RatioSteps, clock: Clock, progress: Progress | None
+) -> Result:
+    """By a sequence of linear problems."""
+    data = score.dataset
+    problem = Problem.of(Accuracy().bind(data), steps.max_depth, leaf_penalty, steps.constraints)
+    tables = steps.by_frontier(problem)
+    # Tables round rewards to their grid; a proof by anything else has its tolerance.
+    noise = 1e-12 + data.n_samples * 2.0**-46 if tables else PROOF_TOLERANCE
+    if not tables and steps.config != Config.preset("default"):
+        noise += 2 * SOLVER_NOISE
+
+    def step(fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
+        relay = Relay(search.teller, f"step {search.steps + 1} of a ratio")
+        if tables:
+            return steps.on_frontier(fixed, search.most_leaves, seconds, lambda h: search.may_win(h), relay)
+        return steps.by_solve(fixed, leaves, seconds, relay)
+
+    search = RatioSearch(
+        score,
+        problem.leaf_penalty,
+        problem.max_depth,
+        problem.most_leaves,
+        step,
+        clock,
+        noise,
+        tables,
+        steps.solver.gap,
+        progress,
+    )
+    return search.result(search.run(), problem.constraints, "none" if tables else steps.solver.backend)

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from accel_oct.constraints import Constraint
+from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.data import BinaryDataset, Tally
+from accel_oct.errors import InvalidInputError
+from accel_oct.exact.limited_cells import MOST_DEPTH
 from accel_oct.formulation import ComponentFactory
-from accel_oct.mip import Solver, as_solver, candidate_backends
+from accel_oct.mip import SolveOptions, Solver, as_solver, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
-from accel_oct.solving.components import component_factories
 from accel_oct.solving.config import Config, as_config
+from accel_oct.solving.frontier import computed_frontier
 from accel_oct.solving.phases import (
-    BranchAndCut,
     FeatureSets,
+    IntegerProgram,
     LastStep,
     Phase,
     PriceAndClose,
@@ -26,12 +28,11 @@ from accel_oct.solving.phases import (
     WarmStart,
     run_phases,
 )
-from accel_oct.solving.problem import Problem, checked_trees
-from accel_oct.solving.ratio_steps import RatioSteps, best_ratio
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock, Search
-from accel_oct.solving.solve_tallied import solve_tallied
-from accel_oct.solving.tallied import TallyProblem, refuse_beside_tally
+from accel_oct.solving.phases.branch_and_cut import component_factories
+from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refuse_beside_tally
+from accel_oct.solving.ratios import RatioSteps, best_ratio
+from accel_oct.solving.result import Progress, Result, Status
+from accel_oct.solving.search import Clock, Search, constraint_reports
 from accel_oct.tree import DecisionTree
 
 
@@ -112,17 +113,92 @@ def solve(
         return solve_tallied(tallied, options, switches, clock, progress, checked_trees(start, tallied))
     score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     if isinstance(score, RatioScore):
-        steps = RatioSteps(
-            solve, max_depth, constraints, replace(solver, threads=options.threads), switches, components
-        )
+        usable = replace(solver, threads=options.threads)
+        steps = RatioSteps(solve, max_depth, constraints, usable, switches, components)
         return best_ratio(score, leaf_penalty, steps, clock, progress)
     problem = Problem.of(score, max_depth, leaf_penalty, constraints, switches.merge_duplicates)
     trees, factories = checked_trees(start, problem), component_factories(components)
     if not factories and not trees:
         problem = problem.within_data()
-    branch_and_cut = BranchAndCut(candidate_backends(solver.backend), factories)
+    branch_and_cut = IntegerProgram(candidate_backends(solver.backend), factories)
     search = Search(problem, switches, options, clock, progress, solver.backend)
     branch_and_cut.prepare(search)
     search.begin_with(trees)
     before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return run_phases(search, [*before, branch_and_cut, LastStep()])
+
+
+# ---------------------------------------------------------------- tallies
+
+
+def solve_tallied(
+    problem: TallyProblem,
+    options: SolveOptions,
+    config: Config,
+    clock: Clock,
+    progress: Progress | None = None,
+    start: Sequence[DecisionTree] = (),
+) -> Result:
+    """What `accel_oct.solve` does with a tally."""
+    if not all(isinstance(constraint, MaxLeaves) for constraint in problem.coupling):
+        return _by_prices(problem, options, config, clock, progress, start)
+    memory_limit = config.subtree_bounds.memory_limit
+    found = computed_frontier(problem, options.time_limit, options.threads, memory_limit, progress, clock.began)
+    return _with_start(found.best(problem.leaf_penalty), problem, start)
+
+
+def _with_start(result: Result, problem: TallyProblem, start: Sequence[DecisionTree]) -> Result:
+    """A tree to begin with that is better; there can be one where time was short."""
+    for tree in start if result.status != "optimal" else ():
+        value = problem.value(tree) - problem.leaf_penalty * tree.n_leaves
+        if value > result.objective and all(constraint.violation(tree) <= 0 for constraint in problem.constraints):
+            bound = max(result.bound, value)
+            reports = constraint_reports(problem.constraints, tree)
+            result = replace(result, found=tree, objective=value, bound=bound, constraints=reports)
+    return result
+
+
+# ---------------------------------------------------------------- prices
+
+
+class CellPrices(PriceAndClose):
+    """Prices on the cells of a tally, whatever the constraints: they were checked when they were bound."""
+
+    def applies(self, search: Search) -> bool:
+        return True
+
+
+class NothingMore:
+    """On rows a solver would go on; a tally has nothing to give to it."""
+
+    name = "nothing more"
+
+    def applies(self, search: Search) -> bool:
+        return True
+
+    def run(self, search: Search) -> Status | None:
+        return "stopped"
+
+
+def _by_prices(
+    problem: TallyProblem,
+    options: SolveOptions,
+    config: Config,
+    clock: Clock,
+    progress: Progress | None,
+    start: Sequence[DecisionTree],
+) -> Result:
+    """The best tree that keeps constraints on classes, groups, weights, leaves and paths, with its proof.
+
+    The status is "stopped" where memory does not suffice to go through the trees that prices leave open; the bound is
+    valid then.
+    """
+    if problem.max_depth > MOST_DEPTH:
+        raise InvalidInputError(
+            f"max_depth must be at most {MOST_DEPTH} under constraints on a tally, got {problem.max_depth}"
+        )
+    search = Search(problem, config, options, clock, progress)
+    for tree in start:
+        search.incumbent.offer(tree.with_max_depth(problem.max_depth))
+    search.record()
+    return run_phases(search, [SingleLeaf(), CellPrices(), NothingMore()])

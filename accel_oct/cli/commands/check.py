@@ -19,7 +19,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.held_out import held_out_data
 from accel_oct.estimators.rules import all_constraints
 from accel_oct.estimators.training import attached
-from accel_oct.solving.in_words import constraint, objective
+from accel_oct.solving.parsing import constraint, objective
 
 __all__ = ["run"]
 

@@ -18,7 +18,7 @@ from accel_oct.cli.options import (
 )
 from accel_oct.errors import InvalidInputError
 from accel_oct.report import write_report
-from accel_oct.solving.in_words import constraint, objective
+from accel_oct.solving.parsing import constraint, objective
 
 __all__ = ["run"]
 

@@ -31,7 +31,7 @@ from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.mip import Solver
-from accel_oct.solving.in_words import constraint, objective
+from accel_oct.solving.parsing import constraint, objective
 
 __all__ = [
     "Rules",

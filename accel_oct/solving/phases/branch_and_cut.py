@@ -7,11 +7,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import entry_points
+from typing import Any
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.constraints.statements import contradiction, is_built_in
 from accel_oct.cuts.no_goods import NoGoods
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
 from accel_oct.formulation.agreement import Agreement, Statements, Vouched
 from accel_oct.mip import (
@@ -25,7 +27,7 @@ from accel_oct.mip import (
     Validity,
 )
 from accel_oct.solving.config import FAMILIES
-from accel_oct.solving.handoff import hand_over
+from accel_oct.solving.priced_rows import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -56,7 +58,7 @@ class SolverStatistics:
     rejected_candidates: int
 
 
-class BranchAndCut:
+class IntegerProgram:
     """Branch and cut on the first backend whose licence suffices.
 
     Parameters
@@ -258,3 +260,44 @@ def _check_infeasible(search: Search) -> None:
             f"the solver found no tree at all, but one is known that keeps {names}: "
             "some cut is invalid, or a constraint's rows forbid what its `violation` allows"
         )
+
+
+# ---------------------------------------------------------------- components of the user
+
+
+ENTRY_POINT_GROUP = "accel_oct.components"
+
+
+def component_factories(components: Any) -> list[tuple[str, ComponentFactory]]:
+    """What a user gave in `components`, each with the words that an error should use for it.
+
+    Registered components are used when they are asked for by name and never by themselves: what a solve does must not
+    depend on what else is installed.
+    """
+    if components is None:
+        return []
+    if isinstance(components, str) or not isinstance(components, Sequence):
+        raise InvalidInputError(f"components must be a list of factories or names, got {shown(components)}")
+    return [_factory(value, f"components[{place}]") for place, value in enumerate(components)]
+
+
+def _factory(value: Any, where: str) -> tuple[str, ComponentFactory]:
+    if isinstance(value, str):
+        return f"{where} ({value!r})", _registered(value, where)
+    if not callable(value):
+        raise InvalidInputError(
+            f"{where} must be a factory (master -> component), usually the component's class, got {shown(value)}"
+        )
+    return f"{where} ({getattr(value, '__name__', type(value).__name__)})", value
+
+
+def _registered(name: str, where: str) -> ComponentFactory:
+    known = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise InvalidInputError(f"{where}: no installed package registers a component {name!r}; registered are {names}")
+    try:
+        factory: ComponentFactory = known[name].load()
+    except ImportError as error:
+        raise InvalidInputError(f"{where}: the component {name!r} cannot be imported: {error}") from error
+    return factory

@@ -1,22 +1,621 @@
-"""Rules about which features a tree uses, alone or with limits, by best trees on some of the columns."""
+"""The best tree under rules about the set of features that it uses: branch on groups in or out.
+
+A node of this search has chosen some groups, whose prices are paid, and excluded others; so are those that can no
+longer be paid for. The best tree of all on the columns that are left bounds every tree below the node, and answers for
+it where the tree keeps the rules. Otherwise the tree uses groups g_1, g_2, ... that were not chosen, and cannot pay for
+all of them. Every tree that keeps the rules
+
+    does not use g_1;  or uses g_1 and not g_2;  or uses g_1, g_2 and not g_3;  ...
+
+and these are the children. When all is spent, the columns of the chosen groups are left: few, so that the tables are
+small. Where one more group will spend all, every group that it may be is a child.
+
+Sets that are not too many are not branched on at all but listed, and looked up in tables that have the best split of
+every group: see `accel_oct.exact.group_sets`.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, combinations, count
+from math import comb
+from typing import Protocol
 
-from accel_oct.constraints import BoundConstraint, MaxLeaves
-from accel_oct.exact.stopping import Stopper
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.constraints import BoundConstraint, FeatureBudget, MaxLeaves
+from accel_oct.constraints.pairs import BoundForbiddenPairs
+from accel_oct.data import BinaryDataset
+from accel_oct.exact import LocalRules, frontier_table
+from accel_oct.exact.group_sets import GroupSets
+from accel_oct.exact.limited_points import LimitedProblem
+from accel_oct.exact.price_search import PriceSearch
+from accel_oct.exact.samples import reduce_data
+from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.formulation import Incumbent
+from accel_oct.formulation.incumbent import Rule
+from accel_oct.pricing import PricedSearch
 from accel_oct.solving.activity import Figures
-from accel_oct.solving.feature_sets import FeatureSetSearch
 from accel_oct.solving.phases.base import run_stoppable
+from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.solving.set_lists import SetLists
-from accel_oct.solving.set_nodes import NodeSolver, PricedNodes, TableNodes
-from accel_oct.solving.set_rules import SetRules, is_set_rule
 from accel_oct.tree import DecisionTree
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+# ---------------------------------------------------------------- the rules
+
+
+_MOST_ONE_BY_ONE = 4000
+"""Sets that are looked at where no formula lists them."""
+
+
+class _Budget:
+    """A budget of parts of the columns, `group` by column. Parts that cost nothing, or are paid for, are free."""
+
+    def __init__(self, budget: FeatureBudget) -> None:
+        self._budget = budget
+        self.group = budget.group
+
+    def keeps(self, parts: set[int]) -> bool:
+        """Whether a tree may use all these parts."""
+        return self._budget.excess(parts) <= 0
+
+    def free(self, known: set[int]) -> BoolArray:
+        """Which parts can be used, besides some that are used, without taking anything from the others."""
+        free: BoolArray = self._budget.price == 0.0
+        free[list(known)] = True
+        return free
+
+    @property
+    def most(self) -> int | None:
+        """How many parts there may be, if all cost the same; else None."""
+        price = self._budget.price
+        if not price.size or np.any(price != price[0]) or price[0] == 0.0:
+            return None
+        kept = [n for n in range(price.size + 1) if self._budget.excess(range(n)) <= 0]
+        return max(kept, default=0)
+
+
+class _Pairs:
+    """Columns that are in a pair are parts of their own; all others are one, which is free."""
+
+    def __init__(self, pairs: Sequence[tuple[int, int]], n_features: int) -> None:
+        members = sorted({column for pair in pairs for column in pair})
+        self.group = np.zeros(n_features, dtype=np.int64)
+        self.group[members] = np.arange(1, len(members) + 1)
+        self._pairs = [(int(self.group[f]), int(self.group[g])) for f, g in pairs]
+        self._size = len(members) + 1
+
+    def keeps(self, parts: set[int]) -> bool:
+        return not any(f in parts and g in parts for f, g in self._pairs)
+
+    def free(self, known: set[int]) -> BoolArray:
+        free = np.zeros(self._size, dtype=bool)
+        free[[0, *known]] = True
+        return free
+
+
+def is_set_rule(constraint: BoundConstraint) -> bool:
+    """Whether `SetRules` knows it."""
+    if isinstance(constraint, BoundForbiddenPairs):
+        return constraint.on == "tree"
+    return isinstance(constraint, FeatureBudget)
+
+
+class SetRules:
+    """All rules together, about common groups.
+
+    Parameters
+    ----------
+    constraints : sequence of bound constraints
+        At least one of those for which `is_set_rule` holds; others are left out.
+    n_features : int
+
+    Attributes
+    ----------
+    of_column : int array (n_features,)
+        The common group of every column.
+    size : int
+        How many there are.
+    """
+
+    def __init__(self, constraints: Sequence[BoundConstraint], n_features: int) -> None:
+        self._rules: list[_Budget | _Pairs] = []
+        for constraint in constraints:
+            if isinstance(constraint, FeatureBudget):
+                self._rules.append(_Budget(constraint))
+            elif isinstance(constraint, BoundForbiddenPairs) and constraint.on == "tree":
+                self._rules.append(_Pairs(constraint.pairs, n_features))
+        parts, of_column = np.unique([rule.group for rule in self._rules], axis=1, return_inverse=True)
+        self.of_column: IntArray = of_column.ravel()
+        self.size = int(parts.shape[1])
+        self._part_of: IntArray = parts
+        self._parts: list[list[int]] = parts.tolist()
+        self._affordable: dict[frozenset[int], BoolArray] = {}
+
+    def keep(self, groups: Iterable[int]) -> bool:
+        """Whether a tree that uses these groups keeps every rule."""
+        groups = list(groups)
+        return all(rule.keeps({part[g] for g in groups}) for rule, part in zip(self._rules, self._parts, strict=True))
+
+    def paid(self, groups: frozenset[int]) -> frozenset[int]:
+        """These groups, and all others that take nothing from what may be used besides."""
+        free = np.ones(self.size, dtype=bool)
+        for rule, part, part_of in zip(self._rules, self._parts, self._part_of, strict=True):
+            free &= rule.free({part[g] for g in groups})[part_of]
+        return groups | frozenset(np.flatnonzero(free).tolist())
+
+    def affordable(self, chosen: frozenset[int]) -> BoolArray:
+        """Which groups can be used together with the chosen ones; those themselves among them."""
+        known = self._affordable.get(chosen)
+        if known is None:
+            known = np.array([self.keep(chosen | {g}) for g in range(self.size)], dtype=bool)
+            self._affordable[chosen] = known
+        return known
+
+    def columns(self, groups: BoolArray) -> IntArray:
+        """The columns of some groups."""
+        return np.flatnonzero(groups[self.of_column])
+
+    def largest(self, chosen: frozenset[int], open_: BoolArray, most: int) -> IntArray | None:
+        """All sets of open groups, the chosen ones among them, to which none can be added.
+
+        A row each, filled up with -1. None where they are more than `most`.
+        """
+        first = self.paid(chosen)
+        if len(self._rules) == 1 and isinstance(self._rules[0], _Budget) and self._rules[0].most is not None:
+            return self._of_equal_price(first, open_, self._rules[0].most, most)
+        found: set[frozenset[int]] = set()
+        waiting, seen, allowed = [first], {first}, frozenset(np.flatnonzero(open_).tolist())
+        while waiting:
+            groups = waiting.pop()
+            if len(seen) > min(most, _MOST_ONE_BY_ONE):
+                return None
+            more = [g for g in np.flatnonzero(self.affordable(groups) & open_).tolist() if g not in groups]
+            if not more:
+                found.add(groups & allowed)  # what was excluded may be free by now
+            for group in more:
+                larger = self.paid(groups | {group})
+                if larger not in seen:
+                    seen.add(larger)
+                    waiting.append(larger)
+        length = max((len(groups) for groups in found), default=0)
+        return np.array([[*sorted(groups), *[-1] * (length - len(groups))] for groups in sorted(found, key=sorted)])
+
+    @staticmethod
+    def _of_equal_price(first: frozenset[int], open_: BoolArray, room: int, most: int) -> IntArray | None:
+        others = [g for g in np.flatnonzero(open_).tolist() if g not in first]
+        count = min(room - len(first), len(others))
+        n_sets = comb(len(others), count)
+        if n_sets > most:
+            return None
+        chosen = np.fromiter(chain.from_iterable(combinations(others, count)), np.int64).reshape(n_sets, count)
+        return np.column_stack([np.tile(sorted(first), (len(chosen), 1)).astype(np.int64), chosen])
+
+
+# ---------------------------------------------------------------- the best tree of a node
+
+
+Offer = Callable[[DecisionTree], float]
+
+_FEW_SETS = 1000
+"""Sets of samples that are enumerated for a node that can still be branched on."""
+
+
+class NodeSolver(Protocol):
+    """Best trees that branch on some columns only, and obey whatever is no rule about features."""
+
+    def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
+        """A bound on all these trees, and one of them to branch on.
+
+        Parameters
+        ----------
+        columns : int array
+            At least one.
+        known : float
+            What a tree has to be better than to be of interest.
+        offer : callable
+            Told of every tree that may be the best of all; returns the value of the best one known.
+        final : bool
+            Whether the node cannot be branched on, so that more work is worth its while.
+
+        Returns
+        -------
+        The bound, and the best tree if it is better than what is known; where the solver could not find the best, some
+        tree or None.
+        """
+
+
+@dataclass
+class TableNodes:
+    """Nothing is asked but few leaves: by the tables.
+
+    Parameters
+    ----------
+    max_leaves : int or None
+    rules : LocalRules or None
+        About leaves and paths.
+    """
+
+    dataset: BinaryDataset
+    max_depth: int
+    leaf_price: float
+    stopper: Stopper = field(default_factory=Stopper)
+    threads: int = 1
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    max_leaves: int | None = None
+    rules: LocalRules | None = None
+
+    def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
+        data = self.dataset
+        X = np.take(data.X, columns, axis=1)
+        rules = None if self.rules is None else self.rules.of_columns(columns)
+        reduced = reduce_data(X, data.y, data.weights, data.n_classes, rules)
+        search = PriceSearch(self.leaf_price, reduced.signed, self.stopper, self.threads, self.memory_limit)
+        units, weight = search.units, reduced.total_weight
+        outcome = search.search(reduced, self.max_depth, float(units.from_score(known, weight)))
+        upper = float(units.to_score(outcome.upper, weight))
+        if units.to_score(outcome.value, weight) <= known:
+            return upper, None
+        tree = outcome.tree()
+        if self.max_leaves is not None and tree.n_leaves > self.max_leaves:
+            if upper <= known or self.stopper():
+                return upper, None
+            limited, tree = self._with_few_leaves(X, rules)
+            upper = min(upper, limited)
+        tree = on_columns(tree.with_max_depth(self.max_depth), columns)
+        offer(tree)
+        return upper, tree
+
+    def _with_few_leaves(self, X: NDArray[np.bool_], rules: LocalRules | None) -> tuple[float, DecisionTree]:
+        data = self.dataset
+        table = frontier_table(
+            X,
+            data.y,
+            data.weights,
+            data.n_classes,
+            self.max_depth,
+            rules=rules,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+            should_stop=self.stopper,
+        )
+        _, bound, leaves = table.best(self.leaf_price, self.max_leaves)
+        return bound, table.tree(leaves)
+
+
+@dataclass
+class PricedNodes:
+    """Limits on predictions and leaves: by prices, and by every tree that they leave open.
+
+    Parameters
+    ----------
+    problem : LimitedProblem
+        Of all columns.
+    rules : sequence of Rule
+        The constraints that the limits stand for, which decide in the end.
+    rounding : BoundRounding
+    """
+
+    dataset: BinaryDataset
+    problem: LimitedProblem
+    rules: Sequence[Rule]
+    rounding: BoundRounding
+    stopper: Stopper = field(default_factory=Stopper)
+    threads: int = 1
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+
+    def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
+        problem = self.problem.restricted(columns)
+        depth = problem.max_depth
+        own = Incumbent(self.dataset, problem.leaf_price, self.rules)
+        last: list[DecisionTree] = []
+        upper = np.inf
+
+        def try_(small: DecisionTree) -> float:
+            tree = on_columns(small.with_max_depth(depth), columns)
+            last[:] = [tree]
+            if own.offer(tree):
+                offer(tree)
+            return max(own.value, known)
+
+        def tighten(bound: float) -> bool:
+            nonlocal upper
+            valid = self.rounding.valid(bound) if np.isfinite(bound) else bound
+            upper = min(upper, bound, valid)
+            return upper <= max(own.value, known)
+
+        prices = PricedSearch(
+            problem,
+            try_,
+            tighten,
+            self.rounding.next_above,
+            self.stopper,
+            few_sets=_FEW_SETS,
+            root_by_root=final,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+        )
+        prices.price(max(own.value, known))
+        tree = last[0] if last else None
+        prices.close()
+        if own.tree is not None and own.value > known and (own.value >= upper or tree is None):
+            tree = own.tree
+        return upper, tree
+
+
+def on_columns(tree: DecisionTree, columns: IntArray) -> DecisionTree:
+    """A tree on some columns as one on all of them."""
+    return DecisionTree(np.where(tree.feature >= 0, columns[tree.feature], -1), tree.label)
+
+
+# ---------------------------------------------------------------- all sets, looked up
+
+
+_MOST_SETS = 3 * 10**6
+_AT_ONCE, _PATIENCE = 0.05, 4.0
+"""Seconds that looking at all sets may take before anything else was tried; and how many times what others took."""
+
+
+class SetLists:
+    """The largest sets that the rules allow, for trees of depth three or four of which nothing else is asked.
+
+    Parameters
+    ----------
+    dataset : BinaryDataset
+    rules : SetRules
+    """
+
+    def __init__(
+        self,
+        dataset: BinaryDataset,
+        rules: SetRules,
+        max_depth: int,
+        leaf_price: float,
+        stopper: Stopper,
+        memory_limit: int,
+    ) -> None:
+        self._dataset, self._rules = dataset, rules
+        self._max_depth, self._leaf_price = max_depth, leaf_price
+        self._stopper, self._memory_limit = stopper, memory_limit
+
+    @cached_property
+    def _sets(self) -> IntArray | None:
+        """None where they are too many, or their tables too large."""
+        if self._max_depth not in (3, 4):
+            return None
+        free = self._rules.paid(frozenset())
+        found = self._rules.largest(free, self._rules.affordable(free), _MOST_SETS)
+        if found is None or not found.size:
+            return None
+        return found if self._tables.table_bytes <= self._memory_limit else None
+
+    @cached_property
+    def _tables(self) -> GroupSets:
+        data, rules = self._dataset, self._rules
+        open_ = rules.affordable(rules.paid(frozenset()))
+        group = np.where(open_[rules.of_column], rules.of_column, -1)
+        return GroupSets(data.X, data.y, data.weights, data.n_classes, group, self._leaf_price, self._max_depth)
+
+    @property
+    def size(self) -> int:
+        """How many sets there are, as far as they can be listed."""
+        return 0 if self._sets is None else len(self._sets)
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long it would take to look at all of them, roughly."""
+        return np.inf if self._sets is None else self._tables.seconds(len(self._sets), self._sets.shape[1])
+
+    def is_quicker(self, spent: float) -> bool:
+        """Whether looking at all sets is worth trying after other means have had so many seconds."""
+        return self.seconds <= max(_AT_ONCE, _PATIENCE * spent)
+
+    def search(self, known: float, found: Callable[[BoolArray], float]) -> bool:
+        """Look at all sets; `found` hears of those that are better and returns what is known then. False if stopped."""
+        sets = self._sets
+        assert sets is not None
+
+        def told(number: int) -> float:
+            groups = np.zeros(self._rules.size, dtype=bool)
+            groups[sets[number][sets[number] >= 0]] = True
+            return found(groups)
+
+        return self._tables.search(sets, known, self._stopper, told)
+
+
+# ---------------------------------------------------------------- the search over sets
+
+
+@dataclass(frozen=True)
+class SetNode:
+    """Groups that are paid for, and groups that may be used, those among them."""
+
+    chosen: frozenset[int]
+    open: BoolArray
+
+
+@dataclass
+class FeatureSetSearch:
+    """Best first over the sets of groups.
+
+    Parameters
+    ----------
+    dataset : BinaryDataset
+    rules : SetRules
+    solver : NodeSolver
+        Of the problem on the columns of a node.
+    offer : callable (tree) -> value
+        Told of every tree that is worth a look; returns the value of the best tree that keeps the rules.
+    tighten : callable (bound) -> bool
+        Told of every bound; whether it proves the best tree.
+    stopper : Stopper
+    lists : SetLists or None
+        Looks at all sets where that is quicker.
+    slack : float
+        A node that is better than the best tree by no more than this is not looked at.
+
+    Attributes
+    ----------
+    nodes : int
+        That were looked at, with tables of their own each.
+    sets : int
+        That were looked up instead, if any.
+    waiting : int
+        Nodes that were not looked at yet.
+    """
+
+    dataset: BinaryDataset
+    rules: SetRules
+    solver: NodeSolver
+    offer: Callable[[DecisionTree], float]
+    tighten: Callable[[float], bool]
+    stopper: Stopper = field(default_factory=Stopper)
+    lists: SetLists | None = None
+    slack: float = 0.0
+    nodes: int = 0
+    sets: int = 0
+    waiting: int = 0
+
+    def run(self, known: float, bound: float) -> None:
+        """Search until the best tree is proven or it is time to stop.
+
+        Parameters
+        ----------
+        known, bound : float
+            The value of a tree that keeps the rules, and a bound on all of them.
+        """
+        began = time.perf_counter()
+        self._known = known
+        ticket = count()
+        free = self.rules.paid(frozenset())
+        root = SetNode(free, self.rules.affordable(free))
+        waiting = [(-bound, 0, next(ticket), root)]
+        left = -np.inf  # what nodes that are done with may still hold
+        while waiting:
+            bound = -waiting[0][0]
+            if self.tighten(max(bound, self._known, left)) or self.stopper():
+                return
+            if bound <= self._known + self.slack:
+                break
+            spent = time.perf_counter() - began
+            if self.lists is not None and self.lists.is_quicker(spent):
+                if self._look_up(self.lists):
+                    waiting = []
+                break
+            node = heapq.heappop(waiting)[3]
+            self.nodes += 1
+            self.waiting = len(waiting)
+            upper, children = self._visit(node)
+            upper = min(bound, upper)
+            if self.stopper():
+                others = -waiting[0][0] if waiting else -np.inf
+                self.tighten(max(self._known, left, upper, others))
+                return
+            if upper <= self._known + self.slack or not children:
+                left = max(left, upper)
+            else:
+                for child in children:
+                    heapq.heappush(waiting, (-upper, self._columns(child).size, next(ticket), child))
+        rest = -waiting[0][0] if waiting else -np.inf
+        self.tighten(max(self._known, left, rest))
+
+    def _look_up(self, lists: SetLists) -> bool:
+        """Look at every set that the rules allow; whether that was finished."""
+
+        def found(groups: BoolArray) -> float:
+            self.solver.best(self.rules.columns(groups), self._known, self._offer, final=True)
+            return self._known
+
+        self.sets = lists.size
+        return lists.search(self._known, found)
+
+    def _visit(self, node: SetNode) -> tuple[float, list[SetNode]]:
+        """A bound on the trees of a node that is better than what is known, and what to look at next."""
+        columns = self._columns(node)
+        if not columns.size:
+            return self._known, []  # leaves were offered when the solve began
+        final = node.chosen.issuperset(np.flatnonzero(node.open).tolist())
+        upper, tree = self.solver.best(columns, self._known, self._offer, final=final)
+        if final or upper <= self._known + self.slack:
+            return upper, []
+        used: frozenset[int] = frozenset()
+        if tree is not None:
+            used = frozenset(self.rules.of_column[list(tree.features_used)].tolist())
+        if tree is not None and not self.rules.keep(used):
+            return upper, self._children(node, tree)
+        return upper, self._halves(node, used)
+
+    def _offer(self, tree: DecisionTree) -> float:
+        self._known = max(self._known, self.offer(tree))
+        return self._known
+
+    def _columns(self, node: SetNode) -> IntArray:
+        return self.rules.columns(node.open)
+
+    def _children(self, node: SetNode, tree: DecisionTree) -> list[SetNode]:
+        """Of a node, by a tree that breaks a rule."""
+        children = self._last_choices(node)
+        if children is not None:
+            return children
+        children = []
+        for group in self._by_weight(tree):
+            if group in node.chosen:
+                continue
+            without = node.open.copy()
+            without[group] = False
+            children.append(SetNode(node.chosen, without))
+            if not self.rules.keep(node.chosen | {group}):
+                break
+            node = self._with(node, group)
+        return children
+
+    def _halves(self, node: SetNode, used: frozenset[int]) -> list[SetNode]:
+        """Of a node whose best tree is not known: one group in or out, of those used if possible."""
+        undecided = [g for g in np.flatnonzero(node.open).tolist() if g not in node.chosen]
+        group = next((g for g in undecided if g in used), undecided[0])
+        without = node.open.copy()
+        without[group] = False
+        return [SetNode(node.chosen, without), self._with(node, group)]
+
+    def _with(self, node: SetNode, group: int) -> SetNode:
+        """The node with one more group paid for."""
+        chosen = self.rules.paid(node.chosen | {group})
+        return SetNode(chosen, node.open & self.rules.affordable(chosen))
+
+    def _last_choices(self, node: SetNode) -> list[SetNode] | None:
+        """A child for every group that may still be chosen, if each of them spends all; else None."""
+        children = []
+        for group in np.flatnonzero(node.open).tolist():
+            if group not in node.chosen:
+                child = self._with(node, group)
+                if not child.chosen.issuperset(np.flatnonzero(child.open).tolist()):
+                    return None
+                children.append(child)
+        return children
+
+    def _by_weight(self, tree: DecisionTree) -> list[int]:
+        """The groups of a tree, by the weight of the samples that meet a branch on them: that of the root first."""
+        branches = tree.branch_nodes - 1
+        weights = self.dataset.weights @ tree.visits(self.dataset.X, tree.branch_nodes)
+        total = np.bincount(self.rules.of_column[tree.feature[branches]], weights, self.rules.size)
+        total[self.rules.of_column[tree.feature[0]]] = np.inf
+        used = np.isin(np.arange(self.rules.size), self.rules.of_column[tree.feature[branches]])
+        return [int(group) for group in np.argsort(-total, kind="stable") if used[group]]
+
+
+# ---------------------------------------------------------------- the phase
+
 
 _DEEPEST_PRICED = 4
 

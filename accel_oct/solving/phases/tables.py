@@ -1,4 +1,4 @@
-"""Exact subtree tables: usually all that a solve needs.
+"""Phases that compute the optimum: a single leaf, and exact subtree tables, usually all that a solve needs.
 
 Tables choose subtrees one by one, so what they find is optimal only while nothing ties subtrees together. Rules about
 single leaves and paths do not, and the tables know them. A limit on leaves does, but the tables of all numbers of
@@ -132,3 +132,17 @@ def _leaf_limited(search: Search) -> Status | None:
         search.statistics["subtree_bounds"] = TableStatistics.of(table.seconds, SearchCounts())
 
     return run_stoppable(search, work)
+
+
+class SingleLeaf:
+    """Depth zero, or one class and nothing that could ask for more than a leaf. All leaves were offered already."""
+
+    name = "a single leaf"
+
+    def applies(self, search: Search) -> bool:
+        problem = search.problem
+        return problem.max_depth == 0 or (problem.dataset.n_classes == 1 and not problem.constraints)
+
+    def run(self, search: Search) -> Status | None:
+        search.tighten(search.incumbent.value)
+        return None

@@ -1,14 +1,22 @@
-"""A first tree as good as can be had quickly: CART, then optimal tails."""
+"""A good first tree: CART, then optimal tails, then local search where a proof would take long.
+
+Where the tables take a moment, local search is left out: they find the best tree themselves. Elsewhere it gets a small
+part of the time before the tables begin, and under a time limit it goes on between their steps. Without a time limit
+the number of steps follows from the size of the data alone, so that results are reproducible.
+"""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics.cart import cart, cart_seconds
+from accel_oct.heuristics.improver import Improver, table_seconds
 from accel_oct.heuristics.polish import polish
-from accel_oct.solving.improving import LocalImproving
+from accel_oct.solving.activity import Figures
 from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -81,3 +89,115 @@ def _polish(search: Search, start: DecisionTree, stopper: Stopper) -> None:
         return not stopper() and solver.seconds(n_samples) <= min(_LONGEST_STEP, stopper.remaining)
 
     incumbent.offer(polish(start, data, price, search.subtrees.at_price(price), worthwhile))
+
+
+# ---------------------------------------------------------------- local search
+
+
+_SOON, _SOON_WITHOUT_LIMIT = 0.5, 10.0
+"""Seconds of tables below which they are waited for, with a time limit and without one.
+
+Bounds save more than half of the estimate as a rule, and better trees at the start save little of what is left.
+"""
+
+_FIRST_SHARE, _FIRST_LIMIT, _FIRST_SECONDS = 0.1, 0.25, 2.0
+"""Of the tables' estimate, of the time limit, and at most: what the search gets before the tables begin."""
+
+_SHARES = ((0.2, 0.15, 0.1), (2.0, 0.4, 0.25), (math.inf, 0.7, 0.5))
+"""Of the time beside the tables: while better trees are found, and when there was none for a while.
+
+By how many times the limit the tables would take, at most.
+"""
+
+_MOST_CELLS = 2**27
+"""Rows times columns above which the time is better spent on the tables, and a copy would take too much memory."""
+
+_MOST_STEPS = 100
+"""Without a time limit."""
+
+
+class LocalImproving:
+    """The local search of one solve.
+
+    Parameters
+    ----------
+    search : Search
+    improver : Improver
+    estimate : float
+        Seconds that the tables would take.
+    """
+
+    def __init__(self, search: Search, improver: Improver, estimate: float) -> None:
+        self._search = search
+        self._improver = improver
+        self._estimate = estimate
+        limit = search.clock.limit
+        times = 0.0 if not limit else estimate / limit
+        self._shares = next((fresh, stale) for most, fresh, stale in _SHARES if times <= most)
+        self._beside_since = 0.0
+        self._beside = 0.0
+        self._improved_at = 0.0
+
+    @classmethod
+    def of(cls, search: Search, stopper: Stopper) -> LocalImproving | None:
+        """None where it is switched off or would not pay."""
+        problem, data = search.problem, search.problem.dataset
+        if not search.config.local_search or problem.max_depth < 2 or data.n_classes < 2:
+            return None
+        if data.X.size > _MOST_CELLS:
+            return None
+        estimate = table_seconds(data.n_samples, data.n_features, data.n_classes, problem.max_depth)
+        soon = _SOON_WITHOUT_LIMIT if search.clock.limit is None else _SOON
+        if estimate < soon or stopper():
+            return None
+        improver = Improver(
+            data, problem.max_depth, problem.leaf_price, search.offer_and_record, stopper, search.options.seed
+        )
+        columns = improver.n_features
+        estimate = table_seconds(data.n_samples, columns, data.n_classes, problem.max_depth)
+        return None if estimate < soon else cls(search, improver, estimate)
+
+    def run_first(self) -> None:
+        """Starts, and some steps before the tables."""
+        improver, left = self._improver, self._search.clock.left
+        improver.begin(self._search.incumbent.tree)
+        seconds = min(_FIRST_SHARE * self._estimate, _FIRST_SECONDS)
+        if left is None:
+            improver.work(float("inf"), max(1, min(_MOST_STEPS, int(seconds / 0.02))))
+        else:
+            used = improver.counts.seconds
+            improver.work(max(0.0, min(seconds, _FIRST_LIMIT * left) - used))
+        self._note()
+
+    def beside(self, stopper: Stopper) -> Callable[[], bool]:
+        """For tables to ask whether they should stop: now and then some steps are made before the answer."""
+        if self._search.clock.limit is None:
+            return stopper
+        self._improver.stopper = stopper
+        self._beside_since = self._improved_at = time.monotonic()
+        value = [self._search.incumbent.value]
+
+        def should_stop() -> bool:
+            if stopper():
+                return True
+            now = time.monotonic()
+            if self._search.incumbent.value > value[0]:
+                value[0], self._improved_at = self._search.incumbent.value, now
+            passed = now - self._beside_since
+            fresh = now - self._improved_at <= 1.0 + 0.3 * passed
+            allowed = passed * self._shares[0 if fresh else 1]
+            if self._beside < allowed:
+                self._improver.work(allowed - self._beside)
+                self._beside += time.monotonic() - now
+                self._note()
+            return stopper()
+
+        return should_stop
+
+    def _note(self) -> None:
+        self._search.statistics["local_search"] = self._improver.counts
+
+    def describe(self) -> tuple[str, Figures]:
+        """For whoever watches."""
+        counts = self._improver.counts
+        return "local search", {"starts": counts.starts, "moves": counts.moves, "better": counts.better}

@@ -1,0 +1,1 @@
+"""What several test modules share: instances, checks and ways to run things."""

@@ -1,0 +1,1 @@
+"""Programs that are no tests: run them as `PYTHONPATH=tests python -m programs.<name>`."""
