@@ -28,8 +28,8 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml $(NATIVE)
 	$(PIP) install --editable .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	$(PIP) install --editable ".[test,lint]"
+$(VENV)/.test: $(VENV)/.core benchmarks/pyproject.toml
+	$(PIP) install --editable ".[test,lint]" --editable benchmarks
 	@touch $@
 
 demo: $(VENV)/.core
@@ -56,12 +56,12 @@ test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
 
 # All tests on the oldest versions that pyproject.toml claims.
-$(FLOORS)/.made: pyproject.toml tests/programs/floors.py
+$(FLOORS)/.made: pyproject.toml benchmarks/pyproject.toml tests/programs/floors.py
 	$(PYTHON) -m venv --clear $(FLOORS)
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip packaging tomli
 	$(FLOORS)/bin/python tests/programs/floors.py >$(FLOORS)/constraints.txt
 	$(FLOORS)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--constraint $(FLOORS)/constraints.txt --editable ".[test]"
+		--constraint $(FLOORS)/constraints.txt --editable ".[test]" --editable benchmarks
 	@touch $@
 
 test-floors: $(FLOORS)/.made
@@ -76,10 +76,16 @@ $(VENV)/.coverage: $(VENV)/.test
 coverage: $(VENV)/.coverage
 	$(BIN)/python -m pytest -q -n $(JOBS) -o timeout=900 -o faulthandler_timeout=960 --cov --cov-report=term
 
-# make mutants ONLY=session: plants faults one at a time and sees whether the tests notice.
+# make mutants COUNT=60 ONLY=exact SEED=1: plants generated faults one at a time and sees whether the tests notice.
+# TESTS and OPERATOR, for one survivor: other tests than those of the room; faults of one operator.
 ONLY ?=
+SEED ?= 0
+TESTS ?=
+OPERATOR ?=
+mutants: COUNT := 60
 mutants: $(VENV)/.test
-	$(BIN)/python tests/programs/mutants.py --only "$(ONLY)"
+	PYTHONPATH=tests $(BIN)/python -m programs.mutation --only "$(ONLY)" --count $(COUNT) --seed $(SEED) \
+		--tests "$(TESTS)" --operator "$(OPERATOR)"
 
 # make fuzz COUNT=10000 FUZZ=--all: random instances against an exact oracle.
 COUNT ?= 2000

@@ -1,7 +1,8 @@
 """The command ``accel-oct``: its commands and options, and how it ends.
 
 What a command does is in a module of its own in `accel_oct.cli.commands`, which is loaded when the command is called:
-nothing here imports NumPy or any other part of the library that takes time to load.
+nothing here imports NumPy or any other part of the library that takes time to load. Other packages add commands by
+entry points.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -24,9 +25,18 @@ from accel_oct._version import __version__
 from accel_oct.cli import options as opt
 from accel_oct.cli.codes import Code
 from accel_oct.cli.streams import hardy_streams, results_apart
-from accel_oct.errors import AccelOctError, NoTreeError
+from accel_oct.errors import AccelOctError, InvalidInputError, NoTreeError
 
-__all__ = ["COMMANDS", "run"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["COMMANDS", "COMMAND_GROUP", "run"]
+
+#: The group of entry points by which other packages add commands: functions that take a list of arguments and return an
+#: exit code. The summary of the package is the help of the command.
+COMMAND_GROUP = "accel_oct.commands"
+#: Commands of the project that are in other packages, and the name of each package.
+_ELSEWHERE = {"bench": "accel-oct-bench"}
 
 _HELP = "Provably optimal classification trees."
 _TRACKER = "please report it, with the command and these lines, where you got accel_oct from"
@@ -43,12 +53,8 @@ class Command:
 
     def load(self) -> Callable[..., int]:
         """The function that does it; its module imports whatever it needs."""
-        return _loaded(self.name)
-
-
-def _loaded(name: str) -> Callable[..., int]:
-    found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{name.replace('-', '_')}").run
-    return found
+        found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{self.name.replace('-', '_')}").run
+        return found
 
 
 _FIND, _USE, _MORE = "Find trees", "Use a fitted tree", "More"
@@ -128,7 +134,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     with hardy_streams(), _warnings_as_lines():
         try:
-            found = _app()(given or ["--help"], prog_name="accel-oct", standalone_mode=False)
+            found = _app(given)(given or ["--help"], prog_name="accel-oct", standalone_mode=False)
             sys.stdout.flush()
             return int(found or 0) if given else int(Code.BAD_INPUT)
         except (Exception, KeyboardInterrupt) as raised:
@@ -178,8 +184,8 @@ def _tell_error(code: Code, message: str, as_json: bool) -> int:
 # ---------------------------------------------------------------- typer
 
 
-def _app() -> typer.Typer:
-    """The whole command line; on a terminal with rich's panels, elsewhere as plain text."""
+def _app(given: Sequence[str]) -> typer.Typer:
+    """The command line that serves these arguments; on a terminal with rich's panels, elsewhere as plain text."""
     app = typer.Typer(
         name="accel-oct",
         help=_HELP,
@@ -189,13 +195,50 @@ def _app() -> typer.Typer:
     app.callback()(_whole)
     for command in COMMANDS:
         app.command(command.name, help=command.help, rich_help_panel=command.panel)(_called(command))
-    app.command(
-        "bench",
-        help="Measure, and report what was measured.",
-        rich_help_panel=_MORE,
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    )(_bench)
+    asked = next((word for word in given if not word.startswith("-")), None)
+    if asked not in {command.name for command in COMMANDS}:  # finding other packages takes a while
+        for name, entry in _installed_commands().items():
+            app.command(
+                name,
+                help=_summary(entry),
+                rich_help_panel=_MORE,
+                hidden=entry is None,
+                context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+            )(_handed_on(name, entry))
     return app
+
+
+def _installed_commands() -> dict[str, EntryPoint | None]:
+    """Commands of other packages, by name; None for those of `_ELSEWHERE` whose package is not installed."""
+    from importlib.metadata import entry_points  # loads the standard library's parsers of mail
+
+    found: dict[str, EntryPoint | None] = dict.fromkeys(_ELSEWHERE)
+    own = {command.name for command in COMMANDS}
+    return found | {entry.name: entry for entry in entry_points(group=COMMAND_GROUP) if entry.name not in own}
+
+
+def _summary(entry: EntryPoint | None) -> str:
+    """The first line of the metadata of the package that brings a command."""
+    return "" if entry is None or entry.dist is None else str(entry.dist.metadata["Summary"])
+
+
+def _handed_on(name: str, entry: EntryPoint | None) -> Callable[[typer.Context], int]:
+    """A function that passes all arguments to a command of another package."""
+
+    def call(context: typer.Context) -> int:
+        if entry is None:
+            package = _ELSEWHERE[name]
+            raise InvalidInputError(f"the command {name!r} is in a package of its own: pip install {package}")
+        try:
+            command = entry.load()
+        except ImportError as error:
+            raise InvalidInputError(f"the command {name!r} cannot be loaded from {entry.value}: {error}") from error
+        try:
+            return int(command(context.args))
+        except (Exception, KeyboardInterrupt) as error:
+            raise _Ended(error) from None
+
+    return call
 
 
 def _called(command: Command) -> Callable[..., int]:
@@ -235,10 +278,6 @@ def _version(asked: bool) -> None:
     if asked:
         typer.echo(f"accel-oct {__version__}")
         raise typer.Exit()
-
-
-def _bench(context: typer.Context) -> int:
-    return _loaded("bench")(context.args)
 
 
 _FOR_DEVELOPERS = DeprecationWarning, ImportWarning, PendingDeprecationWarning, ResourceWarning

@@ -196,8 +196,6 @@ def test_bad_arguments(
         (["predict", "/dev/zero", "DATA"], "not a regular file"),
         (["predict", "a\0b", "DATA"], "NUL"),
         (["path", "DATA", "--target", "class", "--leaf-penalty", "nan"], "leaf_penalties"),
-        (["bench", "run", "quikc"], "did you mean 'quick'"),
-        (["bench", "merge", "/nowhere"], "/nowhere"),
     ],
 )
 def test_what_a_user_can_get_wrong_is_bad_input(

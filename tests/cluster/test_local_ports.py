@@ -6,14 +6,11 @@ import ipaddress
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from bench_support import environment, tiny_suite
 
 from accel_oct import frontier
-from accel_oct.bench.runner import run_suite
 
 distributed = pytest.importorskip("distributed", reason="the extra accel-oct[dask] is not installed")
 psutil = pytest.importorskip("psutil", reason="comes with distributed")
@@ -53,24 +50,10 @@ def test_a_frontier_on_workers_of_its_own_listens_on_loopback_only() -> None:
     assert_private(seen, before)
 
 
-def test_a_suite_on_workers_of_its_own_listens_on_loopback_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`dask="local"`."""
-    for name, value in environment().items():
-        monkeypatch.setenv(name, value)
-    before, seen = listening(), set()
-
-    def look(step: Any) -> None:
-        seen.update(listening())
-
-    run_suite(tiny_suite(tmp_path, 3), tmp_path / "out", dask="local", jobs=2, progress=look)
-    assert_private(seen, before)
-
-
 def test_one_function_starts_clusters() -> None:
     """Whatever else started one could forget to bind it to loopback."""
-    files = [path for folder in ("accel_oct", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")]
+    folders = ("accel_oct", "benchmarks/accel_oct_bench", "docs")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
     starts = re.compile(r"\bLocalCluster\(|\bClient\(\s*\)|\bSpecCluster\(")
     texts = {path: path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".md", ".ipynb")}
     assert {path.name for path, text in texts.items() if starts.search(text)} == {"workers.py"}

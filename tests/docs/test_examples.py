@@ -58,7 +58,6 @@ def blocks_of(path: Path) -> list[str]:
 #: Pages and how many blocks of Python they have.
 PAGES = {
     "near-optimal.md": 4,
-    "bench-reports.md": 1,
     "write-a-cut.md": 6,
     "write-a-constraint.md": 7,
     "constraints.md": 3,
@@ -83,9 +82,9 @@ PAGES = {
     "guides/reproduce-the-paper.md": 2,
     "guides/screening.md": 6,
 }
-#: A solver that does not exist; a command that shows a fault of one that does, by failing; and a page that
-#: tests/test_bench_runs.py runs.
-NOT_RUN = {"write-a-backend.md", "solver-faults.md", "bench.md"}
+#: A solver that does not exist; a command that shows a fault of one that does, by failing; and pages
+#: that benchmarks/tests/test_pages.py runs.
+NOT_RUN = {"write-a-backend.md", "solver-faults.md", "bench.md", "bench-reports.md"}
 
 
 def taken_for_granted(page: str, folder: Path) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import bz2
 import gzip
 import io
@@ -11,23 +10,15 @@ import random
 import tracemalloc
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from bench_support import a_row, a_task
 
 from accel_oct import Tally, read_table
-from accel_oct.bench.reading import read_lines
-from accel_oct.bench.registry import Registry
-from accel_oct.bench.rows import packed_labels, unpacked_labels
-from accel_oct.bench.sources import all_rows
-from accel_oct.bench.verify.checks import check_one
 from accel_oct.cli import main
 from accel_oct.errors import InvalidInputError
 
@@ -58,10 +49,6 @@ def _tally(folder: Path) -> bytes:
     return (folder / "whole").read_bytes()
 
 
-def _rows(folder: Path) -> bytes:
-    return (a_row(predictions=packed_labels([0, 1])).to_json() + "\n").encode() * 2
-
-
 READERS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], Any]]] = {
     "data.csv": (lambda _: CSV.encode(), read_table),
     "quoted.csv": (lambda _: QUOTED.encode(), read_table),
@@ -73,8 +60,6 @@ READERS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], Any]]] = {
     "data.feather": (lambda _: _columns("feather"), read_table),
     "data.xlsx": (lambda _: _columns("excel"), read_table),
     "data.tally": (_tally, Tally.load),
-    "rows.jsonl": (_rows, lambda path: all_rows([path])),
-    "rows.jsonl.gz": (lambda folder: gzip.compress(_rows(folder), mtime=0), lambda path: all_rows([path])),
 }
 
 
@@ -220,42 +205,3 @@ def test_sheets_that_are_wider_than_allowed_are_refused(tmp_path: Path) -> None:
                 read_table(path, max_bytes=4_000_000)
 
         assert peak_of(refused) < 40_000_000
-
-
-def test_predictions_are_unpacked_up_to_the_samples() -> None:
-    """As many labels as there are samples, and no more; what follows them is a fault of the row."""
-    labels = [0, 1, 1, 0]
-    assert unpacked_labels(packed_labels(labels), 4).tolist() == labels
-    for amount in (0, 3, 5):
-        with pytest.raises(InvalidInputError, match=f"predictions .* {amount}"):
-            unpacked_labels(packed_labels(labels), amount)
-    cut = base64.b64encode(zlib.compress(bytes(1000))[:-6]).decode()
-    for bad in (cut, "no base64", base64.b64encode(b"nothing").decode(), packed_labels(labels) + "AAAA"):
-        with pytest.raises(InvalidInputError, match="predictions"):
-            unpacked_labels(bad, 1000)
-
-
-def test_a_bomb_in_predictions_is_not_unpacked(tmp_path: Path) -> None:
-    """300 MB of zeros in 0.4 MB of text: a finding of `bench verify`, within a few megabytes."""
-    packer = zlib.compressobj()
-    bomb = b"".join([packer.compress(bytes(10**6)) for _ in range(150)]) + packer.flush()
-    row = replace(a_row(objective=0.5, bound=0.5), predictions=base64.b64encode(bomb).decode())
-    data = Registry().load(a_task().instance.data)
-    found: list[Any] = []
-    assert peak_of(lambda: found.append(check_one(row, data))) < 5_000_000
-    assert "predictions" in [finding.kind for finding in found[0].findings]
-
-
-def test_gzipped_rows_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both all rows and one row; the lines before are not kept in memory as text."""
-    monkeypatch.setattr("accel_oct.bench.sources._MOST_BYTES", 2_000_000)
-    monkeypatch.setattr("accel_oct.bench.sources._MOST_ROW_BYTES", 100_000)
-    row = _rows(tmp_path)
-    (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(row + b" " * 10**6))
-    (tmp_path / "many.jsonl.gz").write_bytes(gzip.compress(row * (3_000_000 // len(row))))
-    for name, said in (("long", "line 3"), ("many", "2000000 bytes")):
-        with pytest.raises(InvalidInputError, match=rf"{name}\.jsonl\.gz.*{said}"):
-            all_rows([tmp_path / f"{name}.jsonl.gz"])
-    (tmp_path / "rows.jsonl").write_bytes(row)
-    (tmp_path / "good.jsonl.gz").write_bytes(gzip.compress(row))
-    assert all_rows([tmp_path / "good.jsonl.gz"])[0].rows == read_lines(tmp_path / "rows.jsonl").rows

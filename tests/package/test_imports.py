@@ -49,9 +49,8 @@ MAY_IMPORT = {
     "estimators": _PROBLEM
     | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "export"}
     | {"exact", "report"},
-    "bench": _SOLVING | {"_version", "encoding", "plotting"},
     "io": _BASE | {"encoding"},
-    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators", "bench"},
+    "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
     "": {"_version", "data", "io", "constraints", "solving", "estimators", "pieces"},
@@ -59,8 +58,6 @@ MAY_IMPORT = {
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.
 LATE_PACKAGES = {"dask", "distributed", "matplotlib", "pandas", "pyarrow", "rich", "scipy", "sklearn"}
-#: Other solvers of the same problem, for the benchmarks.
-LATE_PACKAGES |= {"gosdt", "odtlearn", "pycontree", "pydl85", "pystreed", "treefarms"}
 
 
 def layer_of(module: str) -> str:

@@ -27,7 +27,7 @@ else:
 
 PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 #: Extras whose packages no test needs: they are not installed with the floors.
-NOT_TESTED = {"bench", "rivals", "coverage", "lint", "dev", "docs"}
+NOT_TESTED = {"coverage", "lint", "dev", "docs"}
 
 
 def requirements(project: Mapping[str, Any]) -> Iterator[Requirement]:

@@ -30,7 +30,7 @@ def test_what_a_floor_is() -> None:
         "numpy>=1.24.1", "scipy>=1.10,<2", "tomli>=2; python_version < '3'", test=["Accel_OCT[plot]", "ruff==0.1"]
     )
     assert floors.floors(listed) == {"numpy": Version("1.24.1"), "scipy": Version("1.10"), "ruff": Version("0.1")}
-    assert floors.floors(project(bench=["pystreed"], lint=["ruff"])) == {}, "extras that no test needs"
+    assert floors.floors(project(docs=["sphinx"], lint=["ruff"])) == {}, "extras that no test needs"
 
 
 @pytest.mark.parametrize("text", ["numpy", "numpy<3", "numpy>1.24", "numpy>=1.24,==1.25", "numpy==1.*"])

@@ -1,8 +1,0 @@
-"""Results checked without the solver: every row by itself, rows against each other, and claimed optima proven again."""
-
-from __future__ import annotations
-
-from accel_oct.bench.verify.checks import TOLERANCE, Checked, Finding, checked, compared
-from accel_oct.bench.verify.proving import Proofs, proven_again
-
-__all__ = ["TOLERANCE", "Checked", "Finding", "Proofs", "checked", "compared", "proven_again"]

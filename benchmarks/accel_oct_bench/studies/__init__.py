@@ -1,0 +1,1 @@
+"""Programs whose figures the documentation quotes, each run by ``python -m accel_oct_bench.studies.NAME``."""

@@ -1,0 +1,63 @@
+"""The most memory that a fit on data in pieces takes, with the default encoder: numbers of which no two are equal.
+
+    python -m accel_oct_bench.studies.pieces_memory FOLDER --rows 5_000_000
+
+Makes the table in 20 Parquet files, unless it is there, and fits it in a process that has done nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+N_PIECES = 20
+
+
+def make(folder: Path, rows: int, columns: int) -> None:
+    """The class is that of most of the first three columns; one row in ten is of the other."""
+    folder.mkdir(parents=True)
+    for number in range(N_PIECES):
+        rng = np.random.default_rng(number)
+        piece = pd.DataFrame(rng.normal(size=(rows // N_PIECES, columns)), columns=[f"c{j}" for j in range(columns)])
+        majority = (piece[["c0", "c1", "c2"]] > 0).sum(axis=1) >= 2
+        piece["target"] = np.where(majority ^ (rng.random(len(piece)) < 0.1), "yes", "no")
+        piece.to_parquet(folder / f"{number:02}.parquet", index=False)
+
+
+def fit(folder: Path, depth: int) -> None:
+    """Print memory before and at its peak, seconds, and what was found."""
+    from accel_oct import OptimalTreeClassifier
+
+    def peak() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    before, began = peak(), time.perf_counter()
+    model = OptimalTreeClassifier(max_depth=depth).fit(folder, "target")
+    seconds = time.perf_counter() - began
+    print(f"{before:.0f} MB before, {peak():.0f} MB at most, {seconds:.0f} s")
+    print(f"objective {model.objective_:.6f}, {model.proof_}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--columns", type=int, default=10)
+    parser.add_argument("--depth", type=int, default=3)
+    parser.add_argument("--fit-only", action="store_true", help="of a table that is there, in this process")
+    given = parser.parse_args()
+    if given.fit_only:
+        fit(given.folder, given.depth)
+    else:
+        place = given.folder / f"{given.rows}-{given.columns}"
+        if not place.exists():
+            make(place, given.rows, given.columns)
+        command = [sys.executable, __file__, str(place), "--depth", str(given.depth), "--fit-only"]
+        sys.exit(subprocess.run(command, check=False).returncode)

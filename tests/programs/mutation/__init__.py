@@ -1,0 +1,1 @@
+"""Mutation testing: plant generated faults one at a time and see whether the tests notice. `make mutants` runs it."""
