@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accel_oct.estimators.classifier import OptimalTreeClassifier
     from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
     from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
-    from accel_oct.io.reading import read_table
+    from accel_oct.io.tables import read_table
     from accel_oct.mip.options import Solver
     from accel_oct.pieces.gathered import Gathered
     from accel_oct.pieces.gathering import gather
@@ -68,7 +68,7 @@ _HOMES = {
     "frontier": "accel_oct.solving.frontier",
     "gather": "accel_oct.pieces.gathering",
     "near_optimal": "accel_oct.solving.near_optimal",
-    "read_table": "accel_oct.io.reading",
+    "read_table": "accel_oct.io.tables",
     "solve": "accel_oct.solving.solve",
     "solve_path": "accel_oct.solving.frontier",
     "trade_off": "accel_oct.estimators.trade_off",

@@ -1,13 +1,10 @@
-"""A fitted tree in the forms that people, tools and databases read."""
+"""Fitted trees as text, HTML, Graphviz, Python, SQL, JSON and scikit-learn trees."""
 
-from accel_oct.export.code import to_python
-from accel_oct.export.dot import to_dot
-from accel_oct.export.html import to_html
-from accel_oct.export.json import to_json
+from accel_oct.export.python import to_python
 from accel_oct.export.sklearn_tree import to_sklearn
 from accel_oct.export.sql import to_sql
-from accel_oct.export.stored_model import SCHEMA_VERSION, read_json
-from accel_oct.export.text import to_text
+from accel_oct.export.stored_model import SCHEMA_VERSION, read_json, to_json
+from accel_oct.export.text import to_dot, to_html, to_text
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -1,34 +1,32 @@
-"""Colours of the classes: distinct hues, paler where a node is less sure."""
+"""Colours of classes: distinct hues, paler where the share of the class is lower."""
 
 from __future__ import annotations
 
 import colorsys
 from collections.abc import Sequence
 
-__all__ = ["class_colour", "class_hue"]
-
-#: Okabe and Ito's seven, then five that stay farthest from all before them, also to readers who do not see red, green
-#: or blue (distances in Oklab after Machado's simulation of each). Further classes take hues by the golden ratio.
+#: The seven colours of Okabe and Ito, then five at the largest distance from all before them, for readers with any
+#: colour blindness too (Oklab distances after Machado's simulation). Further classes take hues by the golden ratio.
 _BASE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"),
     *("#4A1010", "#1414A0", "#8CF2E6", "#7A4545", "#B2BF99"),
 )
 _PALEST, _STRONGEST = 0.10, 0.60
-#: Of 0 to 1: no fill is darker, so that black text has a contrast of 7 to 1 on it.
+#: Least luminance (0 to 1) of a fill: black text on it has a contrast of at least 7 to 1.
 _LEAST_LUMINANCE = 0.31
 
 
 def class_hue(label: int) -> str:
-    """The full colour (#rrggbb) of a class."""
+    """Return the full colour (#rrggbb) of a class."""
     if label < len(_BASE):
         return _BASE[label]
-    # Dark, light and middle in turn, so that neighbours in the list differ in more than their hue.
+    # Dark, light and medium in turn: neighbours differ in more than their hue.
     value = (0.55, 0.95, 0.75)[label % 3]
     return _hex(colorsys.hsv_to_rgb(label * 0.6180339887 % 1.0, 0.7, value))
 
 
 def class_colour(label: int, share: float, n_classes: int) -> str:
-    """Fill colour (#rrggbb) of a node whose class `label` has this share of the weight; for black text."""
+    """Return the fill colour (#rrggbb), for black text, of a node whose class `label` has this share of the weight."""
     even = 1.0 / max(n_classes, 1)
     sureness = 1.0 if n_classes < 2 else max(0.0, (share - even) / (1.0 - even))
     strength = _PALEST + (_STRONGEST - _PALEST) * sureness

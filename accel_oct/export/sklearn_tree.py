@@ -1,4 +1,4 @@
-"""A fitted tree as scikit-learn's own, for tools that know nothing else."""
+"""A fitted tree as a scikit-learn tree."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.tree.fitted_tree import FittedTree
 
-__all__ = ["to_sklearn"]
-
 FloatArray = NDArray[np.float64]
 
 
 def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares") -> Any:
-    """A fitted `sklearn.tree.DecisionTreeClassifier` that predicts the same; nodes keep their numbers.
+    """Return a fitted `sklearn.tree.DecisionTreeClassifier` with the same predictions and node numbers.
 
     Parameters
     ----------
     model : fitted OptimalTreeClassifier
     encoded : bool, optional
-        False: a tree on the columns of X themselves. That takes numeric and boolean columns only, and splits that are
-        thresholds or ask whether a value is missing. True: a `Pipeline` of the encoder and a tree on its columns of 0
-        and 1, which is always possible. None: the former where it predicts the same, else the latter.
+        False: a tree on the columns of X. Columns must be numeric or boolean, and splits must be thresholds or tests
+        for missing values. True: a `Pipeline` of the encoder and a tree on its binary columns, which is always
+        possible. None: the first if its predictions are the same, else the second.
     values : {"shares", "labels"}
-        What leaves hold. "shares": the class shares of the training data, as `predict_proba` gives them. scikit-learn
-        predicts the class with the largest share, so this is an error where a leaf predicts another one, as
-        constraints and costs may ask for. "labels": one for the class that the leaf predicts, zero for all others.
+        Values of the leaves. "shares": class shares of the training data, as in `predict_proba`. scikit-learn
+        predicts the class with the largest share, so this is an error if a leaf predicts another class, as it may
+        under constraints and costs. "labels": 1 for the predicted class and 0 for all others.
 
     Returns
     -------
@@ -42,14 +40,14 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
 
     Notes
     -----
-    scikit-learn rounds numbers to single precision before it compares them. A tree on the columns themselves is given
-    only where that changes no answer of a split to a value of the training data and no value of theirs, in any column,
-    is too large for single precision (about 1.7e38), because scikit-learn refuses such rows; a new value that is
-    nearer to a threshold than single precision can tell may go to the other side. In a column of which the training
-    data knew only 0 and 1, ``x = 1`` becomes ``x > 0.5``.
+    scikit-learn rounds numbers to single precision before it compares them. A tree on the columns of X is returned
+    only if rounding moves no training value across a threshold, and if no training value in any column is too large
+    for single precision (about 1.7e38), because scikit-learn rejects such rows. A new value closer to a threshold than
+    single precision resolves may go to the other side. In a column with only 0 and 1 in training, ``x = 1`` becomes
+    ``x > 0.5``.
 
-    Missing values go where they go in the model, in columns that had none in training to the side of "no". What the
-    model refuses (missing values with ``missing="error"``), a tree on the columns may take.
+    Missing values go to the same side as in the model; in columns without missing values in training, to the side of
+    "no". A tree on the columns of X may accept rows that the model rejects (missing values with ``missing="error"``).
     """
     check_is_fitted(model, "tree_")
     if encoded is not None and not isinstance(encoded, bool):
@@ -79,10 +77,10 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
 
 
 def _why_encoded(model: Any) -> str:
-    """Why a tree on the columns of X would not do; empty where it would."""
+    """Return why a tree on the columns of X is impossible; empty if it is possible."""
     encoder = model.encoder_
     if not isinstance(encoder, BinaryEncoder):
-        return f"what a {type(encoder).__name__} asks of the columns is not known"
+        return f"the conditions of a {type(encoder).__name__} are unknown"
     for place, kind in enumerate(encoder.kinds_):
         if kind not in ("numeric", "boolean"):
             return f"scikit-learn's trees take numbers only, and column {_name(model, place)!r} is {kind}"
@@ -95,7 +93,7 @@ def _why_encoded(model: Any) -> str:
         if not _is_threshold(condition):
             return f"{said!r} is no threshold"
         if feature in encoder.inexact_:
-            return f"numbers in single precision, which scikit-learn's trees use, may answer {said!r} otherwise"
+            return f"scikit-learn's trees use single precision, in which {said!r} may have another answer"
     return ""
 
 
@@ -111,9 +109,9 @@ def _is_threshold(condition: Condition) -> bool:
 
 
 def _threshold(condition: Condition) -> float:
-    """Values up to this go to the left, the side of "no"."""
+    """Return the largest value that goes to the left, the side of "no"."""
     if condition.test == "is_missing":
-        return float("inf")  # as in scikit-learn itself: all that is known is below
+        return float("inf")  # as in scikit-learn: every known value is below
     if condition.low is None:
         return 0.5
     return float(np.nextafter(condition.low, -np.inf))
@@ -132,7 +130,7 @@ def _shares(arrays: FittedTree, classes: NDArray[Any]) -> FloatArray:
 
 
 def _labels(arrays: FittedTree) -> FloatArray:
-    """At a leaf its label, at a branch node the shares of the labels below it."""
+    """Return the label of each leaf as shares; at a branch node, the shares of the labels below it."""
     weights = np.zeros_like(arrays.class_weights)
     for node in range(arrays.node_count - 1, -1, -1):  # children have larger numbers
         if arrays.label[node] >= 0:
@@ -147,7 +145,7 @@ def _labels(arrays: FittedTree) -> FloatArray:
 
 
 def _without_gaps(arrays: FittedTree, held: FloatArray) -> FloatArray:
-    """Shares add up to one also at a branch node that no training sample comes to."""
+    """Fill the shares of branch nodes without training samples, so that they sum to one."""
     held = held.copy()
     for node in range(arrays.node_count - 1, -1, -1):
         if arrays.label[node] < 0 and not held[node].any():
@@ -158,7 +156,7 @@ def _without_gaps(arrays: FittedTree, held: FloatArray) -> FloatArray:
 def _classifier(
     model: Any, held: FloatArray, feature: Any, threshold: Any, missing_left: Any, n_features: int
 ) -> DecisionTreeClassifier:
-    """scikit-learn's own fit makes every attribute; then the tree is exchanged, the way in which it is unpickled."""
+    """Create a classifier by scikit-learn's `fit`, then replace its tree the way unpickling does."""
     arrays: FittedTree = model.tree_
     n_classes = len(model.classes_)
     classifier = DecisionTreeClassifier(max_depth=arrays.max_depth or None)

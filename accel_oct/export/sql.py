@@ -1,4 +1,4 @@
-"""Rules that run in a database: an SQL expression."""
+"""The tree as an SQL expression."""
 
 from __future__ import annotations
 
@@ -7,26 +7,23 @@ from typing import Any
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.scales import NANOSECONDS, Scale
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.export.code import own_view
-from accel_oct.export.measured_code import categories_of, scale_of
-from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
-
-__all__ = ["to_sql"]
+from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView, codable_view, matching_categories
 
 _DIALECTS = ("portable", "sqlite")
-#: The largest number. NaN is above it where databases order NaN (DuckDB, PostgreSQL, Spark), and elsewhere compares as
-#: false with everything: "not at most this" is true of NaN in both.
+#: The largest double. NaN is above it in databases that order NaN (DuckDB, PostgreSQL, Spark); in others every
+#: comparison with NaN is false. "NOT x <= largest" is true of NaN in both.
 _LARGEST = "1.7976931348623157e308"
+#: Powers of two are written as factors of at most 2 ** 50.
 _STEP = 50
 _MICROSECOND = NANOSECONDS["us"]
 
 
 def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") -> str:
-    """A standard SQL CASE expression; NULL and NaN count as missing.
+    """Return the tree as a standard SQL CASE expression; NULL and NaN count as missing.
 
-    It answers as `predict` does where columns have the types of the table below. Thresholds of times without a zone
-    are literals of DATE or TIMESTAMP, those of zoned times TIMESTAMP WITH TIME ZONE, in UTC, so that the time zone of
-    the session does not matter; those of durations are sums of INTERVALs. Where the training data have nanoseconds,
+    The expression equals `predict` if the columns have the types in the table below. Thresholds of times without a
+    zone are DATE or TIMESTAMP literals; those of times with a zone are TIMESTAMP WITH TIME ZONE in UTC, independent
+    of the time zone of the session; those of durations are sums of INTERVALs. If the training data have nanoseconds,
     thresholds of times are text, which takes the type of the column.
 
     Parameters
@@ -35,10 +32,10 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") 
     column : str, optional
         Name of the result, added as ``AS "column"``.
     dialect : {"portable", "sqlite"}
-        "portable" runs wherever names are quoted by ``"`` and text by ``'`` alone, as the standard has it. "sqlite"
-        leaves out what is there for NaN, which SQLite keeps as NULL, and writes fractions as quotients of whole
-        numbers: SQLite reads some decimal fractions one unit in the last place off. Times and durations, for which
-        SQLite has no types, are compared as the table says.
+        "portable" runs on databases that quote names with ``"`` and text with ``'``, as the standard does. "sqlite"
+        omits tests for NaN, which SQLite stores as NULL, and writes fractions as quotients of whole numbers, because
+        SQLite reads some decimal fractions one unit in the last place off. SQLite has no types for times and
+        durations: they are compared as in the table.
 
     Notes
     -----
@@ -59,11 +56,11 @@ def to_sql(model: Any, *, column: str | None = None, dialect: str = "portable") 
     Raises
     ------
     InvalidInputError
-        For thresholds before the year 1, and in SQLite for those after 9999; for text with half a character or NUL.
+        If a threshold is before the year 1 or, in SQLite, after 9999, or a text has a lone surrogate or NUL.
     """
     if dialect not in _DIALECTS:
         raise InvalidInputError(f"dialect must be one of {', '.join(_DIALECTS)}, got {shown(dialect)}")
-    tree = own_view(model, "to_sql")
+    tree = codable_view(model, "to_sql")
     expression = "\n".join(_node(tree, tree.nodes[0], "", dialect))
     return expression if column is None else f"{expression} AS {_name(column)}"
 
@@ -74,7 +71,7 @@ def _node(tree: TreeView, node: NodeView, indent: str, dialect: str) -> list[str
         return [indent + _literal(tree.classes[node.label], dialect) + mark]
     assert node.condition is not None
     place = node.condition.column
-    # NULL makes a test neither true nor false, and CASE then takes ELSE: the side of "no", unless the test asks for it.
+    # A test of NULL is neither true nor false, so CASE takes ELSE, the side of "no", unless the test asks for NULL.
     return [
         f"{indent}CASE WHEN {_test(node.condition, _name(tree.column_names[place]), tree.kinds[place], dialect)} THEN",
         *_node(tree, tree.nodes[node.right], indent + "  ", dialect),
@@ -85,7 +82,7 @@ def _node(tree: TreeView, node: NodeView, indent: str, dialect: str) -> list[str
 
 
 def _test(condition: Condition, name: str, kind: str, dialect: str) -> str:
-    """A test that is true exactly where the condition holds; elsewhere it is false or NULL."""
+    """Return a test that is true exactly where the condition holds, and false or NULL elsewhere."""
     can_be_nan = kind == "numeric" and dialect != "sqlite"
     missing = f"{name} IS NULL" + (f" OR NOT {name} <= {_LARGEST}" if can_be_nan else "")
     if condition.test == "is_missing":
@@ -113,10 +110,11 @@ def _test(condition: Condition, name: str, kind: str, dialect: str) -> str:
 
 
 def _measured(condition: Condition, name: str, dialect: str) -> str:
-    """The test of a condition on a time, a duration or an ordered category."""
-    scale = scale_of(condition)
+    """Return the test of a condition on a time, a duration or an ordered category."""
+    scale = condition.scale
+    assert scale is not None
     if scale.kind == "ordered":
-        return f"{name} IN ({', '.join(_literal(category, dialect) for category in categories_of(condition, scale))})"
+        return f"{name} IN ({', '.join(_literal(category, dialect) for category in matching_categories(condition))})"
     compare = _sqlite_time if dialect == "sqlite" else _standard_time
     tests = []
     if condition.low is not None:
@@ -129,9 +127,9 @@ def _measured(condition: Condition, name: str, dialect: str) -> str:
 def _standard_time(name: str, sign: str, nanoseconds: int, scale: Scale) -> str:
     """Compare a column of DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE or INTERVAL with a threshold.
 
-    A threshold between two microseconds needs two comparisons. Databases that count microseconds round or cut the
-    threshold as it is, and the first comparison, with the whole microsecond below, decides there. Where the column
-    counts nanoseconds, the second decides.
+    A threshold between two microseconds needs two comparisons. Databases that store microseconds round or truncate
+    the threshold; there the first comparison, with the whole microsecond below, decides. Where the column stores
+    nanoseconds, the second decides.
     """
     below = nanoseconds // _MICROSECOND * _MICROSECOND
     if below == nanoseconds:
@@ -146,9 +144,9 @@ def _time_literal(nanoseconds: int, scale: Scale) -> str:
     if scale.kind == "duration":
         return _interval(nanoseconds)
     text = _time_text(nanoseconds, scale)
-    if scale.unit == "ns":  # text takes the type of the column: DuckDB cuts TIMESTAMP '...' to microseconds
+    if scale.unit == "ns":  # text takes the type of the column: DuckDB truncates TIMESTAMP '...' to microseconds
         return f"'{text}'"
-    if scale.zone is not None:  # a TIMESTAMP '...' would lose its offset: it is one of the time zone of the session
+    if scale.zone is not None:  # TIMESTAMP '...' would drop the offset and use the time zone of the session
         return f"CAST('{text}' AS TIMESTAMP WITH TIME ZONE)"
     if scale.unit == "D":
         return f"DATE '{text}'"
@@ -156,7 +154,7 @@ def _time_literal(nanoseconds: int, scale: Scale) -> str:
 
 
 def _interval(nanoseconds: int) -> str:
-    """A sum of intervals of one field: DuckDB does not read DAY TO SECOND, and PostgreSQL reads its sign otherwise."""
+    """Return a sum of one-field intervals: DuckDB has no DAY TO SECOND, and PostgreSQL reads its sign differently."""
     sign = "-" if nanoseconds < 0 else ""
     minutes, rest = divmod(abs(nanoseconds), 60 * NANOSECONDS["s"])
     seconds, fraction = divmod(rest, NANOSECONDS["s"])
@@ -167,11 +165,11 @@ def _interval(nanoseconds: int) -> str:
 
 
 def _sqlite_time(name: str, sign: str, nanoseconds: int, scale: Scale) -> str:
-    """Compare a column in which SQLite, which has no such types, holds text (times) or nanoseconds (durations).
+    """Compare a column of text (times) or of nanoseconds (durations): SQLite has no types for them.
 
-    Text in ISO 8601 is in the order of time if the threshold is as short as possible: '2021-01-01' is below
-    '2021-01-01 00:00:00', which begins with it. Times of a zone are first converted to UTC, in whole seconds because
-    SQLite rounds fractions to milliseconds; the fraction decides where the seconds are equal.
+    Text in ISO 8601 sorts by time if the threshold is as short as possible: '2021-01-01' is below
+    '2021-01-01 00:00:00', which begins with it. Times with a zone are converted to UTC in whole seconds, because
+    SQLite rounds fractions to milliseconds; the fraction decides between equal seconds.
     """
     if scale.kind == "duration":
         return f"{name} {sign} {nanoseconds}"
@@ -191,7 +189,7 @@ def _sqlite_time(name: str, sign: str, nanoseconds: int, scale: Scale) -> str:
 
 
 def _time_text(nanoseconds: int, scale: Scale) -> str:
-    """The time in UTC if it has a zone; without one, a time at midnight is a date."""
+    """Return the time as text: in UTC if it has a zone; midnight without a zone is written as a date."""
     text = Scale("datetime", "ns", None if scale.zone is None else "UTC").text(nanoseconds)
     if text.startswith(("-", "0000")):
         raise InvalidInputError(f"to_sql cannot write the time {text}: databases write years before 1 differently")
@@ -213,10 +211,10 @@ def _literal(value: Any, dialect: str) -> str:
 
 
 def _double(value: float) -> str:
-    """With an exponent: without one, most databases take it for a decimal and not for a floating-point number.
+    """Return a literal with an exponent: without one, most databases read a decimal, not a floating-point number.
 
-    Whole numbers from 2**53 on are written as such: compared with a floating-point number, a column of whole numbers is
-    rounded first.
+    Whole numbers from 2**53 on have no exponent: a column of whole numbers is rounded before it is compared with a
+    floating-point number.
     """
     if 2**53 <= abs(value) < 2**63:
         return repr(int(value))
@@ -225,12 +223,12 @@ def _double(value: float) -> str:
 
 
 def _quotient(value: float) -> str:
-    """The number exactly, from whole numbers below 2**53 and powers of two, which SQLite reads as they are."""
+    """Return the exact number as a whole number below 2**53 times powers of two, which SQLite reads exactly."""
     above, below = value.as_integer_ratio()
     if below == 1 and abs(above) < 2**53:
         return repr(value)
     exponent = 1 - below.bit_length()
-    while abs(above) >= 2**53:  # a float has no more digits: these are zeros
+    while abs(above) >= 2**53:  # the last bits are zeros: a float has 53 digits
         above, exponent = above // 2, exponent + 1
     sign, steps = ("*" if exponent > 0 else "/"), divmod(abs(exponent), _STEP)
     powers = [2.0**_STEP] * steps[0] + [2.0 ** steps[1]] * (steps[1] > 0)
@@ -238,11 +236,11 @@ def _quotient(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Text as it is, if it can stand in a statement."""
+    """Return the text unchanged; raise if no SQL statement can contain it."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInputError(f"to_sql cannot write {shown(text)}, which holds half a character") from None
+        raise InvalidInputError(f"to_sql cannot write {shown(text)}, which has a lone surrogate") from None
     if "\0" in text:
-        raise InvalidInputError(f"to_sql cannot write {shown(text)}, which holds a NUL character")
+        raise InvalidInputError(f"to_sql cannot write {shown(text)}, which has a NUL character")
     return text

@@ -1,7 +1,8 @@
-"""What every form of export reads: the nodes of a fitted tree, in the user's own terms."""
+"""The nodes of a fitted tree in the user's own terms: the input of every exporter, picture and report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -9,45 +10,102 @@ from typing import Any, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.columns import format_number
 from accel_oct.encoding.conditions import Condition
-from accel_oct.export.digits import question
+from accel_oct.errors import InvalidInputError
 
-__all__ = ["AGAINST_MAJORITY", "NodeView", "TreeView", "view"]
+#: Numbers of up to this many digits are written in full: encoders choose the shortest number in the middle of the gap
+#: between two training values, so these digits are significant.
+_ALL_UP_TO = 6
+#: Longer numbers keep at least this many digits.
+_FEWEST = 4
 
-#: What the mark at a leaf means.
-AGAINST_MAJORITY = "not the class of most samples in this leaf: constraints, class weights or costs decide"
+
+def question(condition: Condition, name: str, conditions: Iterable[Condition] = ()) -> str:
+    """Return a condition in words, with few digits.
+
+    `conditions` are all conditions of the encoder: shortened limits of one column stay distinct.
+    """
+    if condition.missing:
+        return f"{question(condition.plain, name, conditions)} or missing"
+    if condition.scale is not None or (condition.low is None and condition.high is None):
+        return condition.text(name).replace(" >= ", " \u2265 ").replace(" <= ", " \u2264 ")
+    others = {limit for c in conditions if c.column == condition.column for limit in (c.low, c.high)}
+    low, high = (None if limit is None else few_digits(limit, others) for limit in (condition.low, condition.high))
+    if low is None:
+        return f"{name} < {high}"
+    return f"{name} \u2265 {low}" if high is None else f"{low} \u2264 {name} < {high}"
+
+
+def few_digits(value: float, others: Iterable[float | None] = ()) -> str:
+    """Return a short number in full, a long one as its first digits and an ellipsis.
+
+    At least four digits are kept, and enough to distinguish the number from all `others`. No digit is rounded.
+    """
+    exact = format_number(value)
+    if "." not in exact or _n_digits(exact) <= _ALL_UP_TO:
+        return exact
+    texts = {format_number(other) for other in others if other is not None and other != value}
+    for keep in range(_FEWEST, _n_digits(exact)):
+        short = _cut(exact, keep)
+        if all(_cut(text, keep) != short for text in texts):
+            return short
+    return exact
+
+
+def _n_digits(text: str) -> int:
+    """Count the significant digits as written."""
+    return len(text.partition("e")[0].replace(".", "").lstrip("-0"))
+
+
+def _cut(text: str, keep: int) -> str:
+    """Return the first `keep` significant digits, and all digits before the point."""
+    mantissa, mark, exponent = text.partition("e")
+    seen, end = 0, len(mantissa)
+    point = mantissa.find(".") if "." in mantissa else len(mantissa)
+    for place, character in enumerate(mantissa):
+        seen += character.isdigit() and (seen > 0 or character != "0")
+        if seen >= keep and place > point:
+            end = place + 1
+            break
+    return f"{mantissa[:end]}\u2026{mark}{exponent}" if end < len(mantissa) else text
+
+
+#: Explanation of the asterisk at a leaf.
+AGAINST_MAJORITY = "not the majority class of this leaf, because of constraints, class weights or costs"
 
 
 @dataclass(frozen=True)
 class NodeView:
-    """A node and what is to be said of it.
+    """A node in the user's terms.
 
     Attributes
     ----------
     index : int
         As in ``tree_``; the root is 0.
+    depth : int
     yes, no : str
-        The question of a branch node, and its negation; empty at a leaf. The one of them that `missing` names ends in
+        The question of a branch node and its negation; empty at a leaf. The one named by `missing` ends in
         "or missing".
-    question, brief : str
-        The question without a word on missing values, and as pictures write it: see `accel_oct.export.digits`.
     condition : Condition or None
-        The question as a value, where the encoder is ours.
+        The question as a value; None at leaves and with a foreign encoder.
     left, right : int
-        The children for "no" and for "yes"; -1 at a leaf.
+        Children for "no" and "yes"; -1 at a leaf.
     label : int
-        Class index of a leaf; at a branch node the class that is most frequent there.
+        Class index: the prediction of a leaf, the most frequent class of a branch node.
     samples : int
-        Training samples that pass.
+        Number of training samples at the node.
     weights : tuple of float
         Their weight per class.
     share : float
-        Of the class `label` in that weight.
+        Share of the class `label` in that weight.
     missing : {"no", "yes"} or None
-        What rows answer in which the column is missing; None where none can come to this node, where no value of the
-        column was missing in the training data (then they answer "no"), and where the question is whether it is.
+        The side of rows whose column is missing. None if no such row reaches the node, if the column had no missing
+        value in training (then "no"), and if the question is whether the value is missing.
+    question, brief : str
+        The question without "or missing"; `brief` has few digits, for pictures.
     against_majority : bool
-        Whether a leaf predicts another class than that of most of its samples, class weights left aside.
+        Whether a leaf predicts a class other than that of most of its samples, without class weights.
     """
 
     index: int
@@ -72,19 +130,19 @@ class NodeView:
 
     @property
     def weight(self) -> float:
-        """Of the training samples that pass."""
+        """Weight of the training samples at the node."""
         return float(sum(self.weights))
 
     @property
     def answers(self) -> tuple[str, str]:
-        """What is written on the edges to the left and to the right child."""
+        """Labels of the edges to the left and the right child."""
         no, yes = (f"{answer} or missing" if answer == self.missing else answer for answer in ("no", "yes"))
         return no, yes
 
 
 @dataclass(frozen=True)
 class TreeView:
-    """All nodes, depth first, and the names of classes and columns."""
+    """All nodes, depth first, with the names of classes and columns."""
 
     nodes: tuple[NodeView, ...]
     class_names: tuple[str, ...]
@@ -94,9 +152,9 @@ class TreeView:
 
     @cached_property
     def weighted(self) -> bool:
-        """Whether samples have different weights, as far as the nodes show it: then shares are not shares of samples.
+        """Whether the nodes show that samples have different weights.
 
-        With equal weights every node and class has a whole number of samples, each of the same weight.
+        With equal weights, the weight of every node and class is a whole multiple of one unit.
         """
         root = self.nodes[0]
         unit = root.weight / root.samples if root.samples and root.weight else 1.0
@@ -108,37 +166,37 @@ class TreeView:
         return False
 
     def leaf_name(self, node: NodeView) -> str:
-        """The class of a leaf; marked with an asterisk where most of its samples are of another one, see `note`."""
+        """Class of a leaf, with an asterisk if it is not the majority class; `note` explains the asterisk."""
         return self.class_names[node.label] + (" *" if node.against_majority else "")
 
     @property
     def note(self) -> str:
-        """What the asterisk means; empty where no leaf has one."""
+        """Explanation of the asterisk; empty if no leaf has one."""
         return f"* {AGAINST_MAJORITY}" if any(node.against_majority for node in self.nodes) else ""
 
     def passing(self, node: NodeView) -> str:
-        """How much of the training data comes to a node."""
+        """Number of training samples at a node, with their weight if samples are weighted."""
         samples = f"{node.samples} sample{'' if node.samples == 1 else 's'}"
         return f"weight {node.weight:.4g}, {samples}" if self.weighted else samples
 
     def purity(self, node: NodeView) -> str:
-        """The share of the node's class, and of what."""
+        """Share of the node's class, such as ``93.3% of 15``."""
         share = f"{node.share:.1%} of"
         return f"{share} {self.passing(node)}" if self.weighted else f"{share} {node.samples}"
 
 
 def view(model: Any) -> TreeView:
-    """Read a fitted `OptimalTreeClassifier` (or CV)."""
+    """Return the view of a fitted `OptimalTreeClassifier` or `OptimalTreeClassifierCV`."""
     check_is_fitted(model, "tree_")
     arrays, encoder = model.tree_, model.encoder_
     own = isinstance(encoder, BinaryEncoder)
     names = _column_names(model)
     binary_names = model._binary_names() if not own else None
-    # These columns had missing values when fitting: see BinaryEncoder.fit.
-    holed = frozenset(c.column for c in encoder.conditions_ if c.holds_if_missing) if own else frozenset()
+    # Columns with missing values in training: see BinaryEncoder.fit.
+    with_missing = frozenset(c.column for c in encoder.conditions_ if c.holds_if_missing) if own else frozenset()
     nodes: list[NodeView] = []
     depths = {0: 0}
-    can_miss = {0: holed}
+    can_miss = {0: with_missing}
     for index in range(arrays.node_count):
         left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
         yes = no = asked = brief = ""
@@ -194,3 +252,22 @@ def view(model: Any) -> TreeView:
 def _column_names(model: Any) -> tuple[str, ...]:
     names = getattr(model, "feature_names_in_", None)
     return tuple(map(str, names)) if names is not None else tuple(f"x{j}" for j in range(model.n_features_in_))
+
+
+def codable_view(model: Any, what: str) -> TreeView:
+    """Like `view`, but raise if a condition or a class cannot be written as code; `what` names the caller."""
+    tree = view(model)
+    if any(node.condition is None and not node.is_leaf for node in tree.nodes):
+        raise InvalidInputError(
+            f"{what} cannot write the conditions of a {type(model.encoder_).__name__}; use an encoder of accel_oct"
+        )
+    if not all(isinstance(label, str | bool | int | float) for label in tree.classes):
+        raise InvalidInputError(f"{what} can write classes that are text, numbers or booleans only")
+    return tree
+
+
+def matching_categories(condition: Condition) -> tuple[str, ...]:
+    """Return the ordered categories for which a condition holds."""
+    assert condition.scale is not None
+    low = 0 if condition.low is None else int(condition.low)
+    return condition.scale.categories[low : None if condition.high is None else int(condition.high)]

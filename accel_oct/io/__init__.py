@@ -1,6 +1,5 @@
-"""Tables in files: CSV, TSV, Parquet, Feather and Excel, compressed or not."""
+"""Reading and writing tables: CSV, TSV, Parquet, Feather and Excel files, optionally compressed."""
 
-from accel_oct.io.reading import read_table
-from accel_oct.io.writing import write_columns, write_csv
+from accel_oct.io.tables import read_table, write_columns, write_csv
 
 __all__ = ["read_table", "write_columns", "write_csv"]

@@ -1,7 +1,7 @@
 """CSV and TSV files as columns of text.
 
-Most text is cut into cells by NumPy, a block of lines at a time. What that cannot do as the csv module does it (quotes
-inside of a cell, blanks beyond ASCII, a delimiter of several bytes) is left to the csv module, block by block.
+NumPy splits most text into cells, a block of lines at a time. Blocks that it cannot split as the csv module does
+(quotes inside a cell, blanks beyond ASCII, a delimiter of several bytes) are read by the csv module.
 """
 
 from __future__ import annotations
@@ -17,27 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
-from accel_oct.io.cells import PAD, Block, Cells, TextColumn
+from accel_oct.io.cells import PAD, CellBlock, Cells, TextColumn
 from accel_oct.support.files import OpenedFile
-
-__all__ = ["read_delimited"]
 
 Ints = NDArray[np.int64]
 
-#: Bytes of a block, and the most for files of many columns, whose blocks would have few rows.
+#: Bytes of a block, and the limit for files of many columns, whose blocks are larger.
 _BLOCK_BYTES, _MOST_BLOCK_BYTES = 1 << 18, 1 << 25
 _BYTES_PER_COLUMN = 1 << 14
 _PEEK = 4096
-#: What no text in any encoding of single bytes holds.
+#: Control characters that occur in no text in a single-byte encoding.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 _NO_DELIMITER = '\r\n\0"'
-#: What `str.strip` takes away, in ASCII and beyond.
+#: Characters that `str.strip` removes, in ASCII and beyond.
 _BLANK_BYTES = b" \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _BLANKS = np.zeros(256, dtype=bool)
 _BLANKS[list(_BLANK_BYTES)] = True
 _WIDE_BEGINS = (b"\xc2", b"\xe1", b"\xe2", b"\xe3")
 _WIDE_BLANKS = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-#: Blanks that are stripped from all cells at once; cells with more are stripped one by one.
+#: Blanks stripped from all cells at once; cells with more blanks are stripped one by one.
 _STRIPPED_AT_ONCE = 8
 _QUOTE, _NEWLINE, _SPACE = ord('"'), ord("\n"), ord(" ")
 
@@ -51,7 +49,7 @@ def read_delimited(
     decimal: str = ".",
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[TextColumn], int]:
-    """The columns and the number of rows; lines without anything are skipped.
+    """Return the columns and the number of rows; empty lines are skipped.
 
     Parameters
     ----------
@@ -59,12 +57,12 @@ def read_delimited(
     delimiter, encoding, decimal : str
     header : bool
     progress : callable, optional
-        Called with the bytes that were read so far, once a block.
+        Called with the number of bytes read so far, once per block.
 
     Raises
     ------
     InvalidInputError
-        Naming the line that does not fit; for text in another encoding; for two columns of one name.
+        If a line does not fit (the message names it), the encoding is wrong, or two columns have one name.
     """
     name = source.name
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in _NO_DELIMITER:
@@ -96,19 +94,19 @@ def read_delimited(
             f"{name} is not a CSV file in the encoding {encoding}: {error.reason} at byte {text.place_of(error)}; "
             "set the encoding that it has, such as latin-1"
         ) from None
-    except (csv.Error, LookupError, UnicodeError) as error:  # a field without end, an encoding that is none
+    except (csv.Error, LookupError, UnicodeError) as error:  # an unclosed field, an unknown encoding
         raise InvalidInputError(f"{name} is not a CSV file: {error}") from None
     return [TextColumn(each, place, decimal) for each, place in zip(names, parts, strict=True)], n_rows
 
 
 def _begin(source: OpenedFile) -> bytes:
-    """Some of the first bytes, which are still to be read."""
+    """Peek at the first bytes."""
     peek = getattr(source.file, "peek", None)
     return b"" if peek is None else bytes(peek(_PEEK)[:_PEEK])
 
 
 def _utf_16(begin: bytes) -> str | None:
-    """UTF-16 by its mark, or because every second byte is empty."""
+    """Return the name of UTF-16 if the text has its mark, or zeros in every second byte."""
     if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     half = len(begin) // 2
@@ -119,20 +117,20 @@ def _utf_16(begin: bytes) -> str | None:
 
 
 class _Text:
-    """The decoded text of a source, by line or by block of lines; lines end as Python's universal newlines do."""
+    """The decoded text of a source, by line or by block of lines, with universal newlines."""
 
     def __init__(self, source: OpenedFile, encoding: str, progress: Callable[[int], None] | None) -> None:
-        io.TextIOWrapper(io.BytesIO(), encoding).close()  # raises LookupError for what is no encoding of text
+        io.TextIOWrapper(io.BytesIO(), encoding).close()  # raises LookupError for an unknown text encoding
         self._source, self._progress = source, progress
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._read = self._pending = 0
         self._text, self._at, self._ended = "", 0, False
 
     def line(self) -> str:
-        """The next line with its end; empty after the last."""
+        """Return the next line with its end; empty after the last."""
         while True:
             found = _LINE.match(self._text, self._at)
-            # A carriage return at the end may be half of an end, and a line without an end may go on.
+            # A final carriage return may be half of a line end, and a line without an end may continue.
             if found and (self._ended or found.end() < len(self._text)):
                 self._at = found.end()
                 return found[0]
@@ -142,7 +140,7 @@ class _Text:
             self._more(_BLOCK_BYTES)
 
     def block(self, size: int) -> str:
-        """Whole lines of about as many bytes, with their ends; empty after the last."""
+        """Return whole lines of about `size` characters, with their ends; empty after the last."""
         while not self._ended and len(self._text) - self._at < size:
             self._more(size)
         while True:
@@ -155,11 +153,11 @@ class _Text:
             self._more(size)
 
     def push_back(self, length: int) -> None:
-        """Let the end of the block that was read last be read again."""
+        """Return the last `length` characters of the previous block to the text."""
         self._at -= length
 
     def place_of(self, error: UnicodeDecodeError) -> int:
-        """The byte that cannot be decoded, counted from the beginning of the file."""
+        """Return the position in the file of the byte that cannot be decoded."""
         return self._read - self._pending + error.start
 
     def _more(self, size: int) -> None:
@@ -179,22 +177,22 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)")
 
 
 class _Records:
-    """The rows behind a text; `_line` is the number of the last line that was read."""
+    """The rows of a text; `_line` is the number of the last line read."""
 
     def __init__(self, text: _Text, delimiter: str, decimal: str, name: str) -> None:
         self._text, self._delimiter, self._decimal, self._name = text, delimiter, decimal, name
         self._line = 0
-        # Between spaces, the csv module skips those that begin a cell.
+        # With a space as delimiter, the csv module skips spaces at the start of a cell.
         self._by_bytes = delimiter.isascii() and delimiter != " "
 
     def first(self) -> list[str]:
-        """The first row."""
+        """Return the first row."""
         for row in self._parsed(iter(self._text.line, ""), None):
             return row
         raise InvalidInputError(f"{self._name} is empty")
 
     def blocks(self, n_columns: int) -> Iterator[list[Cells]]:
-        """Columns of stripped cells, some thousand rows at a time."""
+        """Yield columns of stripped cells, block by block."""
         size = min(max(_BLOCK_BYTES, _BYTES_PER_COLUMN * n_columns), _MOST_BLOCK_BYTES)
         while text := self._text.block(size):
             columns = self._cut(text, n_columns) if self._by_bytes else None
@@ -207,14 +205,14 @@ class _Records:
                 yield columns
 
     def of_rows(self, rows: list[list[str]]) -> list[Cells]:
-        """The columns of rows of cells."""
+        """Return the columns of rows of cells."""
         columns = []
         for column in zip(*rows, strict=True):
             columns.append(Cells.of_texts(list(map(str.strip, column)), self._decimal))
         return columns
 
     def _parsed(self, lines: Iterator[str], amount: int | None, n_columns: int | None = None) -> Iterator[list[str]]:
-        """Rows by the csv module: one, or those that begin in the first `amount` lines."""
+        """Yield rows by the csv module: all, or those that begin in the first `amount` lines."""
         reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True, strict=True)
         before = self._line
         try:
@@ -235,13 +233,13 @@ class _Records:
     # ---------------------------------------------------------------- by NumPy
 
     def _cut(self, text: str, n_columns: int) -> list[Cells] | None:
-        """The columns of a block, whose last row may be left for the next one; None: the csv module must read it."""
+        """Split a block into columns, pushing back an incomplete last row; None if the csv module must read it."""
         encoded = text.encode("utf-8", "surrogatepass")
         if not text.isascii() and any(begin in encoded for begin in _WIDE_BEGINS) and _WIDE_BLANKS.search(text):
             return None
         if "\r" in text:
             if '"' in text and any("\r" in cell for cell in text.split('"')[1::2]):
-                return None  # within quotes, ends of lines stay what they are
+                return None  # within quotes, line ends are kept as they are
             encoded = encoded.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         end = b"" if encoded.endswith(b"\n") else b"\n"
         data = np.frombuffer(bytearray(b"".join((b"\n" * PAD, encoded, end))), dtype=np.uint8)
@@ -249,7 +247,7 @@ class _Records:
         lines[:PAD] = False
         is_mark = lines | (data == ord(self._delimiter))
         marks = np.flatnonzero(is_mark)
-        is_mark[PAD - 1] = True  # the first cell begins behind it
+        is_mark[PAD - 1] = True  # the first cell begins after it
         quotes = np.flatnonzero(data == _QUOTE) if '"' in text else np.empty(0, dtype=np.int64)
         cut_off = False
         if len(quotes):
@@ -282,7 +280,7 @@ class _Records:
         self._line += amount
         if not len(marks):
             return []
-        block, ends = Block(data, self._decimal), marks.copy()
+        block, ends = CellBlock(data, self._decimal), marks.copy()
         for blank in (blank for blank in _BLANK_BYTES if blank != _NEWLINE and blank in encoded):
             is_blank = data == blank
             if (is_blank[1:] & is_mark[:-1]).any() or (is_blank[:-1] & is_mark[1:]).any():
@@ -294,7 +292,7 @@ class _Records:
 
 
 def _well_quoted(data: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool:
-    """Whether every quote begins a cell, ends one, or is one of two in a row within a cell that quotes enclose."""
+    """Return whether every quote opens or closes a cell, or is doubled within a quoted cell."""
     if not len(quotes):
         return True
     begins, ends = quotes[0::2], quotes[1::2]
@@ -307,7 +305,7 @@ def _well_quoted(data: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool:
 
 
 def _strip(data: NDArray[np.uint8], starts: Ints, ends: Ints) -> None:
-    """Move beginnings and ends of cells past the blanks around them."""
+    """Move starts and ends of cells past the blanks around them."""
     for places, offset, step in ((starts, 0, 1), (ends, -1, -1)):
         rows = np.flatnonzero(_BLANKS[data[places + offset]] & (starts < ends))
         for _ in range(_STRIPPED_AT_ONCE):
@@ -322,7 +320,7 @@ def _strip(data: NDArray[np.uint8], starts: Ints, ends: Ints) -> None:
 
 
 def _unquote(data: NDArray[np.uint8], starts: Ints, ends: Ints, quotes: Ints) -> None:
-    """Take quotes away from around cells and one of two within them, and then the blanks inside of the quotes."""
+    """Remove quotes around cells, one of two doubled quotes within them, and blanks inside the quotes."""
     rows = np.flatnonzero((data[starts] == _QUOTE) & (starts < ends))
     first, last = starts[rows] + 1, ends[rows] - 1
     inner = np.searchsorted(quotes, last) - np.searchsorted(quotes, first)

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.io.reading import read_table
+from accel_oct.io.tables import read_table
 from accel_oct.pieces.lazy import dask_source, duckdb_source
 from accel_oct.pieces.parquet import dataset_source, parquet_source
 from accel_oct.pieces.recognising import is_dask, is_dataset, is_frame, is_relation, is_table_file

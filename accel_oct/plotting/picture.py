@@ -1,6 +1,6 @@
-"""The picture of a tree as artists on axes: laid out for the size that the axes have whenever they are drawn.
+"""The picture of a tree as matplotlib artists, laid out for the current size of the axes at each draw.
 
-This module imports matplotlib, so it is imported when a picture is asked for.
+This module imports matplotlib, an optional dependency, and is imported when a picture is drawn.
 """
 
 from __future__ import annotations
@@ -19,17 +19,25 @@ from matplotlib.transforms import Affine2D, ScaledTranslation
 
 from accel_oct.export.palette import class_colour, class_hue
 from accel_oct.export.view import NodeView, TreeView
-from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, SWATCH, Arrangement, Key, arrange
-from accel_oct.plotting.layout import spine
-from accel_oct.plotting.wrapping import LINE_HEIGHT, MOST_LINES, Block
-
-__all__ = ["TreePicture", "text_width"]
+from accel_oct.plotting.layout import (
+    BAR_GAP,
+    BAR_HEIGHT,
+    LINE_HEIGHT,
+    MOST_LINES,
+    PAD,
+    SMALL,
+    SWATCH,
+    Arrangement,
+    Legend,
+    TextBlock,
+    arrange,
+)
 
 _INK, _GREY, _LINE = "#1a1a1a", "#4d4d4d", "#8a8a8a"
-#: Hinting makes text a little wider on screens than its outline says, above all small text.
+#: Hinting makes text, small text most, a little wider on screens than its outline.
 _HINTING = 1.04
 _MARGIN = 3.0  # points
-#: From the top of a line to where its letters stand.
+#: Distance from the top of a line to its baseline.
 _BASELINE = 0.97
 
 
@@ -40,24 +48,24 @@ def _outline(text: str, bold: bool, family: tuple[str, ...]) -> float:
 
 
 def text_width(text: str, bold: bool) -> float:
-    """At font size 1, in the font that matplotlib is set to."""
+    """Return the width of a text at font size 1 in matplotlib's current font."""
     return _HINTING * _outline(text, bold, tuple(FontProperties().get_family()))
 
 
 class TreePicture(Artist):
-    """Draws nothing itself: before the other artists are drawn it puts them where they fit.
+    """An artist that places the other artists of the picture before they are drawn.
 
     Parameters
     ----------
     ax : matplotlib axes
     tree : TreeView
     hues : sequence of int
-        Per class, its place in the palette.
+        Position in the palette, per class.
     filled : bool
     font_size : float
-        The largest, in points.
+        Largest font size in points.
     key : sequence of str
-        Names in the legend; none without one.
+        Names in the legend; empty for no legend.
     """
 
     def __init__(
@@ -85,11 +93,11 @@ class TreePicture(Artist):
         self.fit()
 
     def draw(self, renderer: Any) -> None:
-        """Adapt to the size of the axes, which layouts and windows change."""
+        """Adapt to the size of the axes, which layout engines and windows change."""
         self.fit()
 
     def fit(self) -> None:
-        """Place everything for the present size of the axes."""
+        """Place everything for the current size of the axes."""
         extent = self._ax.get_window_extent()
         per_point = self._ax.figure.dpi / 72
         size = (extent.width / per_point, extent.height / per_point)
@@ -112,11 +120,11 @@ class TreePicture(Artist):
         return artist
 
     def _lines(self, gid: str, colour: str, bold: bool = False) -> list[Any]:
-        """One artist per line, so that lines stand at equal distances whatever their letters are."""
+        """Return one artist per line: the distance of lines then does not depend on their letters."""
         return [self._write(gid, colour, bold) for _ in range(MOST_LINES)]
 
     def _write(self, gid: str, colour: str, bold: bool = False) -> Any:
-        # Names are the user's own: a dollar sign in them is no mathematics, a backslash no TeX.
+        # Names come from the user: a dollar sign is no mathematics, a backslash no TeX.
         text = Text(0, 0, "", color=colour, ha="center", parse_math=False, usetex=False, zorder=4, gid=gid)
         text.set_fontweight("bold" if bold else "normal")
         return self._add(text)
@@ -131,7 +139,7 @@ class TreePicture(Artist):
         return FancyBboxPatch((0, 0), 1, 1, facecolor=colour, edgecolor="#555555", zorder=2, gid=f"node-{node.index}")
 
     def _mix(self, node: NodeView) -> list[tuple[Any, float, float]]:
-        """The bar of the classes: each part, where it begins, and its share."""
+        """Return the parts of the class bar, each with its start and its share."""
         if node.weight <= 0:
             return []
         greys = [f"{0.35 + 0.55 * k / max(1, len(node.weights) - 1):.3f}" for k in range(len(node.weights))]
@@ -190,22 +198,14 @@ class TreePicture(Artist):
     def _place_edge(self, node: NodeView, child: int, plan: Arrangement, at: Any) -> None:
         cell, unit, layout = plan.cells[child], plan.font_size, plan.layout
         x, top = layout.x[child], layout.top[child]
-        start = (layout.x[node.index], layout.top[node.index] + plan.cells[node.index].height)
-        bar = layout.bar[node.index]
-        corners = [start, (start[0], bar)]
-        if child in layout.stacked:
-            side = spine(x, cell)
-            middle = top + cell.height / 2
-            corners += [(side, bar), (side, middle), (x - cell.width / 2, middle)]
-        else:
-            corners += [(x, bar), (x, top - cell.above)]
+        corners = plan.edge(node.index, child, top - cell.above)
         line = self._edges[child]
         line.set_data(*zip(*(at(*corner) for corner in corners), strict=True))
         whole = self.tree.nodes[0].weight
         line.set_linewidth(unit * (0.09 + 0.25 * (self.tree.nodes[child].weight / whole if whole > 0 else 0.0)))
         self._set(self._labels[child], cell.label, unit, at(x, top - cell.above))
 
-    def _place_key(self, key: Key, unit: float, top: float) -> None:
+    def _place_key(self, key: Legend, unit: float, top: float) -> None:
         line = SMALL * LINE_HEIGHT * 1.15 * unit
         y = top - unit - line / 2
         for row in key.rows:
@@ -219,7 +219,7 @@ class TreePicture(Artist):
                 text.set_position((x + unit * (SWATCH + 0.4), y - 0.36 * SMALL * unit))
             y -= line
 
-    def _set(self, lines: list[Any], block: Block | None, unit: float, top: tuple[float, float]) -> None:
+    def _set(self, lines: list[Any], block: TextBlock | None, unit: float, top: tuple[float, float]) -> None:
         parts = block.text.split("\n") if block is not None else []
         for place, line in enumerate(lines):
             used = block is not None and place < len(parts)

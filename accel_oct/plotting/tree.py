@@ -8,11 +8,9 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.palette import class_hue
-from accel_oct.export.view import TreeView, view
-from accel_oct.plotting.captions import key_rows, natural_size
-from accel_oct.plotting.common import pyplot
-
-__all__ = ["plot_tree", "plot_trees"]
+from accel_oct.export.view import view
+from accel_oct.plotting.charts import pyplot
+from accel_oct.plotting.layout import legend_rows, natural_size
 
 _PADDING = 0.12  # inches around a tree
 _LEGEND_FROM = 3
@@ -25,22 +23,22 @@ def plot_tree(
 ) -> Any:
     """Draw a fitted tree; "no" goes left and "yes" goes right.
 
-    Every node has a bar of the class shares of the training data that comes to it, every leaf its class, the share of
-    that class, and of how many samples (of which weight, where samples have different weights). Edges are as thick as
-    much data goes along, and say where missing values go in columns that had some.
+    Every node has a bar of its class shares in the training data. A leaf has its class, the share of that class, and
+    its number of samples (and weight, if samples are weighted). The width of an edge shows its share of the data; its
+    label shows the side of missing values in columns that have some.
 
     Parameters
     ----------
     model : fitted OptimalTreeClassifier
     ax : matplotlib axes, optional
-        By default a new figure that is large enough to read. The tree fills the axes whatever their size, also when it
-        changes later; when they are small, the font becomes smaller and counts are left out.
+        By default a new, readable figure. The tree adapts to the size of the axes, also when it changes later: on
+        small axes the font is smaller and counts are left out.
     filled : bool
-        Colour leaves by class, paler where the class is less sure; without it all is grey.
+        Colour leaves by class, paler where the share of the class is lower; False is grey.
     font_size : float
-        In points; it is the largest that is used.
+        Largest font size in points.
     legend : bool, optional
-        Of the classes; by default from three classes on.
+        Show a legend of the classes; by default with three or more classes.
 
     Returns
     -------
@@ -48,9 +46,9 @@ def plot_tree(
 
     Notes
     -----
-    A threshold of more than six digits is cut after a few and ends in an ellipsis; text, SQL, Python and JSON have all
-    digits. An asterisk marks leaves that predict another class than that of most of their samples; a line below the
-    tree explains it.
+    A threshold of more than six digits is shortened and ends in an ellipsis; text, SQL, Python and JSON have all
+    digits. An asterisk marks leaves that do not predict the majority class of their samples; a line below the tree
+    explains it.
     """
     tree = view(model)
     _check_font_size(font_size)
@@ -84,7 +82,7 @@ def plot_trees(
     filled: bool = True,
     font_size: float = 9.0,
 ) -> Any:
-    """Draw several fitted trees side by side; a class has the same colour in all of them, and one legend explains it.
+    """Draw several fitted trees side by side, with the same class colours and one legend.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ def plot_trees(
     titles : sequence of str, optional
         One per model.
     ncols : int, optional
-        How many stand side by side, by default at most three.
+        Trees per row; by default at most three.
     filled, font_size
         As in `plot_tree`.
 
@@ -104,7 +102,7 @@ def plot_trees(
     if not models:
         raise InvalidInputError("models must hold at least one fitted model")
     if titles is not None and len(titles) != len(models):
-        raise InvalidInputError(f"titles must be one per model, {len(models)}, got {len(titles)}")
+        raise InvalidInputError(f"titles must have one title per model ({len(models)}), got {len(titles)}")
     if ncols is not None and (isinstance(ncols, bool) or not isinstance(ncols, int) or ncols < 1):
         raise InvalidInputError(f"ncols must be a whole number >= 1, got {shown(ncols)}")
     _check_font_size(font_size)
@@ -113,7 +111,7 @@ def plot_trees(
     # matplotlib is an extra
     from accel_oct.plotting.picture import TreePicture, text_width
 
-    names = _all_classes(trees)
+    names = list(dict.fromkeys(name for tree in trees for name in tree.class_names))
     columns = min(len(models), 3 if ncols is None else ncols)
     rows = math.ceil(len(models) / columns)
     sizes = [natural_size(tree, text_width) for tree in trees]
@@ -147,7 +145,7 @@ def plot_trees(
 def _common_legend(figure: Any, names: Sequence[str], font_size: float, measure: Any) -> None:
     from matplotlib.patches import Patch
 
-    key = key_rows(names, 72 * figure.get_figwidth() / font_size - 4.0, measure)
+    key = legend_rows(names, 72 * figure.get_figwidth() / font_size - 4.0, measure)
     legend = figure.legend(
         handles=[Patch(facecolor=class_hue(place)) for place in range(len(names))],
         labels=list(key.texts),
@@ -159,11 +157,6 @@ def _common_legend(figure: Any, names: Sequence[str], font_size: float, measure:
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
-
-
-def _all_classes(trees: Sequence[TreeView]) -> list[str]:
-    """The names of the classes of all trees, in the order in which they come."""
-    return list(dict.fromkeys(name for tree in trees for name in tree.class_names))
 
 
 def _check_font_size(font_size: Any) -> None:

@@ -1,9 +1,7 @@
-"""A report on a fitted tree: one HTML file that needs nothing else, see ``docs/report.md``.
+"""Reports on fitted trees: one self-contained HTML file, see ``docs/report.md``.
 
-Each section is a small module that turns values into markup; `page` puts them together. Style and script are files of
-their own (``report.css``, ``report.js``), since they are languages of their own with readers and tools of their own.
-There is no template language: it would be a dependency, and markup that is built by `markup.element` cannot forget to
-escape a name.
+Modules build the sections as markup, `page` joins them with ``report.css`` and ``report.js``. Markup is built by
+`markup.element`, which escapes all text, instead of a template language.
 """
 
 from accel_oct.report.page import html_report, write_report

@@ -1,4 +1,4 @@
-"""Other trees that are almost as good."""
+"""The section on other nearly optimal trees."""
 
 from __future__ import annotations
 
@@ -6,47 +6,33 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.text import to_text
-from accel_oct.report.markup import Markup, element
-from accel_oct.report.wording import count, decimals, percent
+from accel_oct.report.markup import Markup, count, decimals, element, percent, section
 from accel_oct.solving.near_optimal import NearOptimalTree, NearOptimalTrees
 
-__all__ = ["alternatives_section", "listed_alternatives"]
-
-#: Trees that are written out.
+#: Number of trees that are written out.
 _SHOWN = 5
-#: Trees that are listed at most: under constraints, those that break one are left out of them.
+#: Limit of the search; under constraints, trees that violate one are removed afterwards.
 _LISTED = 200
 _TOLERANCE = 1e-9
 
 
 def listed_alternatives(model: Any, X: Any, y: Any, sample_weight: Any, wanted: Any) -> NearOptimalTrees | None:
-    """The trees, from a distance or as they were given.
-
-    Parameters
-    ----------
-    model : fitted OptimalTreeClassifier, or CV
-    X, y, sample_weight
-        What it was fitted on.
-    wanted : float, NearOptimalTrees or None
-    """
+    """Search for the trees within the distance `wanted`; given trees and None are returned unchanged."""
     if wanted is None or isinstance(wanted, NearOptimalTrees):
         return wanted
     if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 <= wanted < float("inf"):
-        raise InvalidInputError(f"near_optimal must be a number >= 0, trees or None, got {shown(wanted)}")
+        raise InvalidInputError(f"near_optimal must be a number >= 0, NearOptimalTrees or None, got {shown(wanted)}")
     asked = getattr(model, "best_estimator_", model)
     found: NearOptimalTrees = asked.near_optimal(X, y, within=wanted, limit=_LISTED, sample_weight=sample_weight)
     return found
 
 
 def alternatives_section(model: Any, trees: NearOptimalTrees | None) -> Markup | None:
-    """How many there are, and the best of them as text; None where they were not asked for."""
+    """Return their number and the best of them as text; None without `trees`."""
     if trees is None:
         return None
     problem = _problem(model, trees)
-    parts = [
-        element("h2", "Trees that are almost as good", id="alternatives-title"),
-        element("p", problem or _summary(model, trees)),
-    ]
+    parts = [element("p", problem or _summary(model, trees))]
     if not problem:
         own = to_text(model, show_counts=False)
         texts = [to_text(trees.model(place), show_counts=False) for place in range(min(_SHOWN, len(trees)))]
@@ -54,35 +40,34 @@ def alternatives_section(model: Any, trees: NearOptimalTrees | None) -> Markup |
         parts += [_tree(trees[k], k + 1, text, text == own, k == opened) for k, text in enumerate(texts)]
         if len(trees) > _SHOWN:
             parts.append(element("p", f"The best {_SHOWN} are shown.", class_="quiet"))
-    return element("section", parts, id="alternatives-section", aria_labelledby="alternatives-title")
+    return section("alternatives", "Other nearly optimal trees", parts)
 
 
 def _problem(model: Any, trees: NearOptimalTrees) -> str | None:
-    """Why the trees cannot stand beside this model."""
+    """Return why the trees cannot be compared with this model, or None."""
     if trees.optimum is None:
         return "The search for other trees ended before the best objective was known."
     limits = getattr(model, "constraints_", ())
     by_parameter = (model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None)
     if len(limits) > len(model.constraints or ()) + sum(by_parameter):
-        return "Not listed: the constraints are not stored with this model, so it cannot be said which trees keep them."
+        return "Not listed: the constraints are not stored with this model, so trees cannot be checked against them."
     if model.status_ == "optimal" and not limits and abs(trees.optimum - model.objective_) > _TOLERANCE:
         return (
-            f"Not listed: with what is known of this model and these data the best objective is "
-            f"{decimals(trees.optimum)}, not {decimals(model.objective_)}."
+            f"Not listed: on these data, with the stored settings, the best objective is {decimals(trees.optimum)}, "
+            f"not {decimals(model.objective_)}."
         )
     return None
 
 
 def _summary(model: Any, trees: NearOptimalTrees) -> str:
-    """How many there are; what was listed before constraints were looked at may leave some out."""
     number = f"{trees.at_least:,}" if trees.counted else f"at least {trees.at_least:,}"
     one = trees.at_least == 1
     assert trees.optimum is not None  # _problem was asked
     least = decimals(trees.optimum - trees.within)
     if getattr(model, "constraints_", ()):
         return (
-            f"The best objective of all trees that keep the constraints is {decimals(trees.optimum)}. {number} "
-            f"{'tree keeps' if one else 'trees keep'} them with an objective of at least {least}, that is "
+            f"The best objective of all trees that satisfy the constraints is {decimals(trees.optimum)}. {number} "
+            f"{'tree satisfies' if one else 'trees satisfy'} them with an objective of at least {least}, that is "
             f"{trees.within:g} less."
         )
     sizes = ""

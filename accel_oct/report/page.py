@@ -15,17 +15,13 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.palette import class_hue
 from accel_oct.export.view import TreeView, view
 from accel_oct.report.alternatives import alternatives_section, listed_alternatives
-from accel_oct.report.constraints import constraints_section
-from accel_oct.report.markup import Content, Markup, element, joined, script_data
+from accel_oct.report.markup import Content, Markup, element, joined, percent, readable, script_data, terms
 from accel_oct.report.performance import Confusion, confusion, performance_section
-from accel_oct.report.proof import gap_of, proof_section, verdict
+from accel_oct.report.proof import constraints_section, gap_of, proof_section, verdict
 from accel_oct.report.provenance import provenance_section, same_counts
 from accel_oct.report.row_form import column_data, condition_data, row_section
-from accel_oct.report.tree_section import node_data, tree_section
-from accel_oct.report.wording import percent, readable
+from accel_oct.report.tree import node_data, tree_section
 from accel_oct.support.files import as_path, replacing
-
-__all__ = ["html_report", "write_report"]
 
 _TITLE = "Optimal decision tree"
 
@@ -40,27 +36,27 @@ def html_report(
     near_optimal: Any = None,
     title: str | None = None,
 ) -> str:
-    """A report on a fitted tree as the text of an HTML file that needs nothing else.
+    """Return a report on a fitted tree as the text of a self-contained HTML file.
 
     Parameters
     ----------
     model : fitted OptimalTreeClassifier or OptimalTreeClassifierCV
-        One that was read from JSON too; what is not stored in there is told.
+        For a model read from JSON, the report states what the file does not hold.
     X : data frame or array-like (n_samples, n_features)
-        The table that the tree was fitted on.
+        The training table.
     y : array-like (n_samples,)
     sample_weight : array-like (n_samples,), optional
     test : pair (X, y), optional
-        Rows that the tree has not seen; they get a confusion matrix of their own.
+        Held-out rows, for a second confusion matrix.
     near_optimal : float or NearOptimalTrees, optional
-        How much less the objective of other trees may be that are shown: 0.01 is one point of accuracy. Or these trees
-        themselves, from ``model.near_optimal``, which takes what constraints may need.
+        Show other trees whose objective is lower by at most this: 0.01 is one percentage point of accuracy. Or the
+        result of ``model.near_optimal``, which takes the columns that constraints need.
     title : str, optional
 
     Returns
     -------
     str
-        The same model and data give the same text. No row of the tables is in it: see ``docs/report.md``.
+        The same model and data give the same text. It contains no row of the tables: see ``docs/report.md``.
     """
     check_is_fitted(model, "tree_")
     if title is not None and not isinstance(title, str):
@@ -88,51 +84,37 @@ def html_report(
     )
 
 
-def write_report(
-    model: Any,
-    path: str | Path,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    test: tuple[Any, Any] | None = None,
-    near_optimal: Any = None,
-    title: str | None = None,
-) -> Path:
-    """Write `html_report` to a file, which is replaced as a whole: when something fails, what was there still is.
+def write_report(model: Any, path: str | Path, X: Any, y: Any, **options: Any) -> Path:
+    """Write `html_report` to a file and return its path.
+
+    The file is replaced as a whole: if something fails, its previous content is kept.
 
     Parameters
     ----------
-    model, X, y, sample_weight, test, near_optimal, title
-        As in `html_report`.
     path : path
-
-    Returns
-    -------
-    Path
-        Of the file.
+    model, X, y, options
+        Arguments of `html_report`.
     """
     target = as_path(path)
-    text = html_report(model, X, y, sample_weight=sample_weight, test=test, near_optimal=near_optimal, title=title)
+    text = html_report(model, X, y, **options)
     with replacing(target) as file:
         file.write(text)
     return target
 
 
 def _header(model: Any, heading: str, training: Confusion, test: Confusion | None, same: bool) -> Markup:
-    figures = [("right on training data", percent(training.accuracy))]
+    figures: list[tuple[str, Content]] = [("correct on training data", percent(training.accuracy))]
     if test is not None:
-        figures.append(("right on test data", percent(test.accuracy)))
+        figures.append(("correct on test data", percent(test.accuracy)))
     n_leaves, depth = model.get_n_leaves(), model.get_depth()
     figures += [("leaf" if n_leaves == 1 else "leaves", f"{n_leaves}"), ("depth", f"{depth}")]
     figures.append(("gap", gap_of(model)))
-    cards = [element("div", element("dt", term), element("dd", value)) for term, value in figures]
-    told = None
+    warning = None
     if not same:
-        told = element(
+        warning = element(
             "p",
-            "The data given for this report are not those that the tree was fitted on: other numbers of rows come to "
-            "its nodes. Counts in the tree are those of the fit.",
+            "The data given for this report are not the training data of the tree: the numbers of rows at its nodes "
+            "differ. The tree shows the counts of the training data.",
             class_="warning",
         )
     return element(
@@ -143,8 +125,8 @@ def _header(model: Any, heading: str, training: Confusion, test: Confusion | Non
             element("button", "Dark or light", type="button", id="theme", class_="screen"),
         ),
         element("p", verdict(model), class_="lead " + ("proven" if model.status_ == "optimal" else "open")),
-        told,
-        element("dl", cards, class_="cards"),
+        warning,
+        terms(figures, "cards"),
     )
 
 
@@ -153,7 +135,7 @@ def _navigation(sections: list[Markup | None]) -> Markup:
         "tree": "Tree",
         "row": "Try a row",
         "proof": "Proof",
-        "performance": "Right and wrong",
+        "performance": "Accuracy",
         "constraints": "Constraints",
         "alternatives": "Other trees",
         "provenance": "Data and settings",

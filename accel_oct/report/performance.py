@@ -1,4 +1,4 @@
-"""Confusion matrices with what follows from them."""
+"""The section on accuracy: confusion matrices, recall and precision."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ from sklearn.utils.validation import check_consistent_length
 
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.errors import InvalidInputError, as_invalid_input
-from accel_oct.report.markup import Content, Markup, element
-from accel_oct.report.tree_picture import class_mark
-from accel_oct.report.wording import amount, count, percent
+from accel_oct.report.markup import Markup, amount, count, element, percent, section
+from accel_oct.report.tree import class_mark
 
-__all__ = ["Confusion", "confusion", "performance_section"]
-
-#: Of a cell's colour, in steps that the style sheet has.
+#: Number of shades of a cell in the style sheet.
 _SHADES = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """What a tree predicts for rows of each class.
+    """A confusion matrix.
 
     Attributes
     ----------
     counts : float array (n_true, n_classes)
-        Weight of the rows by true class and prediction; classes that fitting did not see come behind the others.
+        Weight of the rows by true class and prediction; true classes that are not in the training data come last.
     names : tuple of str
-        Of the true classes.
+        Names of the true classes.
     weighted : bool
         Whether rows have weights.
     n_rows : int
@@ -43,13 +40,13 @@ class Confusion:
 
     @property
     def accuracy(self) -> float:
-        """Share of the weight that is predicted rightly; 0 where there is none."""
+        """Share of the weight that is predicted correctly; 0 without weight."""
         total = float(self.counts.sum())
         return float(np.trace(self.counts)) / total if total else 0.0
 
     @property
     def recall(self) -> list[float | None]:
-        """Of each true class, the share that is predicted rightly."""
+        """Correctly predicted share of each true class."""
         return [
             float(row[k] / row.sum()) if k < len(row) and row.sum() else (0.0 if row.sum() else None)
             for k, row in enumerate(self.counts)
@@ -57,21 +54,12 @@ class Confusion:
 
     @property
     def precision(self) -> list[float | None]:
-        """Of each predicted class, the share that is of this class."""
+        """Correct share of each predicted class."""
         return [float(self.counts[k, k] / c.sum()) if c.sum() else None for k, c in enumerate(self.counts.T)]
 
 
 def confusion(model: Any, X: Any, y: Any, sample_weight: Any = None, what: str = "y") -> Confusion:
-    """Predict and count.
-
-    Parameters
-    ----------
-    model : fitted OptimalTreeClassifier
-    X, y, sample_weight
-        Rows, their classes, and their weights (all 1 by default).
-    what : str
-        What to call `y` in errors.
-    """
+    """Predict and count; `what` names `y` in error messages."""
     predicted = model.predict(X)
     with as_invalid_input(what):
         labels = np.asarray(as_labels(y)).reshape(-1)
@@ -91,21 +79,14 @@ def confusion(model: Any, X: Any, y: Any, sample_weight: Any = None, what: str =
 
 
 def performance_section(training: Confusion, test: Confusion | None) -> Markup:
-    """Both matrices."""
-    parts: list[Content] = [_matrix(training, "Training data", "train")]
+    """Return both matrices."""
+    parts = [_matrix(training, "Training data", "train")]
+    explanation = "Rows are true classes, columns predictions; correct predictions are on the diagonal."
     if test is not None:
         parts.append(_matrix(test, "Test data", "test"))
-    said = "Rows are true classes, columns predictions; what is right is on the diagonal."
-    return element(
-        "section",
-        element("h2", "Right and wrong", id="performance-title"),
-        element(
-            "p", said, "" if test is not None else " No test data were given: the tree has seen all of these rows."
-        ),
-        element("div", parts, class_="matrices"),
-        id="performance-section",
-        aria_labelledby="performance-title",
-    )
+    else:
+        explanation += " No test data were given: the tree was fitted on all of these rows."
+    return section("performance", "Accuracy", element("p", explanation), element("div", parts, class_="matrices"))
 
 
 def _matrix(found: Confusion, title: str, name: str) -> Markup:
@@ -146,10 +127,10 @@ def _matrix(found: Confusion, title: str, name: str) -> Markup:
         class_="confusion",
         aria_labelledby=f"confusion-{name}-title",
     )
-    said = element("small", f": {percent(found.accuracy)} right of {size}")
+    accuracy = element("small", f": {percent(found.accuracy)} correct of {size}")
     return element(
         "div",
-        element("h3", title, said, id=f"confusion-{name}-title"),
+        element("h3", title, accuracy, id=f"confusion-{name}-title"),
         element("div", table, class_="scroll", tabindex=0, role="region", aria_labelledby=f"confusion-{name}-title"),
         id=f"confusion-{name}",
     )

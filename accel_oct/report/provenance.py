@@ -1,4 +1,4 @@
-"""Where the tree comes from: data, settings, versions."""
+"""The section on data, settings and versions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from accel_oct.data.labels import as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import shown
-from accel_oct.report.markup import Content, Markup, element
-from accel_oct.report.wording import count
-
-__all__ = ["provenance_section", "same_counts"]
+from accel_oct.report.markup import Content, Markup, count, element, section, terms
 
 _PACKAGES = ("numpy", "scikit-learn", "scipy", "highspy")
 
 
 def provenance_section(model: Any, X: Any, y: Any, sample_weight: Any, test: tuple[Any, Any] | None) -> Markup:
-    """Three tables of names and values."""
+    """Return three tables of names and values."""
     table = Table.read(X)
     data: list[tuple[str, Content]] = [
         ("Training table", f"{count(len(table), 'row')}, {count(len(table.columns), 'column')}"),
@@ -36,49 +33,43 @@ def provenance_section(model: Any, X: Any, y: Any, sample_weight: Any, test: tup
         data.append(("Its fingerprint", element("code", table_fingerprint(held_out, test[1]))))
     versions: list[tuple[str, Content]] = [("accel_oct", __version__), ("Python", platform.python_version())]
     versions += [(package, version) for package in _PACKAGES if (version := _version(package))]
-    said = (
-        "The fingerprint is a SHA-256 of names, cells and classes in their order: two reports with the same one are on "
-        "the same table. Versions are those that wrote this report."
+    explanation = (
+        "The fingerprint is a SHA-256 of names, cells and classes in their order: reports with equal fingerprints are "
+        "on the same table. Versions are those that wrote this report."
     )
-    return element(
-        "section",
-        element("h2", "Data, settings, versions", id="provenance-title"),
-        element("p", said),
+    return section(
+        "provenance",
+        "Data, settings, versions",
+        element("p", explanation),
         element("h3", "Data"),
-        element("dl", _pairs(data), class_="pairs"),
+        terms(data, "pairs"),
         element("h3", "Settings of ", type(model).__name__),
-        element("dl", _pairs(_settings(model)), class_="pairs settings"),
+        terms(_settings(model), "pairs settings"),
         element("h3", "Versions"),
-        element("dl", _pairs(versions), class_="pairs settings"),
-        id="provenance-section",
-        aria_labelledby="provenance-title",
+        terms(versions, "pairs settings"),
     )
 
 
 def same_counts(model: Any, X: Any, sample_weight: Any) -> bool:
-    """Whether rows (of weight above 0) come to the nodes in the numbers in which the training rows did."""
+    """Return whether each node has as many rows (of positive weight) as in training."""
     path = model.decision_path(X)
     if sample_weight is not None:
         path = path[as_weights(sample_weight, path.shape[0]) > 0]
     return bool(np.array_equal(np.asarray(path.sum(axis=0)).reshape(-1), model.tree_.n_node_samples))
 
 
-def _pairs(pairs: list[tuple[str, Content]]) -> list[Markup]:
-    return [element("div", element("dt", term), element("dd", value)) for term, value in pairs]
-
-
 def _settings(model: Any) -> list[tuple[str, Content]]:
-    """Parameters, those first that are not as they are by default; and what cross-validation chose."""
+    """Return the values chosen by cross-validation, then changed parameters, then defaults."""
     defaults = {name: entry.default for name, entry in inspect.signature(type(model)).parameters.items()}
     own: list[tuple[str, Content]] = []
     rest: list[tuple[str, Content]] = []
     for name, value in model.get_params(deep=False).items():
         if _same(value, defaults.get(name)):
-            rest.append((name, element("span", _told(value), " (default)", class_="quiet")))
+            rest.append((name, element("span", _setting(value), " (default)", class_="quiet")))
         else:
-            own.append((name, _told(value)))
+            own.append((name, _setting(value)))
     chosen = [
-        (f"{name} (chosen)", _told(getattr(model, name)))
+        (f"{name} (chosen)", _setting(getattr(model, name)))
         for name in ("max_depth_", "leaf_penalty_")
         if hasattr(model, name)
     ]
@@ -89,10 +80,10 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and isinstance(value, str | int | float | None) and value == default
 
 
-def _told(value: Any) -> str:
-    """A setting in a line: nothing that is different each time, such as an address in memory."""
+def _setting(value: Any) -> str:
+    """Return a setting in one line, without parts that vary between runs, such as memory addresses."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(_told, value)) or "none"
+        return ", ".join(map(_setting, value)) or "none"
     if isinstance(value, BaseEstimator) or hasattr(value, "__dataclass_fields__") or value is None:
         return " ".join(repr(value).split())
     if isinstance(value, str | int | float | dict | np.generic | np.ndarray):

@@ -1,8 +1,7 @@
-"""A form for one row of the table, and the tree in values that the page's script can evaluate.
+"""A form for one row, and the tree as values for the script of the page, which computes the result of `predict`.
 
-The script gives the answer of `predict`. It compares as `Condition.holds` does, on the values that encoders make of
-cells: numbers as doubles, whole numbers without a point exactly, times and durations as whole nanoseconds, categories
-as text, ordered ones by their place.
+The script compares as `Condition.holds` does, on values as encoders make them: numbers as doubles, whole numbers
+exactly, times and durations as whole nanoseconds, categories as text, ordered categories by their position.
 """
 
 from __future__ import annotations
@@ -14,60 +13,49 @@ from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.scales import NANOSECONDS, Scale
 from accel_oct.export.view import TreeView
-from accel_oct.report.markup import Markup, element
-from accel_oct.report.wording import isolated
+from accel_oct.report.markup import Markup, element, isolated, section
 
-__all__ = ["column_data", "condition_data", "row_section"]
-
-#: Columns with more categories get a field to type in: such lists are long, and may be names of people.
+#: Columns with more categories get a text field: long lists are hard to use, and may be names of people.
 _MOST_LISTED = 50
-#: What a select has for a category that fitting did not see; known ones begin with "=".
+#: Option for a category that is not in the training data; values of known ones begin with "=".
 _OTHER = "other"
 
 
 def row_section(model: Any, tree: TreeView) -> Markup:
-    """The form, or why there is none."""
-    head = element("h2", "Try a row", id="row-title")
+    """Return the form, or the reason why there is none."""
     columns = _asked(tree)
     if not isinstance(model.encoder_, BinaryEncoder):
         kind = type(model.encoder_).__name__
-        said = f"The columns were encoded by a {kind} of another library, whose answers this page cannot compute."
-        return element("section", head, element("p", said), id="row-section", aria_labelledby="row-title")
+        reason = f"The columns were encoded by a {kind} of another library, which this page cannot compute."
+        return section("row", "Try a row", element("p", reason))
     if not columns:
-        always = [
-            "The tree is a single leaf: every row is ",
-            element("bdi", tree.class_names[tree.nodes[0].label]),
-            ".",
-        ]
-        return element("section", head, element("p", always), id="row-section", aria_labelledby="row-title")
+        name = element("bdi", tree.class_names[tree.nodes[0].label])
+        return section("row", "Try a row", element("p", "The tree is a single leaf: every row is ", name, "."))
     fields = [_field(model.encoder_, tree, column) for column in columns]
     others = len(tree.column_names) - len(columns)
-    note = f" The other {others} of {len(tree.column_names)} columns do not change the answer." if others else ""
-    empty = "" if model.encoder_.missing == "error" else " Leave a field empty where the value is missing."
-    return element(
-        "section",
-        head,
-        element("p", f"Type the values of a row to see its way through the tree.{empty}{note}"),
+    note = f" The other {others} of {len(tree.column_names)} columns do not change the prediction." if others else ""
+    empty = "" if model.encoder_.missing == "error" else " Leave a field empty if the value is missing."
+    buttons = [element("button", "Show its path", type="submit"), " ", element("button", "Clear", type="reset")]
+    return section(
+        "row",
+        "Try a row",
+        element("p", f"Type the values of a row to see its path through the tree.{empty}{note}"),
         element(
             "form",
             element("div", fields, class_="fields"),
-            element(
-                "p", element("button", "Show its way", type="submit"), " ", element("button", "Clear", type="reset")
-            ),
+            element("p", buttons),
             id="row",
             novalidate=True,
             autocomplete="off",
         ),
         element("div", id="answer", role="status"),
         element("noscript", element("p", "This form needs JavaScript.")),
-        id="row-section",
         class_="screen",
-        aria_labelledby="row-title",
     )
 
 
 def condition_data(condition: Condition | None) -> dict[str, Any] | None:
-    """A condition for the script; limits are text, since whole numbers may be too large for JavaScript's numbers."""
+    """Return a condition for the script; limits are text, because whole numbers may exceed JavaScript's doubles."""
     if condition is None:
         return None
     per = NANOSECONDS.get(condition.scale.unit, 1) if condition.scale is not None else None
@@ -83,7 +71,7 @@ def condition_data(condition: Condition | None) -> dict[str, Any] | None:
 
 
 def column_data(model: Any, tree: TreeView) -> dict[str, dict[str, Any]]:
-    """How to read the fields of the columns that the tree asks for; by position."""
+    """Return, by position, how to read the fields of the columns that the tree uses."""
     if not isinstance(model.encoder_, BinaryEncoder):
         return {}
     scales: dict[int, Scale] = model.encoder_.scales_
@@ -100,12 +88,10 @@ def column_data(model: Any, tree: TreeView) -> dict[str, dict[str, Any]]:
 
 
 def _limit(limit: float | str | None, per: int | None) -> str | None:
-    """A number as text: with `per`, so many nanoseconds (or places in an order) each, as a whole number."""
+    """Return a number as text; `per` is the unit of a measured column, in nanoseconds or positions."""
     if limit is None:
         return None
-    if per is not None:
-        return f"{int(limit) * per}"
-    return repr(limit)
+    return repr(limit) if per is None else f"{int(limit) * per}"
 
 
 def _asked(tree: TreeView) -> list[int]:
@@ -113,7 +99,7 @@ def _asked(tree: TreeView) -> list[int]:
 
 
 def _categories(encoder: Any, column: int) -> Sequence[str] | None:
-    """Those to choose from; None where the value is to be typed."""
+    """Return the categories to choose from; None for a text field."""
     scale = encoder.scales_.get(column)
     if scale is not None:
         known: Sequence[str] = scale.categories

@@ -454,14 +454,8 @@ def test_python_rules_refuse_what_they_cannot_say() -> None:
     ],
 )
 def test_stored_scales_are_checked(change: Any, message: str) -> None:
-    """What was changed in a file of schema 2 is found, in one sentence."""
+    """What was changed in a file is found, in one sentence."""
     document = json.loads(stump(pd.date_range("2021-01-01", periods=10), np.arange(10) >= 5).to_json())
-    assert document["schema"] == 2
     change(document)
     with pytest.raises(InvalidInputError, match=message):
         OptimalTreeClassifier.from_json(json.dumps(document))
-
-
-def test_plain_models_keep_the_old_schema() -> None:
-    """Readers of the version before can read them."""
-    assert json.loads(stump(np.arange(10.0), np.arange(10) >= 5).to_json())["schema"] == 1

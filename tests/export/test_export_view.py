@@ -20,8 +20,7 @@ from accel_oct.encoding import (
 )
 from accel_oct.encoding.conditions import Condition
 from accel_oct.export import to_dot, to_html, to_text
-from accel_oct.export.digits import few_digits, question
-from accel_oct.export.view import view
+from accel_oct.export.view import few_digits, question, view
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -15,7 +15,7 @@ from helpers.estimator_support import mixed_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_oct import OptimalTreeClassifier
+from accel_oct import OptimalTreeClassifier, Solver
 from accel_oct.constraints import StatisticalParity
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
@@ -28,7 +28,8 @@ X = X.iloc[:, :9]  # every kind of column; few conditions, so that changes hit e
 
 def _documents() -> list[str]:
     weights, config = {"high": 2.0, "low": 1.0}, Config.preset("default")
-    plain = OptimalTreeClassifier(2, 0.002, config=config, class_weight=weights).fit(X, Y)
+    solver = Solver(threads=2, seed=3, options={"presolve": "on"})
+    plain = OptimalTreeClassifier(2, 0.002, solver=solver, config=config, class_weight=weights).fit(X, Y)
     small = X[["age", "smoker", "plan"]]
     encoder = TableEncoder(categorical=OneHotCategoryEncoder(unknown="error"))
     checking = OptimalTreeClassifier(1, 0.002, encoder=encoder).fit(small, (Y == "high").astype(int))
@@ -191,7 +192,7 @@ def entry(*path: Any, to: Any) -> str:
         (("result", "history"), [[0.0, 1.0, 0.5]], "above its bound"),
         (("result", "seconds"), -1.0, "seconds"),
         (("result", "stats"), deep(100), "deep"),
-        (("library",), "\ud800", "half a character"),
+        (("library",), "\ud800", "lone surrogate"),
     ],
 )
 def test_known_attacks(path: tuple[Any, ...], value: Any, message: str) -> None:
@@ -207,7 +208,7 @@ def test_known_attacks(path: tuple[Any, ...], value: Any, message: str) -> None:
         ('"seconds": ', '"seconds": 1e999, "x": ', "too large"),
         ('"seconds": ', '"seconds": ' + "9" * 5000 + ', "x": ', "5000 digits"),
         ('"seconds": ', '"seconds": 0, "seconds": ', "'seconds' twice"),
-        ('"schema": 2', '"schema": 2, "schema": 2', "'schema' twice"),
+        ('"schema": 1', '"schema": 1, "schema": 1', "'schema' twice"),
         ('"type": "str"', '"type": "float"', "type float"),
     ],
 )

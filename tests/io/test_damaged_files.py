@@ -201,7 +201,7 @@ def test_sheets_that_are_wider_than_allowed_are_refused(tmp_path: Path) -> None:
         path = sheet(tmp_path / "wide.xlsx", rows)
 
         def refused(path: Path = path) -> None:
-            with pytest.raises(InvalidInputError, match=r"wide\.xlsx .*more than the 4000000 that are allowed"):
+            with pytest.raises(InvalidInputError, match=r"wide\.xlsx .*more than the limit of 4000000"):
                 read_table(path, max_bytes=4_000_000)
 
         assert peak_of(refused) < 40_000_000

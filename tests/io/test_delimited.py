@@ -25,8 +25,7 @@ from accel_oct.cli.commands import tables
 from accel_oct.errors import InvalidInputError
 from accel_oct.io import cells as cells_module
 from accel_oct.io import delimited
-from accel_oct.io.cells import Cells, TextColumn
-from accel_oct.io.numbers import quotients
+from accel_oct.io.cells import Cells, TextColumn, quotients
 
 # ---------------------------------------------------------------- an oracle that shares no code with the library
 

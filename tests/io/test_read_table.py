@@ -27,7 +27,7 @@ from accel_oct.cli import main
 from accel_oct.encoding import AllThresholdsEncoder, Table, TableEncoder
 from accel_oct.encoding.columns import infer_kind
 from accel_oct.errors import InvalidInputError
-from accel_oct.io.rules import number_pattern
+from accel_oct.io.column_types import number_pattern
 
 ALL = TableEncoder(AllThresholdsEncoder())
 

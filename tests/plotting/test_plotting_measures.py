@@ -78,7 +78,7 @@ def test_trade_off_tells_proven_from_not_proven() -> None:
     assert any(line.get_xydata().tolist() == [[0.1, 0.8], [0.1, 0.85]] for line in ax.lines)
     (shade,) = [patch for patch in ax.patches if patch.get_zorder() == 0]
     assert shade.get_extents().transformed(ax.transData.inverted()).x1 == pytest.approx(0.025)
-    assert [text.get_text() for text in ax.texts] == ["no tree over these splits keeps this limit"]
+    assert [text.get_text() for text in ax.texts] == ["no tree over these splits satisfies this limit"]
     assert_apart_and_inside(ax)
 
 
@@ -93,7 +93,7 @@ def test_a_trade_off_without_any_tree() -> None:
     """Is all shade."""
     none = float("-inf")
     ax = plot_trade_off(trade_off(point(0.1, none, "infeasible", none), point(0.2, none, "infeasible", none)))
-    assert [text.get_text() for text in ax.texts] == ["no tree over these splits keeps these limits"]
+    assert [text.get_text() for text in ax.texts] == ["no tree over these splits satisfies these limits"]
     assert ax.get_legend() is None
 
 

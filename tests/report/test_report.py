@@ -26,10 +26,9 @@ from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import CostMatrix
 from accel_oct.report import html_report, write_report
-from accel_oct.report.convergence import convergence_picture
-from accel_oct.report.markup import element, script_data
+from accel_oct.report.markup import decimals, element, percent, script_data
 from accel_oct.report.performance import confusion
-from accel_oct.report.wording import decimals, percent
+from accel_oct.report.proof import convergence_picture
 from accel_oct.solving.result import HistoryRow
 
 
@@ -100,14 +99,14 @@ def test_the_report_says_what_the_model_says(fitted: Any) -> None:
         "Proven optimal over",
         f"accuracy {decimals(model.score(X, y))} \u2212 {model.get_n_leaves()} \u00d7 0.005",
         decimals(model.bound_),
-        f"Training data: {percent(model.score(X, y))} right of 200 rows",
-        f"Test data: {percent(model.score(X[:50], y[:50]))} right of 50 rows",
+        f"Training data: {percent(model.score(X, y))} correct of 200 rows",
+        f"Test data: {percent(model.score(X[:50], y[:50]))} correct of 50 rows",
         "leaf_penalty",
         table_fingerprint(X, y),
         table_fingerprint(X[:50], y[:50]),
     ):
         assert part in text, part
-    assert "not those that the tree was fitted on" not in text
+    assert "not the training data of the tree" not in text
 
 
 def test_the_same_in_the_same_out(fitted: Any) -> None:
@@ -119,10 +118,10 @@ def test_the_same_in_the_same_out(fitted: Any) -> None:
 def test_other_data_are_noticed(fitted: Any) -> None:
     """Counts in the tree and in the matrices are of different rows then, which is said; weights of 0 are no rows."""
     model, X, y = fitted
-    assert "not those that the tree was fitted on" in html_report(model, X[:100], y[:100])
+    assert "not the training data of the tree" in html_report(model, X[:100], y[:100])
     more, labels = pd.concat([X, X[:5]]), np.append(y, y[:5])
     weights = np.append(np.ones(200), np.zeros(5))
-    assert "not those that the tree was fitted on" not in html_report(model, more, labels, sample_weight=weights)
+    assert "not the training data of the tree" not in html_report(model, more, labels, sample_weight=weights)
 
 
 def test_constraints_are_told(fitted: Any) -> None:
@@ -132,7 +131,7 @@ def test_constraints_are_told(fitted: Any) -> None:
         2, 0.01, constraints=[StatisticalParity("region", at_most=0.1), Recall("high", at_least=0.5)]
     )
     text = Outline(html_report(model.fit(X, y), X, y)).text
-    assert "that keeps the constraints is better" in html_report(model, X, y)
+    assert "that satisfies the constraints is better" in html_report(model, X, y)
     for report in model.constraints_:
         assert report.name in text and f"{report.value:.4g}" in text and f"{report.slack:.4g}" in text
     assert "Constraints" not in Outline(html_report(fitted[0], X, y)).text
@@ -150,7 +149,7 @@ def test_alternatives_are_those_of_near_optimal(fitted: Any) -> None:
     text = Outline(page).text
     assert f"{trees.count:,} tree" in text and "the tree of this report" in text
     assert " ".join(trees.model(0).to_text().split("  (")[0].split()) in text
-    assert "Trees that are almost as good" not in html_report(model, X, y)
+    assert "Other nearly optimal trees" not in html_report(model, X, y)
     other = OptimalTreeClassifier.from_json(model.to_json()).set_params(leaf_penalty=0.1)
     assert "Not listed" in html_report(other, X, y, near_optimal=0.002)
 
@@ -161,7 +160,7 @@ def test_every_kind_of_model_has_a_report(fitted: Any) -> None:
     data = load_iris()
     chosen = OptimalTreeClassifierCV(2, [0.1, 0.01], cv=2, encoder=None).fit(data.data > 2, data.target)
     text = Outline(html_report(chosen, data.data > 2, data.target, near_optimal=0.01)).text
-    assert "leaf_penalty_ (chosen)" in text and "almost as good" in text
+    assert "leaf_penalty_ (chosen)" in text and "nearly optimal trees" in text
     stored = OptimalTreeClassifier.from_json(model.to_json())
     assert html_report(stored, X, y).split("<script>")[0] == html_report(model, X, y).split("<script>")[0]
     foreign = OptimalTreeClassifier(2, encoder=KBinsDiscretizer(3, encode="onehot-dense")).fit(data.data, data.target)
@@ -193,10 +192,10 @@ def test_alternatives_under_constraints_are_told_apart(fitted: Any) -> None:
     model = OptimalTreeClassifier(2, 0.01, max_leaf_nodes=2).fit(X, y)
     trees = model.near_optimal(X, y, within=0.2, limit=200)
     text = Outline(html_report(model, X, y, near_optimal=trees)).text
-    assert f"The best objective of all trees that keep the constraints is {decimals(trees.optimum)}" in text
-    assert f"{trees.at_least:,} trees keep them" in text and all(tree.n_leaves <= 2 for tree in trees)
+    assert f"The best objective of all trees that satisfy the constraints is {decimals(trees.optimum)}" in text
+    assert f"{trees.at_least:,} trees satisfy them" in text and all(tree.n_leaves <= 2 for tree in trees)
     stored = OptimalTreeClassifier.from_json(model.to_json())
-    assert "that keep the constraints" in html_report(stored, X, y, near_optimal=0.2)
+    assert "that satisfy the constraints" in html_report(stored, X, y, near_optimal=0.2)
 
 
 # ---------------------------------------------------------------- safety

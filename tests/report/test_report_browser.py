@@ -216,7 +216,7 @@ def test_a_typed_row_shows_its_way(report: Path, browser: Any) -> None:
     with opened(browser, report) as page:
         for field in page.locator("#row select").all():
             field.select_option("true")
-        page.click("text=Show its way")
+        page.click("text=Show its path")
         assert page.locator(".wide .node.way").count() == page.locator(".tall .node.way").count() == 4
         assert page.locator(".wide .edges .way").count() == 3 and page.locator(".rules .way").count() == 4
         assert page.get_attribute("#answer", "role") == "status" and page.locator("#answer ol li").count() == 3
@@ -255,7 +255,7 @@ def test_names_stay_names_and_nothing_overflows(hostile: Path, browser: Any, siz
         assert not wrong
         for field in page.locator("#row select").all():
             field.select_option("true")
-        page.click("text=Show its way")
+        page.click("text=Show its path")
         assert page.inner_text("#answer .class").strip("\u2068\u2069 ") in CLASSES
 
 

@@ -7,7 +7,7 @@ from accel_oct.cli.commands.models import read_model
 from accel_oct.cli.commands.tables import read_features
 from accel_oct.cli.commands.telling import check_output, named_failures, tell, writing
 from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, TableOptions, TellingOptions
-from accel_oct.io.writing import is_binary, write_columns, write_csv
+from accel_oct.io.tables import is_binary, write_columns, write_csv
 
 __all__ = ["run"]
 

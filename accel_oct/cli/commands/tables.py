@@ -14,7 +14,7 @@ from accel_oct.cli.options import TableOptions, TargetOptions, TellingOptions
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.io.reading import missing_column, read_table
+from accel_oct.io.tables import missing_column, read_table
 
 __all__ = ["Training", "read_features", "read_training"]
 

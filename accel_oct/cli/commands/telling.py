@@ -16,7 +16,7 @@ from accel_oct.cli.codes import Code
 from accel_oct.cli.options import OutputOptions, TellingOptions
 from accel_oct.cli.streams import results
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct.io.writing import write_csv
+from accel_oct.io.tables import write_csv
 from accel_oct.live import Watch, watching
 from accel_oct.support.files import check_writable, replacing
 

@@ -79,7 +79,7 @@ def tree_parameters(
         "encoder": estimator_encoder(encoder),
         "missing": encoder.missing or "category",
         "time_limit": limits.time_limit,
-        "solver": Solver(threads=limits.threads or 1),
+        "solver": Solver(threads=1 if limits.threads is None else limits.threads),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.plotting.common import AMBER, BLUE, GREEN, RED, pyplot
+from accel_oct.plotting.charts import AMBER, BLUE, GREEN, RED, pyplot
 from accel_oct_bench.reports.comparing import Comparison
 from accel_oct_bench.reports.statistics import performance_profile
 

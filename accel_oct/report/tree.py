@@ -1,36 +1,44 @@
-"""The tree as SVG pictures, a wide and a tall one, whose nodes can be reached by pointer, finger and keyboard."""
+"""The section on the tree: SVG pictures, node details, legend, and the tree as a list."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
+from typing import Any
 
 from accel_oct.export.view import AGAINST_MAJORITY, NodeView, TreeView
-from accel_oct.plotting.captions import BAR_GAP, BAR_HEIGHT, PAD, SMALL, Arrangement, arrange, natural_size
-from accel_oct.plotting.layout import Cell, spine
-from accel_oct.plotting.wrapping import LINE_HEIGHT, Block, block
-from accel_oct.report.markup import Markup, element
-from accel_oct.report.wording import percent, purity
+from accel_oct.plotting.layout import (
+    BAR_GAP,
+    BAR_HEIGHT,
+    LINE_HEIGHT,
+    PAD,
+    SMALL,
+    Arrangement,
+    NodeBox,
+    TextBlock,
+    arrange,
+    natural_size,
+    text_block,
+)
+from accel_oct.report.markup import Markup, element, percent, purity, section
 
-__all__ = ["class_mark", "tall_picture", "wide_picture"]
-
-#: In pixels of a picture that is not scaled.
+#: Pixels of an unscaled picture.
 FONT_SIZE = 13.0
 _MARGIN = 10.0
-#: Of the class at the left of a leaf.
+#: Width of the class colour at the left of a leaf.
 _BAND = 8.0
 _THINNEST, _THICKEST = 1.2, 5.0
-#: Of the tall picture, in units of the font size: its width, by how much children stand further right, the least width
-#: of a box, and what is between boxes.
+#: The tall picture, in units of the font size: width, indentation of children, least width of a box, vertical gap.
 _TALL, _INDENT, _NARROWEST, _SKIP = 27.0, 1.9, 13.0, 0.55
-#: From the foot of a line to its baseline, as a part of the line.
+#: Distance from the bottom of a line to its baseline, as a share of the line.
 _BASELINE = 0.27
 
-# Widths of characters in a wide font (DejaVu Sans): in all others a text takes less room than is kept for it.
+# Characters by width in DejaVu Sans, a wide font: text takes less room in others.
 _NARROW, _SLIM, _WIDE = frozenset("iljI.,:;'|! "), frozenset('frt()[]-/"*'), frozenset("mwMW@%\u2026\u2265\u2264<>=+")
 
 
 def wide_picture(tree: TreeView) -> Markup:
-    """The tree from top to bottom; the script moves and scales what is in its group ``world``."""
+    """Draw the tree from top to bottom; the script moves and scales the group ``world``."""
     size = natural_size(tree, text_width)
     drawn = arrange(tree, (size[0] * FONT_SIZE, size[1] * FONT_SIZE), FONT_SIZE, text_width)
     layout, unit = drawn.layout, drawn.font_size
@@ -44,7 +52,7 @@ def wide_picture(tree: TreeView) -> Markup:
 
 
 def tall_picture(tree: TreeView) -> Markup:
-    """One node below the other, for narrow screens: as wide as a phone, however large the tree."""
+    """Draw one node below the other, for narrow screens."""
     answers = {child: said for node in tree.nodes for child, said in _children(node)}
     width = max(_TALL, _NARROWEST + _INDENT * max(node.depth for node in tree.nodes))
     cells, tops, y = [], [], 0.0
@@ -84,13 +92,13 @@ def _picture(kind: str, edges: list[Markup], nodes: list[Markup], size: tuple[fl
 
 
 def class_mark(label: int) -> Markup:
-    """A small square in the colour of a class, beside its name."""
+    """Return a small square in the colour of a class."""
     square = element("rect", class_=f"k k{label}", x=1, y=1, width=10, height=10, rx=2)
     return element("svg", square, class_="mark", viewBox="0 0 12 12", aria_hidden="true")
 
 
 def text_width(text: str, bold: bool) -> float:
-    """Upper estimate of the width of a text at font size 1."""
+    """Return an upper estimate of the width of a text at font size 1."""
     total = 0.0
     for character in text:
         if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn"):
@@ -109,17 +117,8 @@ def text_width(text: str, bold: bool) -> float:
 
 
 def _edge(tree: TreeView, drawn: Arrangement, parent: int, node: NodeView) -> Markup:
-    layout, unit = drawn.layout, drawn.font_size
-    cell = drawn.cells[node.index]
-    start = (layout.x[parent], layout.top[parent] + drawn.cells[parent].height)
-    if node.index in layout.stacked:
-        side = spine(layout.x[node.index], cell)
-        end = layout.top[node.index] + cell.height / 2
-        points = [start, (start[0], layout.bar[parent]), (side, layout.bar[parent]), (side, end)]
-        points.append((layout.x[node.index] - cell.width / 2, end))
-    else:
-        x, bar = layout.x[node.index], layout.bar[parent]
-        points = [start, (start[0], bar), (x, bar), (x, layout.top[node.index])]
+    unit = drawn.font_size
+    points = drawn.edge(parent, node.index, drawn.layout.top[node.index])
     path = "M" + "L".join(f"{x * unit:.1f} {y * unit:.1f}" for x, y in points)
     share = node.weight / tree.nodes[0].weight if tree.nodes[0].weight else 0.0
     thickness = _THINNEST + (_THICKEST - _THINNEST) * share
@@ -127,19 +126,19 @@ def _edge(tree: TreeView, drawn: Arrangement, parent: int, node: NodeView) -> Ma
 
 
 def _children(node: NodeView) -> list[tuple[int, str]]:
-    """Children with the answers that lead to them."""
+    """Return the children with the answers that lead to them."""
     return [] if node.is_leaf else list(zip((node.left, node.right), node.answers, strict=True))
 
 
-def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> Cell:
+def _tall_cell(tree: TreeView, node: NodeView, answer: str | None, width: float) -> NodeBox:
     limit = width - 2 * PAD[0] - (_BAND / FONT_SIZE if node.is_leaf else 0.0)
     text = tree.leaf_name(node) if node.is_leaf else f"{node.brief}?"
-    title = block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
+    title = text_block(" ".join(text.split()) or " ", limit, text_width, bold=node.is_leaf)
     said = purity(tree, node) if node.is_leaf else tree.passing(node)
-    detail = block(said, limit, text_width, scale=SMALL)
-    label = None if answer is None else block(answer, width, text_width, scale=SMALL)
+    detail = text_block(said, limit, text_width, scale=SMALL)
+    label = None if answer is None else text_block(answer, width, text_width, scale=SMALL)
     height = title.height + detail.height + 2 * PAD[1] + (BAR_HEIGHT + BAR_GAP if node.weight > 0 else 0.0)
-    return Cell(label, title, detail, width, height)
+    return NodeBox(label, title, detail, width, height)
 
 
 def _tall_edge(tree: TreeView, node: NodeView, child: int, start: float, end: float) -> Markup:
@@ -149,9 +148,9 @@ def _tall_edge(tree: TreeView, node: NodeView, child: int, start: float, end: fl
 
 
 def _node(
-    tree: TreeView, node: NodeView, cell: Cell, corner: tuple[float, float], unit: float, centred: bool = True
+    tree: TreeView, node: NodeView, cell: NodeBox, corner: tuple[float, float], unit: float, centred: bool = True
 ) -> Markup:
-    """A box at `corner`, in units of the font size, with all that is written in it."""
+    """Draw a box with its text at `corner`, in units of the font size."""
     width, height = cell.width * unit, cell.height * unit
     parts = [element("rect", class_="box", width=f"{width:.1f}", height=f"{height:.1f}", rx=6)]
     if node.is_leaf:
@@ -185,27 +184,22 @@ def _node(
 
 
 def _mix(node: NodeView, x: float, y: float, width: float, height: float) -> Markup:
-    """Shares of the classes as a bar."""
+    """Draw the class shares as a bar."""
+
+    def bar(kind: str, begin: float, length: float) -> Markup:
+        place = {"x": f"{begin:.2f}", "y": f"{y:.2f}", "width": f"{length:.2f}", "height": f"{height:.2f}"}
+        return element("rect", class_=kind, **place)
+
     parts, start = [], x
     for label, weight in enumerate(node.weights):
         part = width * weight / node.weight
         if part > 0:
-            parts.append(
-                element(
-                    "rect",
-                    class_=f"k{label}",
-                    x=f"{start:.2f}",
-                    y=f"{y:.2f}",
-                    width=f"{part:.2f}",
-                    height=f"{height:.2f}",
-                )
-            )
+            parts.append(bar(f"k{label}", start, part))
         start += part
-    frame = {"x": f"{x:.2f}", "y": f"{y:.2f}", "width": f"{width:.2f}", "height": f"{height:.2f}"}
-    return element("g", parts, element("rect", class_="frame", **frame), class_="mix")
+    return element("g", parts, bar("frame", x, width), class_="mix")
 
 
-def _lines(block: Block, x: float, y: float, unit: float, kind: str) -> list[Markup]:
+def _lines(block: TextBlock, x: float, y: float, unit: float, kind: str) -> list[Markup]:
     step, size = block.scale * LINE_HEIGHT * unit, block.scale * unit
     return [
         element(
@@ -226,3 +220,99 @@ def _spoken(tree: TreeView, node: NodeView) -> str:
         mark = f", {AGAINST_MAJORITY}" if node.against_majority else ""
         return f"Leaf: {name}, {purity(tree, node)}{mark}"
     return f"{node.question}? {tree.passing(node)}, most frequent {name} ({percent(node.share)})"
+
+
+_HELP = (
+    "Point at a node, tap it, or move to it with the arrow keys to see its number of samples and its rule. "
+    "Drag to move, scroll or pinch to zoom."
+)
+
+
+def tree_section(tree: TreeView) -> Markup:
+    """Return pictures, legend, and the tree as a list."""
+    buttons = [
+        element(
+            "button",
+            sign,
+            type="button",
+            id=name,
+            class_=None if name == "layout" else "zoom",
+            aria_label=label,
+            title=label,
+        )
+        for name, sign, label in (
+            ("zoom-in", "+", "Zoom in"),
+            ("zoom-out", "\u2212", "Zoom out"),
+            ("zoom-fit", "Whole tree", None),
+            ("layout", "Wide or tall", None),
+        )
+    ]
+    classes = [
+        element("li", class_mark(label), " ", element("bdi", name)) for label, name in enumerate(tree.class_names)
+    ]
+    return section(
+        "tree",
+        "Tree",
+        element(
+            "p",
+            "Each box is a question; the labels of its lines are the answers. ",
+            element("span", _HELP, id="tree-help", class_="screen"),
+        ),
+        element("ul", classes, class_="legend", aria_label="Classes"),
+        element("p", tree.note, class_="quiet", id="against") if tree.note else None,
+        element(
+            "div",
+            element(
+                "div",
+                element("div", buttons, class_="controls", role="group", aria_label="Picture"),
+                wide_picture(tree),
+                tall_picture(tree),
+                class_="viewport",
+            ),
+            element(
+                "aside", element("p", "No node selected.", class_="quiet"), id="details", aria_label="Selected node"
+            ),
+            class_="stage",
+            id="stage",
+        ),
+        element(
+            "details",
+            element("summary", "The same tree as a list"),
+            element("ul", _item(tree, tree.nodes[0], None), class_="rules"),
+            id="rules",
+        ),
+    )
+
+
+def node_data(tree: TreeView) -> Iterator[dict[str, Any]]:
+    """Yield the values that the script shows for each node."""
+    for node in tree.nodes:
+        yield {
+            "left": node.left,
+            "right": node.right,
+            "label": node.label,
+            "question": node.question,
+            "yes": node.yes,
+            "no": node.no,
+            "passing": tree.passing(node),
+            "weights": list(node.weights),
+            "share": percent(node.share),
+            "mark": f" The prediction is {AGAINST_MAJORITY}." if node.against_majority else "",
+        }
+
+
+def _item(tree: TreeView, node: NodeView, answer: str | None) -> Markup:
+    lead = [element("span", answer, class_="answer"), " "] if answer else []
+    if node.is_leaf:
+        name = element("strong", class_mark(node.label), " ", element("bdi", tree.class_names[node.label]))
+        mark = " * " if node.against_majority else " "
+        line = element(
+            "span", lead, name, mark, element("span", purity(tree, node), class_="quiet"), data_rule=node.index
+        )
+        return element("li", line)
+    line = element(
+        "span", lead, node.question, "? ", element("span", tree.passing(node), class_="quiet"), data_rule=node.index
+    )
+    below = zip((node.left, node.right), node.answers, strict=True)
+    children = [_item(tree, tree.nodes[child], f"{said}:") for child, said in below]
+    return element("li", line, element("ul", children))

@@ -1,4 +1,4 @@
-"""What the texts of a column mean: numbers, true and false, dates, or the text that they are. Nothing is guessed."""
+"""Types of text columns: numbers, booleans, dates, durations, ordered categories, or text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.io.cells import Cells, TextColumn
-from accel_oct.io.numbers import column_numbers
-
-__all__ = ["Rules", "labels", "number_pattern", "order_of", "plain_labels", "typed"]
+from accel_oct.io.cells import Cells, TextColumn, column_numbers
 
 _BOOLEANS = {"true": True, "false": False}
 _ALIASES = {"str": "text", "string": "text", "category": "text", "float": "number", "int": "number", "bool": "boolean"}
@@ -37,7 +34,7 @@ _DURATION = re.compile(
 
 
 def number_pattern(decimal: str) -> re.Pattern[str]:
-    """Plain decimal numbers: ``12``, ``-0.5``, ``1e-5``; not ``007``, ``1_0``, ``0x1F``, ``inf`` or ``nan``."""
+    """Match plain decimal numbers: ``12``, ``-0.5``, ``1e-5``; not ``007``, ``1_0``, ``0x1F``, ``inf`` or ``nan``."""
     mark = re.escape(decimal)
     return re.compile(rf"[+-]?(?:(?:0|[1-9]\d*)(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
 
@@ -46,19 +43,19 @@ _COMMA_NUMBER = number_pattern(",")
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How texts are to be read.
+class ColumnTypes:
+    """Requested types of columns.
 
     Parameters
     ----------
     na_values : frozenset of str
         Texts that mean a missing value, besides the empty one.
     decimal : str
-        The decimal mark.
+        Decimal mark.
     dtype : mapping from names of columns to types
         "text", "number", "boolean", "datetime", "duration", ``ordered:low<mid<high`` or "auto".
     expected : mapping from names of columns to types
-        For columns that `dtype` does not name, and that need not be there.
+        Types of columns that are not in `dtype`; these columns may be absent.
     """
 
     na_values: frozenset[str] = frozenset()
@@ -78,7 +75,7 @@ class Rules:
         return self.na_values | {""}
 
     def type_of(self, name: str) -> str:
-        """The type that was asked for, "auto" if none was."""
+        """Return the requested type, by default "auto"."""
         wanted = self.dtype.get(name, self.expected.get(name, "auto"))
         found = _ALIASES.get(wanted, wanted) if isinstance(wanted, str) else ""
         if found not in _TYPES and not found.startswith(_ORDERED):
@@ -92,7 +89,7 @@ class Rules:
 
 
 def order_of(dtype: str, name: str) -> tuple[str, ...]:
-    """The categories of ``ordered:low<mid<high``."""
+    """Return the categories of ``ordered:low<mid<high``."""
     categories = tuple(part.strip() for part in dtype.removeprefix(_ORDERED).split("<"))
     if len(categories) < 2 or len(set(categories)) < len(categories) or "" in categories:
         raise InvalidInputError(
@@ -101,19 +98,19 @@ def order_of(dtype: str, name: str) -> tuple[str, ...]:
     return categories
 
 
-def typed(column: TextColumn, rules: Rules) -> tuple[NDArray[Any], Scale | None, str | None]:
-    """A column by its rule; the scale of ordered categories; and a remark where something may not be what was meant."""
-    wanted = rules.type_of(column.name)
-    pattern = number_pattern(rules.decimal)
+def typed(column: TextColumn, types: ColumnTypes) -> tuple[NDArray[Any], Scale | None, str | None]:
+    """Return the values of a column, the scale of ordered categories, and a remark on a likely mistake, if any."""
+    wanted = types.type_of(column.name)
+    pattern = number_pattern(types.decimal)
     if wanted in ("auto", "number"):
-        others = {text for text in column.texts() - rules.missing if not pattern.match(text)}
+        others = {text for text in column.texts() - types.missing if not pattern.match(text)}
         if not others:
-            return _numbers(column, rules), None, None
+            return _numbers(column, types), None, None
     texts, codes = column.coded()
-    known = set(texts) - rules.missing
+    known = set(texts) - types.missing
 
     def refuse(bad: set[str], what: str) -> None:
-        advice = "na_values names texts that mean a missing value"
+        advice = "list texts that mean a missing value in na_values"
         _refuse(bad, texts, codes, f"column {column.name!r} must hold {what}", advice)
 
     def mapped(values: Mapping[str, Any]) -> NDArray[Any]:
@@ -135,39 +132,39 @@ def typed(column: TextColumn, rules: Rules) -> tuple[NDArray[Any], Scale | None,
     if wanted == "number":
         refuse(others, "numbers")
     elif wanted == "auto":
-        remark = _remark(column.name, known, others, rules.decimal)
+        remark = _remark(column.name, known, others, types.decimal)
     return mapped({text: text for text in known}), None, remark
 
 
 def _remark(name: str, known: set[str], others: set[str], decimal: str) -> str | None:
-    """Of a column that is text because of `others`, what may have been meant."""
+    """Return a hint for a column that is text only because of `others`."""
     because = f"column {name!r} is text, not numbers, because of"
     if len(others) > 1 and decimal == "." and all(map(_COMMA_NUMBER.match, others)):
         return f"{because} {shown(min(others))}: set decimal to ',' if that is its decimal mark"
     if len(others) < len(known) and all(text.lower() in _LIKELY_MISSING for text in others):
         listed = ", ".join(repr(text) for text in sorted(others)[:3])
-        return f"{because} {listed}: name it as a missing value if it is one"
+        return f"{because} {listed}: add it to the missing values if it means one"
     return None
 
 
-def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
-    """Class labels: true and false, or whole numbers of 64 bits when no two texts would become the same number.
+def labels(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
+    """Return class labels: booleans, or whole numbers of 64 bits if no two texts are the same number, else text.
 
-    Else they stay the text that they are, so that ``7`` and ``007``, or ``inf`` and ``1e300``, are two classes. Numbers
-    that are not whole are left to the caller to refuse: such a column measures something and names nothing.
+    So ``7`` and ``007``, or ``inf`` and ``1e300``, are two classes. Numbers that are not whole are returned as floats,
+    which the caller rejects: such a column holds measurements, not classes.
     """
-    if column.name in rules.dtype:
-        return plain_labels(typed(column, rules)[0])
+    if column.name in types.dtype:
+        return plain_labels(typed(column, types)[0])
     texts, codes = column.coded()
-    known = set(texts) - rules.missing
-    pattern = number_pattern(rules.decimal)
+    known = set(texts) - types.missing
+    pattern = number_pattern(types.decimal)
     if known and all(text.lower() in _BOOLEANS for text in known):
         return plain_labels(_mapped(texts, codes, {text: _BOOLEANS[text.lower()] for text in known}))
     as_text = _mapped(texts, codes, {text: text for text in known})
     if len(known) < len(texts) or not all(pattern.match(text) or _INFINITE.match(text) for text in known):
         return as_text
     try:
-        numbers = [Decimal(text.replace(rules.decimal, ".")) for text in texts]
+        numbers = [Decimal(text.replace(types.decimal, ".")) for text in texts]
     except InvalidOperation:  # an exponent beyond all limits
         return as_text
     if not all(not number.is_finite() or number == number.to_integral_value() for number in numbers):
@@ -180,7 +177,7 @@ def labels(column: TextColumn, rules: Rules) -> NDArray[Any]:
 
 
 def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects that are all booleans, or all whole numbers of 64 bits, in an array of that type; others as they are."""
+    """Convert objects that are all booleans, or all whole numbers of 64 bits, to an array of that type."""
     if values.dtype == object and len(values):
         kinds = {type(value) for value in values.tolist()}
         if kinds == {bool}:
@@ -190,22 +187,22 @@ def plain_labels(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _numbers(column: TextColumn, rules: Rules) -> NDArray[Any]:
-    """The numbers of a column whose texts are all numbers or mean a missing value."""
-    known = {text: text.replace(rules.decimal, ".") for text in column.texts() - rules.missing}
+def _numbers(column: TextColumn, types: ColumnTypes) -> NDArray[Any]:
+    """Return the numbers of a column whose texts are all numbers or missing values."""
+    known = {text: text.replace(types.decimal, ".") for text in column.texts() - types.missing}
     floats = {text: float(plain) for text, plain in known.items()}
     if infinite := {text for text, number in floats.items() if math.isinf(number)}:
         what = f"column {column.name!r} must hold numbers up to the largest double (1.8e308)"
-        _refuse(infinite, *column.coded(), what, "set its dtype to text if they are names")
+        _refuse(infinite, *column.coded(), what, "set its dtype to text if these are names")
     texts = {
         text: (floats[text], int(plain) if plain.lstrip("+-").isdigit() else None) for text, plain in known.items()
     }
-    missing = [mark for text in rules.na_values if (mark := Cells.decimal_of(text, rules.decimal)) is not None]
+    missing = [mark for text in types.na_values if (mark := Cells.decimal_of(text, types.decimal)) is not None]
     return column_numbers(column, texts, missing)
 
 
 def _parsed(known: Iterable[str], wanted: str) -> tuple[dict[str, Any], set[str]]:
-    """By text the date or duration, and the texts that are none."""
+    """Return the dates or durations by text, and the texts that are none."""
     parse: Callable[[str], Any] = _instant if wanted == "datetime" else _duration
     values: dict[str, Any] = {}
     bad = set()
@@ -238,7 +235,7 @@ def _duration(text: str) -> dt.timedelta:
 
 
 def _refuse(bad: set[str], texts: Sequence[str], codes: NDArray[np.int32], what: str, advice: str) -> None:
-    """Raise for the first row with a bad text, if there is any."""
+    """Raise for the first row with a bad text, if any."""
     if bad:
         is_bad = np.array([text in bad for text in texts], dtype=bool)
         row = int(is_bad[codes].argmax())
@@ -246,7 +243,7 @@ def _refuse(bad: set[str], texts: Sequence[str], codes: NDArray[np.int32], what:
 
 
 def _mapped(texts: Sequence[str], codes: NDArray[np.int32], values: Mapping[str, Any]) -> NDArray[Any]:
-    """By cell the value of its text; None where there is none."""
+    """Return the value of each cell by its text; None if it has none."""
     found = np.empty(len(texts), dtype=object)
     found[:] = [values.get(text) for text in texts]
     return found[codes]

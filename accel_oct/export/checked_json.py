@@ -1,4 +1,4 @@
-"""Reading untrusted JSON values, one checked entry at a time."""
+"""Strict JSON, and objects whose entries are checked when they are read."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Reader", "parsed"]
-
 _LARGEST = 2**62
-#: A whole number of so many digits fits a float; longer ones take quadratic time to read.
-_MOST_DIGITS = 300
-#: Far more than `to_json` needs, far less than the recursion of Python allows.
-_MOST_LEVELS = 50
+#: Longest whole number: it fits a float, and parsing longer ones takes quadratic time.
+_MAX_DIGITS = 300
+#: Deepest nesting: far more than `to_json` needs, far less than Python's recursion limit.
+_MAX_LEVELS = 50
 
 
 def parsed(text: str) -> Any:
-    """Strict JSON: finite numbers, no key twice, text that is Unicode, not nested without end."""
+    """Parse strict JSON: finite numbers, distinct keys, valid Unicode, limited nesting."""
     try:
         document = json.loads(
             text, parse_int=_whole, parse_float=_real, parse_constant=_refuse_constant, object_pairs_hook=_without_twins
@@ -35,7 +33,7 @@ def parsed(text: str) -> Any:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         raise InvalidInputError(f"the JSON document holds a whole number of {len(digits)} digits")
     return int(digits)
 
@@ -61,9 +59,9 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_levels(document: Any) -> None:
-    """Level by level, so that no depth is too deep for the check itself."""
+    """Check nesting and text level by level, without recursion."""
     level = [document]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         below: list[Any] = []
         for value in level:
             if isinstance(value, dict):
@@ -71,30 +69,27 @@ def _check_levels(document: Any) -> None:
                 below += value.values()
             elif isinstance(value, list):
                 below += value
-            elif isinstance(value, str) and not _is_unicode(value):
-                raise InvalidInputError(f"the JSON document holds {shown(value)}, which is half a character")
+            elif isinstance(value, str):
+                try:
+                    value.encode("utf-8")
+                except UnicodeEncodeError:
+                    raise InvalidInputError(
+                        f"the JSON document holds {shown(value)}, which has a lone surrogate"
+                    ) from None
         level = below
     if level:
         raise InvalidInputError("the JSON document is nested too deeply")
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-class Reader:
-    """A JSON object whose entries are checked when they are taken out; errors name the entry.
+class JsonObject:
+    """A JSON object whose entries are checked when they are read; errors name the entry.
 
     Parameters
     ----------
     values : object
-        Must be a JSON object.
+        Must be a dictionary.
     where : str
-        What to call it in errors.
+        Name of the object in error messages.
     """
 
     def __init__(self, values: Any, where: str) -> None:
@@ -104,13 +99,13 @@ class Reader:
         self._where = where
 
     def get(self, name: str) -> Any:
-        """The entry as it is; it must be there."""
+        """Return an entry unchecked; it must exist."""
         if name not in self.values:
             raise InvalidInputError(f"{self._where} lacks the entry {name!r}")
         return self.values[name]
 
-    def table(self, name: str) -> Reader:
-        return Reader(self.get(name), name)
+    def table(self, name: str) -> JsonObject:
+        return JsonObject(self.get(name), name)
 
     def string(self, name: str) -> str:
         return str(self._of(name, str, "a string"))
@@ -144,7 +139,7 @@ class Reader:
         for entry in self.sequence(name):
             if not isinstance(entry, list) or len(entry) != 2 or isinstance(entry[0], dict | list):
                 raise InvalidInputError(f"{self._where}.{name} must hold pairs, got {shown(entry)}")
-            result.append((entry[0], Reader({"value": entry[1]}, name).number("value")))
+            result.append((entry[0], JsonObject({"value": entry[1]}, name).number("value")))
         return result
 
     def whole_array(self, name: str) -> NDArray[np.int64]:
@@ -155,7 +150,7 @@ class Reader:
         return np.array(values, dtype=np.int64)
 
     def float_array(self, name: str) -> NDArray[np.float64]:
-        """Numbers, or rows of equally many numbers."""
+        """Return a list of numbers, or of rows of equal length."""
         rows = self.sequence(name)
         for row in rows:
             for value in row if isinstance(row, list) else [row]:
