@@ -14,7 +14,7 @@ from accel_oct.constraints.arguments import number, share
 from accel_oct.constraints.linear import TOLERANCE
 from accel_oct.data import BinaryDataset
 from accel_oct.data.dataset import weighted_bincount
-from accel_oct.data.exact_weights import ExactWeights
+from accel_oct.data.weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master

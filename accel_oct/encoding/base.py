@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from accel_oct.data.labels import as_weights
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers, infer_kind
 from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.frames import as_frame, is_pandas

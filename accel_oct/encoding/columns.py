@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.data.labels import is_missing
 from accel_oct.encoding.frames import as_frame, frame_columns
-from accel_oct.encoding.missing import is_missing
 from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.values import Kind, as_categories, as_numbers, format_number, infer_kind
 from accel_oct.errors import InvalidInputError

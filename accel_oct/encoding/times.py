@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.missing import is_missing
+from accel_oct.data.labels import is_missing
 from accel_oct.encoding.scales import NANOSECONDS, Scale, zone_of
 from accel_oct.errors import InvalidInputError
 

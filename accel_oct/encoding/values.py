@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.missing import is_missing
+from accel_oct.data.labels import is_missing
 from accel_oct.encoding.times import is_duration, is_instant
 from accel_oct.errors import InvalidInputError, InvalidTypeError
 

@@ -21,8 +21,9 @@ from sklearn.utils.validation import (
 from accel_oct.constraints import Constraint
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import weighted_bincount
-from accel_oct.data.labels import as_labels, as_weights, encode_labels
+from accel_oct.data.labels import as_labels, encode_labels
 from accel_oct.data.tally import Tally
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.encoding.passthrough import PassthroughEncoder

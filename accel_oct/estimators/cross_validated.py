@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from accel_oct.constraints import Constraint, bind_all
-from accel_oct.data.labels import as_labels, as_weights
+from accel_oct.data.labels import as_labels
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input

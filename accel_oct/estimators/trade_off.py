@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
-from accel_oct.data.labels import as_labels, as_weights
+from accel_oct.data.labels import as_labels
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown

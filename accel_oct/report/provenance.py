@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from accel_oct._version import __version__
-from accel_oct.data.labels import as_weights
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.fingerprint import table_fingerprint
 from accel_oct.errors import shown

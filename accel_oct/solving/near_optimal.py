@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from accel_oct.constraints import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, ScoredDataset, Tally
-from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.near_optimal_search import ListedTree, NearOptimalSearch
@@ -321,9 +322,10 @@ class Setting:
         dataset, rows = score.dataset, score.rows
         leaf_price = rows.leaf_price(leaf_penalty, score.norm)
         present = dataset.weights > 0
-        _, first, point = np.unique(pack_rows(dataset.X[present]), axis=0, return_index=True, return_inverse=True)
+        points = equal_rows(dataset.X[present])
+        first, point = points.first, points.group_of
         point_of = np.full(dataset.n_samples, -1)
-        point_of[present] = point.ravel()
+        point_of[present] = point
         source = rows.source if isinstance(rows, ScoredDataset) else np.arange(dataset.n_samples)
         kept = present[source]
         gains = np.zeros((first.size, dataset.n_classes))
@@ -334,7 +336,7 @@ class Setting:
             score=score,
             X=dataset.X[present][first],
             gains=gains,
-            masses=np.bincount(point.ravel(), dataset.weights[present]).astype(np.float64),
+            masses=np.bincount(point, dataset.weights[present]).astype(np.float64),
             leaf_penalty=float(leaf_penalty),
             leaf_price=leaf_price,
             max_depth=max_depth,

@@ -26,7 +26,7 @@ from accel_oct.constraints import (
 )
 from accel_oct.constraints.linear import LinearLimit
 from accel_oct.data import BinaryDataset
-from accel_oct.data.exact_weights import ExactWeights, accurate_sums
+from accel_oct.data.weights import ExactWeights, accurate_sums
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.objectives import ClassWeights

@@ -11,7 +11,7 @@ from oracles.set_weights import set_weights
 from accel_oct import solve
 from accel_oct.data import Tally, tally_counting
 from accel_oct.data.column_sets import all_sets, n_sets, place_of, places_of
-from accel_oct.data.tally_counting import counted
+from accel_oct.data.tally import counted
 from accel_oct.errors import InvalidInputError
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct.data import Tally
-from accel_oct.data.tally_sets import TallySets
+from accel_oct.data.tally import TallySets
 
 
 @given(st.integers(0, 2**16), st.integers(1, 6), st.integers(0, 4), st.data())
