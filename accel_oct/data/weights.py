@@ -23,6 +23,7 @@ __all__ = [
     "on_grid",
     "round_to_grid",
     "whole_weights",
+    "whole_where_close",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -224,3 +225,13 @@ def given_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
     except OverflowError:
         raise InvalidInputError("sample_weight adds up to more than a float can hold") from None
     return weights
+
+
+#: Sums of a million scaled weights err by about this, relatively.
+_ROUNDING = 1e-9
+
+
+def whole_where_close(values: FloatArray) -> FloatArray:
+    """Whole numbers where rounding alone may have made another number of one, so that floor does not fall below it."""
+    whole = np.rint(values)
+    return np.where(np.abs(values - whole) <= _ROUNDING * np.maximum(1.0, np.abs(whole)), whole, values)

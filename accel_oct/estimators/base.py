@@ -25,8 +25,7 @@ from accel_oct.data.labels import as_labels, encode_labels
 from accel_oct.data.tally import Tally
 from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
-from accel_oct.encoding.base import BinaryEncoder, check_table
-from accel_oct.encoding.passthrough import PassthroughEncoder
+from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder, check_table
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable

@@ -14,8 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct.constraints import Constraint
-from accel_oct.encoding.base import BinaryEncoder
-from accel_oct.encoding.passthrough import PassthroughEncoder
+from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable

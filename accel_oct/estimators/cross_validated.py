@@ -14,8 +14,7 @@ from sklearn.model_selection import check_cv
 from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.labels import as_labels
 from accel_oct.data.weights import as_weights
-from accel_oct.encoding.columns import Table
-from accel_oct.encoding.frames import is_indexable
+from accel_oct.encoding.tables import Table, is_indexable
 from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.by_name import given_data

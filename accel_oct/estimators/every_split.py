@@ -21,7 +21,7 @@ from accel_oct.constraints import MaxLeaves, bind_all
 from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
-from accel_oct.encoding.table import DEFAULT_CATEGORIES
+from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.greedy import greedy_trees, is_large
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData

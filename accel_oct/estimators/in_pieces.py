@@ -13,7 +13,7 @@ from accel_oct.constraints import Constraint, MinLeafWeight
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
-from accel_oct.encoding.columns import Table
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import joined
 from accel_oct.pieces.encoders import BatchEncoder

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from accel_oct.constraints import Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
-from accel_oct.encoding.columns import Table
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip import as_solver
 from accel_oct.objectives import InstanceCosts

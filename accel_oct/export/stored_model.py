@@ -18,15 +18,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from accel_oct._version import __version__
 from accel_oct.encoding.auto import AutoEncoder
-from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
-from accel_oct.encoding.columns import Kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.passthrough import PassthroughEncoder
-from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
 from accel_oct.encoding.scales import NANOSECONDS, MeasuredKind, Scale
-from accel_oct.encoding.table import TableEncoder
-from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
+from accel_oct.encoding.table_encoder import TableEncoder
+from accel_oct.encoding.thresholds import (
+    AllThresholdsEncoder,
+    QuantileBucketEncoder,
+    QuantileThresholdEncoder,
+    TreeGuidedThresholdEncoder,
+)
+from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.checked_json import JsonObject, parsed
 from accel_oct.mip import Solver

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from accel_oct.data.labels import is_missing
 from accel_oct.data.tally import Tally
-from accel_oct.encoding.columns import is_missing
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.counting import check_columns

@@ -26,7 +26,7 @@ from accel_oct.encoding import (
     TableEncoder,
     TreeGuidedThresholdEncoder,
 )
-from accel_oct.encoding.table import DEFAULT_QUANTILES
+from accel_oct.encoding.table_encoder import DEFAULT_QUANTILES
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV

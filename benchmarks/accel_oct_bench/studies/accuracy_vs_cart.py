@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from accel_oct import OptimalTreeClassifierCV, read_table
 from accel_oct.encoding import Table
-from accel_oct.encoding.columns import as_categories, as_numbers, infer_kind
+from accel_oct.encoding.values import as_categories, as_numbers, infer_kind
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES
 from accel_oct_bench.instances import data_folder
 
