@@ -29,15 +29,14 @@ from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.activity import Relay, Teller, say
 from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock
+from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
-from accel_oct.support.interrupts import kept_interrupts
+from accel_oct.support.progress import Reporter, Sink, announce
+from accel_oct.support.stopping import Clock, kept_interrupts
 
 __all__ = ["OptimalTreeClassifier"]
 
@@ -94,9 +93,9 @@ class OptimalTreeClassifier(TreeClassifier):
         Columns of X that no split may use, by name or position; they are not even encoded. Constraints may still name
         them.
     progress : callable or None
-        Called with each `HistoryRow` while solving; see docs/live-view.md.
+        Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
-        0 is silent, 1 shows how the solve goes (`accel_oct.live.watch`), 2 shows more of it.
+        0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
 
     Attributes
     ----------
@@ -149,7 +148,7 @@ class OptimalTreeClassifier(TreeClassifier):
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
@@ -199,9 +198,9 @@ class OptimalTreeClassifier(TreeClassifier):
         self._warn_of_result()
         return self
 
-    def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
+    def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None) -> None:
         began = time.perf_counter()
-        say(progress, "encoding")
+        announce(progress, "encoding")
         named = self._named(X, y, *given[:2])
         checked = None if is_in_pieces(named.X, named.y) else self._checked(named, given[2])
         search: TableSearch | FeatureSearch | None = None if checked is None else TableSearch.of(self, checked)
@@ -224,7 +223,7 @@ class OptimalTreeClassifier(TreeClassifier):
         checked: CheckedRows,
         began: float,
         is_stopped: Callable[[], bool],
-        progress: Progress | None,
+        progress: Sink | None,
     ) -> Solved:
         """Add what no tree over any split of the table exceeds, where the search was over chosen ones."""
         encoder, result = solved.encoder, solved.result
@@ -235,7 +234,7 @@ class OptimalTreeClassifier(TreeClassifier):
         spent = time.perf_counter() - began
         seconds = min(_MOST_FOR_BOUND, max(_LEAST_FOR_BOUND, spent * _SHARE_FOR_BOUND))
         left = time_left(self.time_limit, began)
-        say(progress, "bound over every split")
+        announce(progress, "bound over every split")
         limit = seconds if left is None else min(seconds, left)
         bound = table_bound(self, checked, result.objective, limit, is_stopped)
         if bound is None:
@@ -252,7 +251,7 @@ class OptimalTreeClassifier(TreeClassifier):
         data: TrainingData,
         began: float,
         is_stopped: Callable[[], bool],
-        progress: Progress | None,
+        progress: Sink | None,
         checked: CheckedRows | None = None,
     ) -> Solved:
         """Solve, over finer splits where no tree over the first ones keeps the constraints.
@@ -357,11 +356,11 @@ class OptimalTreeClassifier(TreeClassifier):
             raise in_memory_only("a path or a frontier")
         found: list[OptimalTreeClassifier] = []
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
-            say(progress, "encoding")
+            announce(progress, "encoding")
             clock = Clock(began, self.time_limit)
-            relay = Relay(Teller(progress, lambda: clock.seconds))
+            part = Reporter(progress, lambda: clock.seconds).part()
             checked = base._checked(named, given[2])
-            for place, solved in enumerate(search(base, named, checked, clock, relay)):
+            for place, solved in enumerate(search(base, named, checked, clock, part)):
                 own = {"leaf_penalty": 0.0, "max_leaf_nodes": place + 1} if parameters is None else parameters[place]
                 model = base._like().set_params(**own)
                 model._adopt(solved.result, solved.data)
@@ -407,7 +406,7 @@ class OptimalTreeClassifier(TreeClassifier):
             warnings.warn(f"near-optimal trees: {trees.summary}", ConvergenceWarning, stacklevel=2)
         return trees
 
-    def _solve(self, data: TrainingData, time_limit: float | None, progress: Progress | None = None) -> Result:
+    def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
         return solve(
             data.solved,
             max_depth=self.max_depth,

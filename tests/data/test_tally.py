@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from oracles.set_weights import set_weights
 
 from accel_oct import solve
-from accel_oct.data import Tally, tally_counting
+from accel_oct.data import Tally
+from accel_oct.data import tally as tally_module
 from accel_oct.data.column_sets import all_sets, n_sets, place_of, places_of
 from accel_oct.data.tally import counted
 from accel_oct.errors import InvalidInputError
@@ -102,7 +103,7 @@ def test_blocks_of_rows(monkeypatch):
     X, cells, weights = rng.random((1500, 8)) < 0.4, rng.integers(0, 2, 1500), np.ones(1500, dtype=np.int64)
     expected = set_weights(X, cells, weights, 2, 4)
     for rows in (512, 2**16):
-        monkeypatch.setattr(tally_counting, "_BLOCK_ROWS", rows)
+        monkeypatch.setattr(tally_module, "_BLOCK_ROWS", rows)
         assert [part.tolist() for part in counted(X, cells, weights, 2, 4)] == expected
 
 
