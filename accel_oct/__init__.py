@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
     from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
     from accel_oct.io.tables import read_table
+    from accel_oct.mip.options import Solver
     from accel_oct.pieces.gathered import Gathered
     from accel_oct.pieces.gathering import gather
     from accel_oct.solving.config import Config
@@ -35,6 +36,7 @@ __all__ = [
     "OptimalTreeClassifier",
     "OptimalTreeClassifierCV",
     "Result",
+    "Solver",
     "Tally",
     "TradeOff",
     "TradeOffPoint",
@@ -59,6 +61,7 @@ _HOMES = {
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",
     "OptimalTreeClassifierCV": "accel_oct.estimators.cross_validated",
     "Result": "accel_oct.solving.result",
+    "Solver": "accel_oct.mip.options",
     "Tally": "accel_oct.data.tally",
     "TradeOff": "accel_oct.estimators.trade_off",
     "TradeOffPoint": "accel_oct.estimators.trade_off",

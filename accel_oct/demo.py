@@ -14,7 +14,7 @@ def main() -> None:
     names = [name.removesuffix(" (cm)") for name in iris.feature_names]
     encoder = AllThresholdsEncoder()
     X = encoder.fit_transform(iris.data)
-    result = solve(X, iris.target_names[iris.target], max_depth=3, leaf_penalty=0.01, backend="highs")
+    result = solve(X, iris.target_names[iris.target], max_depth=3, leaf_penalty=0.01)
     print(f"iris: {X.shape[0]} samples, {X.shape[1]} thresholds (all there are), depth at most 3, leaf penalty 0.01\n")
     print(result.tree.to_text(list(encoder.get_feature_names_out(names)), result.class_names))
     print(f"\nstatus     {result.status} (decided by {result.stats['decided_by']})")

@@ -291,7 +291,7 @@ def a_tally_tells_the_same(case: Case, bound: BoundConstraint, factory: Constrai
     if not fits_tally(traits.reads) or not data.integral or not (traits.is_priced or traits.on_paths(data.n_samples)):
         return
     labels, groups = data.classes[data.y], data.row_values["group"]
-    tally = Tally.of(data.X, labels, depth=case.max_depth, sample_weight=data.weights, groups=groups)
+    tally = Tally.of(data.X, labels, depth=case.max_depth, sample_weight=data.weights, sensitive_features=groups)
     try:
         (other,) = bind_to_tally([constraint], tallied_trees(replace(tally, group_name="group")))
     except InvalidInputError as error:
@@ -348,7 +348,7 @@ def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty:
     ----------
     factory : callable (BinaryDataset) -> Constraint
     solve : callable
-        `accel_oct.solve`, perhaps with a backend or a preset: ``partial(accel_oct.solve, preset="baseline")``.
+        `accel_oct.solve`, perhaps with a solver or a config: ``partial(accel_oct.solve, config="baseline")``.
     leaf_penalty : float
 
     Raises

@@ -73,7 +73,7 @@ class _BetweenGroups(NamesAClass, Constraint):
             if values is not None and not isinstance(values, str):
                 raise InvalidInputError(
                     f"{type(self).__name__}: {argument} must be None or the name of the tally's groups, "
-                    "as a tally has no rows to give values for: make it with `groups`"
+                    "as a tally has no rows to give values for: make it with `sensitive_features`"
                 )
         return self
 

@@ -34,41 +34,41 @@ class MaxFeatures(Constraint):
     ----------
     n : int
         Not negative; with zero only leaves are left.
-    groups : array (n_features,), optional
-        The group of every column; those of one group count once. By default the columns of the user's table are the
-        groups, however many features were made from each; where X is binary, every column is its own.
+    sources : array (n_features,), optional
+        What every feature was made from; features of one source count once. By default the columns of the user's table
+        are the sources, however many features were made from each; where X is binary, every feature is its own.
     """
 
     n: int
-    groups: Any = None
+    sources: Any = None
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer) or self.n < 0:
             raise InvalidInputError(f"MaxFeatures: n must be a whole number of at least 0, got {shown(self.n)}")
 
     def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
-        names, group = _grouped(self.groups, dataset, "MaxFeatures: groups")
+        names, group = _grouped(self.sources, dataset, "MaxFeatures: sources")
         budget = FeatureBudget(group, np.ones(len(names)), float(self.n))
-        return BoundFeatureRule(f"at most {self.n} feature{'s' * (self.n != 1)}", budget, self.groups is not None)
+        return BoundFeatureRule(f"at most {self.n} feature{'s' * (self.n != 1)}", budget, self.sources is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureCosts(Constraint):
-    """Every group that the tree uses costs its price once: ``sum of price_g u_g <= at_most``.
+    """Every source that the tree uses costs its price once: ``sum of price_g u_g <= at_most``.
 
     Parameters
     ----------
     prices : array or mapping
-        Not negative. One per group, in the sorted order of the groups (without `groups`: one per column); or a mapping
-        from groups (without `groups`: from names of columns) to prices, where what is not named is free.
-    groups : array (n_features,), optional
-        The group of every column; by default as in `MaxFeatures`.
+        Not negative. One per source, in the sorted order of the sources (without `sources`: one per column); or a
+        mapping from sources (without `sources`: from names of columns) to prices, where what is not named is free.
+    sources : array (n_features,), optional
+        What every feature was made from; by default as in `MaxFeatures`.
     at_most : float
         Required: a price that is paid in the objective, without a limit, cannot be said with this constraint.
     """
 
     prices: Any
-    groups: Any = None
+    sources: Any = None
     at_most: float | None = None
 
     def __post_init__(self) -> None:
@@ -79,11 +79,11 @@ class FeatureCosts(Constraint):
 
     def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
         assert self.at_most is not None
-        names, group = _grouped(self.groups, dataset, "FeatureCosts: groups")
+        names, group = _grouped(self.sources, dataset, "FeatureCosts: sources")
         if isinstance(self.prices, Mapping):
             price = self._named_prices(
-                names if self.groups is not None or dataset.sources else list(dataset.feature_names),
-                (*dataset.row_values, *dataset.columns) if self.groups is None and dataset.sources is not None else (),
+                names if self.sources is not None or dataset.sources else list(dataset.feature_names),
+                (*dataset.row_values, *dataset.columns) if self.sources is None and dataset.sources is not None else (),
             )
         else:
             price = _prices(self.prices, len(names))
@@ -91,7 +91,7 @@ class FeatureCosts(Constraint):
             raise InvalidInputError(f"FeatureCosts: prices must be finite and not negative, got {shown(self.prices)}")
         budget, by_place = FeatureBudget(group, price, float(self.at_most)), not isinstance(self.prices, Mapping)
         name = f"features for at most {self.at_most:g}"
-        return BoundFeatureRule(name, budget, by_place or self.groups is not None)
+        return BoundFeatureRule(name, budget, by_place or self.sources is not None)
 
     def _named_prices(self, names: list[Any], unused: Container[Any]) -> FloatArray:
         """`unused` are columns that no feature may have been made from, such as those that are constant in a fold."""
@@ -101,7 +101,7 @@ class FeatureCosts(Constraint):
             if name in place:
                 price[place[name]] = paid
             elif name not in unused:
-                what = "column" if self.groups is None else "group"
+                what = "column" if self.sources is None else "source"
                 raise InvalidInputError(f"FeatureCosts: prices: there is no {what} {shown(name)}")
         return price
 
@@ -246,6 +246,6 @@ def _prices(values: Any, n_groups: int) -> FloatArray:
         raise InvalidInputError(f"FeatureCosts: prices must be numbers, got {shown(values)}") from None
     if array.shape != (n_groups,):
         raise InvalidInputError(
-            f"FeatureCosts: prices must have one price per group, {n_groups} in all, got the shape {array.shape}"
+            f"FeatureCosts: prices must have one price per source, {n_groups} in all, got the shape {array.shape}"
         )
     return array

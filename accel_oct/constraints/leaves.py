@@ -15,7 +15,7 @@ from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import TOLERANCE, LinearLimit, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.data.dataset import weighted_bincount
-from accel_oct.data.exact_weights import ExactWeights
+from accel_oct.data.weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
 from accel_oct.tree import DecisionTree

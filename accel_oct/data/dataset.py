@@ -1,4 +1,4 @@
-"""Binary training data whose weights add up without rounding."""
+"""Binary training data whose weights add up without rounding, with equal rows merged, or with rewards as rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
-from accel_oct.data.exact_weights import ExactWeights
-from accel_oct.data.grid import on_grid, round_to_grid
-from accel_oct.data.labels import as_names, encode_labels, given_weights, in_usual_range
-from accel_oct.data.merging import equal_rows
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
+from accel_oct.data.labels import as_names, encode_labels
+from accel_oct.data.weights import ExactWeights, given_weights, in_usual_range, on_grid, round_to_grid
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["BinaryDataset", "MergedDataset", "on_grid", "round_to_grid", "weighted_bincount"]
+__all__ = [
+    "BinaryDataset",
+    "EqualRows",
+    "MergedDataset",
+    "ScoredDataset",
+    "equal_rows",
+    "on_grid",
+    "round_to_grid",
+    "scored_dataset",
+    "weighted_bincount",
+]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -277,9 +285,7 @@ class BinaryDataset:
         groups = equal_rows(self.X, self.y)
         weights = groups.sums(self.weights)
         kept = weights > 0
-        position = np.where(kept, np.cumsum(kept) - 1, -1)
-        inverse = np.empty(self.n_samples, dtype=np.int64)
-        inverse[groups.order] = np.repeat(position, np.diff(groups.starts, append=self.n_samples))
+        inverse = np.where(kept, np.cumsum(kept) - 1, -1)[groups.group_of]
         first = groups.first[kept]
         return MergedDataset(
             X=self.X[first],
@@ -315,3 +321,123 @@ def weighted_bincount(cells: IntArray, weights: FloatArray, n_cells: int) -> Flo
     """Total weight in each of `n_cells` cells."""
     totals: FloatArray = np.bincount(cells, weights, n_cells).astype(np.float64, copy=False)
     return totals
+
+
+@dataclass(frozen=True, eq=False)
+class EqualRows:
+    """Rows in groups of equal ones, in an order that does not depend on that of the rows; made by `equal_rows`.
+
+    Attributes
+    ----------
+    order : int64 array
+        Rows sorted lexicographically by features (feature 0 first), then by class, then by position.
+    starts : int64 array
+        Positions in `order` at which a group begins.
+    new_point : bool array, one entry per group
+        Whether the features of the group differ from those of the group before.
+    """
+
+    order: IntArray
+    starts: IntArray
+    new_point: NDArray[np.bool_]
+
+    @property
+    def first(self) -> IntArray:
+        """The first row of each group."""
+        return self.order[self.starts]
+
+    @property
+    def group_of(self) -> IntArray:
+        """The group of each row."""
+        found = np.empty(len(self.order), dtype=np.int64)
+        sizes = np.diff(self.starts, append=len(self.order))
+        found[self.order] = np.repeat(np.arange(len(self.starts)), sizes)
+        return found
+
+    def sums(self, amounts: FloatArray) -> FloatArray:
+        """Total of each group, for one amount per row."""
+        return np.add.reduceat(amounts[self.order], self.starts) if amounts.size else amounts
+
+
+def equal_rows(X: BoolMatrix, y: IntArray | None = None) -> EqualRows:
+    """Group rows with equal features, and equal classes where they are given: without them, a group is a point.
+
+    Rows that are sorted already, as in a merged data set, are not sorted again.
+    """
+    words = pack_rows(X)
+    y = np.zeros(len(words), dtype=np.int64) if y is None else y
+    if _is_sorted(words, y):
+        order = np.arange(len(y))
+    else:
+        order = np.lexsort((y, *words.T[::-1]))
+        words, y = words[order], y[order]
+    new_point = np.ones(len(y), dtype=bool)
+    new_point[1:] = (words[1:] != words[:-1]).any(axis=1)
+    new_row = new_point.copy()
+    new_row[1:] |= y[1:] != y[:-1]
+    starts = np.flatnonzero(new_row)
+    return EqualRows(order, starts, new_point[starts])
+
+
+def _is_sorted(words: NDArray[np.uint64], y: IntArray) -> bool:
+    rows, first = np.arange(len(y) - 1), 0
+    if words.shape[1] > 1:
+        first = (words[1:] != words[:-1]).argmax(axis=1)
+    after, before = words[rows + 1, first], words[rows, first]
+    # Where no word differs these are equal too, and the class decides.
+    rises = (after > before) | ((after == before) & (y[1:] >= y[:-1]))
+    return bool(rises.all())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoredDataset(BinaryDataset):
+    """One row per sample and class that earns something there: predicting ``y`` for it earns ``weights``.
+
+    The score of a tree on these rows is what its predictions earn on the samples, so whatever maximises weighted
+    accuracy maximises any sum of rewards.
+
+    Attributes
+    ----------
+    source : int64 array
+        The row of the data set that each row was made from; every row of it is the source of one row at least.
+    first : bool array
+        Whether a row is the first of its source: to it belongs what is counted once per sample.
+    """
+
+    source: IntArray
+    first: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.source.flags.writeable = False
+        self.first.flags.writeable = False
+
+
+def scored_dataset(dataset: BinaryDataset, amounts: FloatArray) -> ScoredDataset:
+    """The rows for some rewards.
+
+    Parameters
+    ----------
+    dataset : BinaryDataset
+    amounts : float array (n_samples, n_classes)
+        What predicting each class for each sample earns: not negative, and positive somewhere. Rounded onto a grid of
+        their own, see `BinaryDataset`.
+    """
+    earning = amounts > 0
+    earning[~earning.any(axis=1), 0] = True  # who earns nothing may still be counted
+    source, label = np.nonzero(earning)
+    weights, grid_bits = on_grid(amounts[source, label])
+    first = np.ones(len(source), dtype=bool)
+    first[1:] = source[1:] != source[:-1]
+    return ScoredDataset(
+        X=dataset.X[source],
+        y=label.astype(np.int64),
+        weights=weights,
+        classes=dataset.classes,
+        feature_names=dataset.feature_names,
+        class_names=dataset.class_names,
+        grid_bits=grid_bits,
+        sources=dataset.sources,
+        source=source.astype(np.int64),
+        first=first,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import pack_rows
-from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.dataset import BinaryDataset, equal_rows
 from accel_oct.errors import InvalidInputError
 
 __all__ = ["EqpSet", "EqpSets", "equivalent_point_sets"]
@@ -137,19 +137,14 @@ class _Points:
 
     def __init__(self, dataset: BinaryDataset) -> None:
         rows = np.flatnonzero(dataset.weights > 0)
-        words = pack_rows(dataset.X[rows])
-        order = np.lexsort(words.T[::-1])
-        rows, words = rows[order], words[order]
-        starts = np.ones(len(rows), dtype=bool)
-        starts[1:] = (words[1:] != words[:-1]).any(axis=1)
-        first = np.flatnonzero(starts)
-        self.rows: IntArray = rows
-        self.row_ptr: IntArray = np.append(first, len(rows))
-        self.words: WordArray = words[first]
-        self.X = dataset.X[rows[first]]
+        points = equal_rows(dataset.X[rows])
+        self.rows: IntArray = rows[points.order]
+        self.row_ptr: IntArray = np.append(points.starts, len(rows))
+        self.X = dataset.X[rows[points.first]]
+        self.words: WordArray = pack_rows(self.X)
         self.n_features = dataset.n_features
-        classes = dataset.y[rows]
-        smallest, largest = np.minimum.reduceat(classes, first), np.maximum.reduceat(classes, first)
+        classes = dataset.y[self.rows]
+        smallest, largest = (extreme.reduceat(classes, points.starts) for extreme in (np.minimum, np.maximum))
         self.class_code: IntArray = np.where(smallest == largest, smallest, -1)
         self.active_features: IntArray = np.flatnonzero(self.X.any(axis=0) & ~self.X.all(axis=0))
         self.bit_words: WordArray = pack_rows(np.eye(self.n_features, dtype=bool))

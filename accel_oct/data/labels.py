@@ -1,8 +1,7 @@
-"""Reading class labels, sample weights and names from what users pass."""
+"""Reading class labels and names from what users pass."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,7 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["as_labels", "as_names", "as_weights", "encode_labels", "given_weights", "in_usual_range", "is_missing"]
-
-_USUAL_EXPONENT = 500
+__all__ = ["as_labels", "as_names", "encode_labels", "is_missing", "one_dimensional"]
 
 
 def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -25,7 +22,7 @@ def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int6
         When `y` is not one-dimensional, has the wrong length, holds missing or infinite values, or
         mixes types that have no common order.
     """
-    labels = _one_dimensional(y, "y", n_samples)
+    labels = one_dimensional(y, "y", n_samples)
     if labels.dtype.kind == "O":
         labels = _plain_labels(labels)
     missing = labels != labels
@@ -48,47 +45,6 @@ def as_labels(y: Any) -> Any:
     return y
 
 
-def as_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
-    """Finite non-negative float64 weights, not all zero; ones when `sample_weight` is None. See `in_usual_range`."""
-    return in_usual_range(given_weights(sample_weight, n_samples))
-
-
-def in_usual_range(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multiply by one power of two where the largest weight is beyond ``2**500`` or below ``2**-500``.
-
-    Only proportions of weights matter in objectives. So no product of a weight underflows or overflows later; below the
-    normal numbers a leaf price or a mean would otherwise be lost.
-    """
-    exponent = math.frexp(float(weights.max()))[1]
-    return weights if abs(exponent) <= _USUAL_EXPONENT else np.ldexp(weights, -exponent)
-
-
-def given_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:
-    """Finite non-negative float64 weights, not all zero, as they were given; ones when `sample_weight` is None."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    raw = _one_dimensional(sample_weight, "sample_weight", n_samples)
-    if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.tolist()):
-        raise InvalidInputError("sample_weight must hold numbers, but it holds strings")
-    if raw.dtype.kind not in "Obiuf":
-        raise InvalidInputError(f"sample_weight must hold numbers, got the type {raw.dtype}")
-    try:
-        weights = raw.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"sample_weight must hold numbers: {error}") from None
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InvalidInputError(f"sample_weight must be finite and not negative, but row {row} has {weights[row]}")
-    if not weights.any():
-        raise InvalidInputError("sample_weight is zero for every sample")
-    try:
-        math.fsum(weights)  # the plain sum may overflow on the way
-    except OverflowError:
-        raise InvalidInputError("sample_weight adds up to more than a float can hold") from None
-    return weights
-
-
 def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str) -> tuple[str, ...]:
     """`names` as distinct strings, as many as `defaults`, which are taken when `names` is None."""
     if names is None:
@@ -104,7 +60,14 @@ def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str
     return result
 
 
-def _one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]:
+def one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]:
+    """An array with one entry per sample, of values that NumPy has not changed.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the argument.
+    """
     if isinstance(values, str | bytes):
         raise InvalidInputError(f"{argument} must be a sequence, got the string {values!r}")
     if hasattr(values, "to_numpy"):
@@ -153,11 +116,10 @@ def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """None, not a number, not a time, and what pandas has for it."""
+    """Return whether a value is None, NaN, NaT or pandas.NA."""
     if value is None:
         return True
     try:
         return bool(value != value)
     except (TypeError, ValueError):
-        # pandas.NA refuses to be a truth value.
-        return True
+        return type(value).__name__ == "NAType"  # pandas.NA refuses to be a truth value; an array is no NA

@@ -8,7 +8,8 @@ columns. These weights, by *cell* (class and group), add up over pieces of the d
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations
@@ -17,16 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.binary_matrix import as_binary_matrix, column_names
+from accel_oct import native
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
 from accel_oct.data.column_sets import n_sets, place_of
-from accel_oct.data.labels import as_names
-from accel_oct.data.tally_counting import counted
+from accel_oct.data.labels import as_names, encode_labels
 from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
-from accel_oct.data.tally_labels import label_codes, united
-from accel_oct.data.tally_weights import fits, whole_weights
+from accel_oct.data.weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Tally"]
+__all__ = ["Path", "Tally", "TallySets", "counted", "label_codes", "united"]
 
 IntArray = NDArray[np.int64]
 
@@ -84,7 +84,7 @@ class Tally:
         *,
         depth: int = 4,
         sample_weight: Any = None,
-        groups: Any = None,
+        sensitive_features: Any = None,
         classes: Sequence[Any] | None = None,
         group_labels: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -103,8 +103,8 @@ class Tally:
         sample_weight : array-like (n_samples,), optional
             Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
             ``2**-30`` of the heaviest weight of the piece.
-        groups : array-like (n_samples,), optional
-            What constraints tell apart besides classes, such as a sensitive feature. A column of a data frame brings
+        sensitive_features : array-like (n_samples,), optional
+            The group of each sample, for constraints that tell groups apart. A column of a data frame brings
             its name along.
         classes, group_labels : sequence, optional
             All labels that there may be, where a piece need not hold every one.
@@ -120,13 +120,13 @@ class Tally:
         if not (encoding is None or isinstance(encoding, str)):
             raise InvalidInputError(f"encoding must be a string or None, got {shown(encoding)}")
         known, codes = label_codes(y, n_rows, classes, "y", "classes")
-        if groups is None:
+        if sensitive_features is None:
             if group_labels is not None:
-                raise InvalidInputError("group_labels must be None where there are no groups")
+                raise InvalidInputError("group_labels must be None where sensitive_features are None")
             labels: NDArray[Any] = np.array([None])
             group = np.zeros(n_rows, dtype=np.int64)
         else:
-            labels, group = label_codes(groups, n_rows, group_labels, "groups", "group_labels")
+            labels, group = label_codes(sensitive_features, n_rows, group_labels, "sensitive_features", "group_labels")
         weights, unit = whole_weights(sample_weight, n_rows)
         cells = codes * len(labels) + group
         needed = 8 * len(known) * len(labels) * n_sets(n_features, int(depth))
@@ -145,7 +145,7 @@ class Tally:
             group_labels=labels,
             feature_names=as_names(names, [f"x{j}" for j in range(n_features)], "feature_names"),
             encoding=encoding,
-            group_name=name if isinstance(name := getattr(groups, "name", None), str) else None,
+            group_name=name if isinstance(name := getattr(sensitive_features, "name", None), str) else None,
         )
 
     # ---------------------------------------------------------------- files
@@ -279,3 +279,203 @@ def _difference(mine: Sequence[str], others: Sequence[str]) -> str:
         return f"{len(mine)} and {len(others)} of them"
     place = next(place for place, names in enumerate(zip(mine, others, strict=True)) if names[0] != names[1])
     return f"column {place} is {shown(mine[place])} in one and {shown(others[place])} in the other"
+
+
+Words = NDArray[np.uint64]
+
+_BLOCK_ROWS = 2**16
+"""Rows that are counted at a time: their columns stay in the cache of a core."""
+
+
+def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, depth: int) -> tuple[IntArray, ...]:
+    """Total weight (n_cells, number of sets) of the rows that have all columns of a set, by size of the sets.
+
+    Every cell is counted on its own, and every bit of the weights; unit weights have one.
+    """
+    n_features = X.shape[1]
+    sizes = [math.comb(n_features, size) for size in range(depth + 1)]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    choose = np.array([[math.comb(c, size) for size in range(depth + 1)] for c in range(n_features + 1)])
+    choose = np.ascontiguousarray(choose, dtype=np.int64)
+    width = _BLOCK_ROWS // 64 + 8  # columns that were powers of two apart would share the same lines of a cache
+    columns, found = _aligned(n_features, width), _aligned(depth, width)
+    counts = np.zeros((n_cells, int(starts[-1])), dtype=np.int64)
+    rows = packed(X)
+    for cell in range(n_cells):
+        inside = cells == cell
+        mine, amounts = (rows[inside], weights[inside]) if n_cells > 1 else (rows, weights)
+        for bit in range(int(amounts.max(initial=0)).bit_length()):
+            part = mine[(amounts >> bit) & 1 == 1]
+            for first in range(0, len(part), _BLOCK_ROWS):
+                block = part[first : first + _BLOCK_ROWS]
+                native.add_sets(block, n_features, starts, choose, 1 << bit, columns, found, counts[cell])
+    return tuple(np.ascontiguousarray(counts[:, starts[s] : starts[s + 1]]) for s in range(depth + 1))
+
+
+def _aligned(n_strings: int, width: int) -> Words:
+    """Zeros (strings, words) from the start of a line of the cache on: no vector lies across two of them."""
+    room = np.zeros(max(1, n_strings) * width + 8, dtype=np.uint64)
+    skip = -room.ctypes.data % 64 // 8
+    return room[skip : skip + max(1, n_strings) * width].reshape(-1, width)
+
+
+def packed(X: BoolMatrix) -> Words:
+    """Rows as words: bit c % 64 of word c // 64 is column c."""
+    n_rows, n_features = X.shape
+    padded = np.zeros((n_rows, 8 * max(1, -(-n_features // 64))), dtype=np.uint8)
+    padded[:, : -(-n_features // 8)] = np.packbits(X, axis=1, bitorder="little")
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
+def label_codes(
+    values: Any, n_rows: int, known: Sequence[Any] | None, argument: str, list_argument: str
+) -> tuple[NDArray[Any], IntArray]:
+    """Sorted labels, and the place of every row's label among them."""
+    if known is None:
+        if n_rows == 0:
+            raise InvalidInputError(f"{list_argument} must be given where there are no rows")
+        try:
+            return encode_labels(values, n_rows)
+        except InvalidInputError as error:
+            raise InvalidInputError(str(error).replace("y ", f"{argument} ", 1)) from None
+    labels, _ = encode_labels(known, len(known))
+    if n_rows == 0:
+        return labels, np.zeros(0, dtype=np.int64)
+    present, codes = label_codes(values, n_rows, None, argument, list_argument)
+    try:
+        together = united(labels, present)
+    except InvalidInputError:
+        together = np.array([])
+    if len(together) != len(labels):
+        strange = next((label for label in present.tolist() if label not in set(labels.tolist())), None)
+        raise InvalidInputError(f"{argument} holds {shown(strange)}, which is not among `{list_argument}`")
+    return labels, np.searchsorted(labels, present)[codes]
+
+
+def united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """All labels of both, sorted."""
+    if first.dtype == second.dtype and first.tolist() == second.tolist():
+        return first
+    if None in first.tolist() or None in second.tolist():
+        raise InvalidInputError("a tally with groups and one without do not add up")
+    numbers = [labels.dtype.kind in "biuf" for labels in (first, second)]
+    try:
+        if numbers[0] != numbers[1]:
+            raise TypeError("text and numbers")
+        united: NDArray[Any] = np.unique(np.concatenate([first, second]))
+    except TypeError:
+        raise InvalidInputError(
+            f"labels {shown(first.tolist()[0])} and {shown(second.tolist()[0])} have no common order"
+        ) from None
+    if len(united) != len({*first.tolist(), *second.tolist()}):
+        raise InvalidInputError("labels are whole numbers that are too large to be told apart among floats")
+    return united
+
+
+Path = tuple[tuple[int, bool], ...]
+
+_KEPT_BYTES = 1 << 28
+"""Tables of single columns that are kept: most others follow from them."""
+
+
+class TallySets:
+    """Counts by cell of the samples at the end of paths, in units of the tally.
+
+    Paths may be as long as the depth of the tally; for single columns one literal shorter, for pairs two.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        self._known: OrderedDict[frozenset[int], IntArray] = OrderedDict()
+        self._left = _KEPT_BYTES
+        n, depth = tally.n_features, tally.depth
+        self._choose = np.array([[math.comb(column, size) for size in range(depth + 1)] for column in range(n + 1)])
+        self._first, self._second = (np.ascontiguousarray(place) for place in np.triu_indices(n, 1))
+
+    def totals(self, path: Iterable[tuple[int, bool]]) -> IntArray:
+        """Counts (n_cells,) of a set."""
+        return self._by_sides(path, self._one_total)
+
+    def singles(self, path: Iterable[tuple[int, bool]]) -> IntArray:
+        """Counts (n_cells, n_features) of the samples of a set that have each column."""
+        return self._by_sides(path, self._one_singles)
+
+    def pairs(self, path: Iterable[tuple[int, bool]]) -> IntArray:
+        """Counts (n_cells, n_features, n_features) of the samples of a set that have both of two columns."""
+        return self._by_sides(path, self._one_pairs)
+
+    def _by_sides(self, path: Iterable[tuple[int, bool]], of_ones: Callable[[frozenset[int]], IntArray]) -> IntArray:
+        """By inclusion and exclusion over the columns that are zero."""
+        literals = set(path)
+        ones = frozenset(column for column, side in literals if side)
+        zeros = [column for column, side in literals if not side]
+        found: IntArray | None = None
+        for chosen in range(1 << len(zeros)):
+            more = ones.union(column for place, column in enumerate(zeros) if chosen >> place & 1)
+            part = of_ones(more)
+            if found is None:
+                found = part.copy()
+            elif chosen.bit_count() % 2:
+                found -= part
+            else:
+                found += part
+        assert found is not None
+        return found
+
+    # ---------------------------------------------------------------- all columns at one
+
+    def _one_total(self, ones: frozenset[int]) -> IntArray:
+        return self.tally.counts[len(ones)][:, place_of(ones)]
+
+    def _one_singles(self, ones: frozenset[int]) -> IntArray:
+        known = np.array(sorted(ones), dtype=np.int64)
+        columns = np.arange(self.tally.n_features)
+        others = columns[~np.isin(columns, known)]
+        result = np.empty((self.tally.n_cells, columns.size), dtype=np.int64)
+        result[:, known] = self._one_total(ones)[:, None]
+        if others.size:
+            counts = self.tally.counts[len(ones) + 1]
+            result[:, others] = counts[:, self._places(known, others[:, None])]
+        return result
+
+    def _one_pairs(self, ones: frozenset[int]) -> IntArray:
+        found = self._known.get(ones)
+        if found is None:
+            found = self._new_pairs(ones)
+            if len(ones) <= 1 and found.nbytes <= _KEPT_BYTES:
+                self._known[ones] = found
+                self._left -= found.nbytes
+                while self._left < 0:
+                    self._left += self._known.popitem(last=False)[1].nbytes
+        elif len(ones) == 1:
+            self._known.move_to_end(ones)
+        return found
+
+    def _new_pairs(self, ones: frozenset[int]) -> IntArray:
+        n = self.tally.n_features
+        known = np.array(sorted(ones), dtype=np.int64)
+        first, second = self._first, self._second
+        if known.size:
+            free = ~(np.isin(first, known) | np.isin(second, known))
+            first, second = first[free], second[free]
+        result = np.empty((self.tally.n_cells, n, n), dtype=np.int64)
+        if first.size:
+            counts = self.tally.counts[len(ones) + 2]
+            both = counts[:, self._places(known, np.stack([first, second], axis=1))]
+            result[:, first, second] = both
+            result[:, second, first] = both
+        single = self._one_singles(ones)
+        result[:, known, :] = single[:, None, :]
+        result[:, :, known] = single[:, :, None]
+        result[:, np.arange(n), np.arange(n)] = single
+        return result
+
+    def _places(self, known: IntArray, more: IntArray) -> IntArray:
+        """Places of the sets of some known columns and each row of more, all increasing and distinct."""
+        places = np.zeros(len(more), dtype=np.int64)
+        for position in range(more.shape[1]):
+            size = 1 + position + np.searchsorted(known, more[:, position])
+            places += self._choose[more[:, position], size]
+        for position, column in enumerate(known.tolist()):
+            places += self._choose[column, 1 + position + (more < column).sum(axis=1)]
+        return places

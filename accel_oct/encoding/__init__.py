@@ -3,11 +3,15 @@
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
-from accel_oct.encoding.columns import Table
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
-from accel_oct.encoding.table import TableEncoder
-from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
+from accel_oct.encoding.table_encoder import TableEncoder
+from accel_oct.encoding.tables import Table
+from accel_oct.encoding.thresholds import (
+    AllThresholdsEncoder,
+    QuantileBucketEncoder,
+    QuantileThresholdEncoder,
+    TreeGuidedThresholdEncoder,
+)
 
 __all__ = [
     "AllThresholdsEncoder",

@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from accel_oct.data.labels import as_weights
-from accel_oct.encoding.columns import Kind, Table, as_categories, as_numbers, infer_kind
-from accel_oct.encoding.conditions import Condition, missing_values
-from accel_oct.encoding.frames import as_frame, is_pandas
-from accel_oct.encoding.measured import as_measured, learn_scale
-from accel_oct.encoding.positions import whole_where_close
-from accel_oct.encoding.precision import beyond_single_precision, changed_in_single_precision
+from accel_oct.data.weights import as_weights, whole_where_close
+from accel_oct.encoding.conditions import (
+    Condition,
+    beyond_single_precision,
+    changed_in_single_precision,
+    missing_values,
+)
 from accel_oct.encoding.scales import Scale
+from accel_oct.encoding.tables import Table, as_frame, as_measured, is_pandas, learn_scale
+from accel_oct.encoding.values import Kind, as_categories, as_numbers, infer_kind
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
-__all__ = ["BinaryEncoder", "Column", "check_table", "check_whole"]
+__all__ = ["BinaryEncoder", "Column", "PassthroughEncoder", "check_table", "check_whole"]
 
 FloatArray = NDArray[np.float64]
 
@@ -307,3 +309,32 @@ def check_whole(value: Any, name: str, least: int) -> None:
     """Raise unless `value` is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidInputError(f"{name} must be a whole number >= {least}, got {shown(value)}")
+
+
+class PassthroughEncoder(BinaryEncoder):
+    """Takes columns of 0 and 1 as they are, and nothing else: ``OptimalTreeClassifier(encoder=None)``."""
+
+    missing = "error"
+    exact_ = True
+
+    def _kind(self, values: NDArray[Any], name: str) -> Kind:
+        return "boolean"
+
+    def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
+        for column in columns:
+            _check_binary(column.values, column.name)
+            yield Condition(column.index, "is_true")
+
+    def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
+        for index, values in enumerate(columns):
+            if self.kinds_[index] != "ignored":
+                _check_binary(values, table.name(index))
+
+
+def _check_binary(values: NDArray[Any], name: str) -> None:
+    bad = ~((values == 0) | (values == 1))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidInputError(
+            f"X must hold only 0 and 1 when encoder is None, but column {name!r}, row {row} holds {values[row]:g}"
+        )

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
-from accel_oct.encoding.columns import Kind, Table
 from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.tables import Table
+from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["OneHotCategoryEncoder", "check_categories"]

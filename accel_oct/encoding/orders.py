@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from accel_oct.encoding.base import Column
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition, missing_values
-from accel_oct.encoding.positions import Distinct
-from accel_oct.encoding.table import TableEncoder
+from accel_oct.encoding.table_encoder import TableEncoder
+from accel_oct.encoding.thresholds import Distinct
 
 __all__ = ["Order", "TableOrders"]
 

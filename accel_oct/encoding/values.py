@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.missing import is_missing
-from accel_oct.encoding.times import is_duration, is_instant
+from accel_oct.data.labels import is_missing
+from accel_oct.encoding.scales import is_duration, is_instant
 from accel_oct.errors import InvalidInputError, InvalidTypeError
 
 __all__ = ["EXACT", "Kind", "as_categories", "as_numbers", "exact_numbers", "format_number", "infer_kind"]

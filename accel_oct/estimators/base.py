@@ -22,11 +22,11 @@ from accel_oct.constraints import Constraint
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.constraints.tallied import for_tally
 from accel_oct.data.dataset import weighted_bincount
-from accel_oct.data.labels import as_labels, as_weights, encode_labels
+from accel_oct.data.labels import as_labels, encode_labels
 from accel_oct.data.tally import Tally
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
-from accel_oct.encoding.base import BinaryEncoder, check_table
-from accel_oct.encoding.passthrough import PassthroughEncoder
+from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder, check_table
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -46,7 +46,7 @@ __all__ = ["TreeClassifier"]
 
 Classifier = TypeVar("Classifier", bound="TreeClassifier")
 
-_NESTED = ("constraints__", "objective__")
+_NESTED = ("constraints__", "objective__", "solver__")
 
 _UNDER_CONSTRAINTS = 100
 """Most features under constraints, see `AutoEncoder.max_features`."""
@@ -64,6 +64,7 @@ class TreeClassifier(FittedClassifier):
     max_depth: Any
     leaf_penalty: float
     time_limit: float | None
+    solver: Any
     class_weight: Any
     objective: Any
     constraints: Any
@@ -293,15 +294,19 @@ class TreeClassifier(FittedClassifier):
     # ---------------------------------------------------------------- parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with `deep`, those of constraints and objective too, such as ``constraints__0__at_most``."""
+        """Parameters; with `deep`, those of constraints, objective and solver too: ``constraints__0__at_most``."""
         found: dict[str, Any] = super().get_params(deep=deep)
-        return {**found, **nested_parameters(self.constraints, self.objective)} if deep else found
+        return {**found, **nested_parameters(self.constraints, self.objective, self.solver)} if deep else found
 
     def set_params(self, **params: Any) -> TreeClassifier:
-        """Set parameters, ``constraints__0__at_most`` and the like among them: constraints themselves never change."""
+        """Set parameters, ``constraints__0__at_most``, ``solver__threads`` and the like among them.
+
+        Constraints, objective and solver are replaced: values themselves never change.
+        """
         own = {name: value for name, value in params.items() if not name.startswith(_NESTED)}
         super().set_params(**own)
         changes = {name: value for name, value in params.items() if name not in own}
         if changes:
-            self.constraints, self.objective = with_nested(self.constraints, self.objective, changes)
+            found = with_nested(self.constraints, self.objective, self.solver, changes)
+            self.constraints, self.objective, self.solver = found
         return self

@@ -8,8 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from accel_oct.encoding.columns import Table
-from accel_oct.encoding.frames import as_frame, is_pandas
+from accel_oct.encoding.tables import Table, as_frame, is_pandas
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.tables import read_table
 from accel_oct.pieces.recognising import is_dask, is_frame, is_source, is_table_file

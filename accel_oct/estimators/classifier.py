@@ -14,8 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct.constraints import Constraint
-from accel_oct.encoding.base import BinaryEncoder
-from accel_oct.encoding.passthrough import PassthroughEncoder
+from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -23,13 +22,14 @@ from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_b
 from accel_oct.estimators.families import along_penalties, by_leaves
 from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.in_pieces import in_memory_only
-from accel_oct.estimators.parameters import checked_penalties, n_threads, solver_seed
+from accel_oct.estimators.parameters import checked_penalties
 from accel_oct.estimators.refining import Refinement
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
+from accel_oct.mip import Solver, as_solver
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.config import Config
+from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Result
@@ -56,15 +56,16 @@ class OptimalTreeClassifier(TreeClassifier):
         0 gives a single leaf. None: any depth; then `leaf_penalty` must be above 0, or `max_leaf_nodes` given.
     leaf_penalty : float
         Training accuracy that a further leaf must bring; `OptimalTreeClassifierCV` chooses it by cross-validation.
-    backend : str
-        The solver: "highs", "gurobi" or any other registered backend.
-    preset : str
-        Which techniques are used, as in `accel_oct.solve`; ignored when `config` is given.
+    solver : Solver or str
+        The backend with its threads, seed, gap and options, or the name of a backend: "highs", "gurobi" and so on. The
+        fields of a `Solver` are parameters too: ``solver__threads``.
+    config : Config or str
+        Which techniques are used, as in `accel_oct.solve`: all switches, or the name of a preset.
+    components : list or None
+        As in `accel_oct.solve`.
     time_limit : float or None
         Seconds, the encoding included. The best tree so far is kept when it is reached, with a ConvergenceWarning that
         tells the gap.
-    gap : float
-        Relative gap at which to stop; 0 asks for a proof.
     encoder : "auto", None or transformer
         How columns become binary. "auto" needs no choice: every threshold and each category against the others is
         searched, and `encoder_` asks what the tree asks. Where that cannot be (constraints that tie subtrees together,
@@ -78,14 +79,6 @@ class OptimalTreeClassifier(TreeClassifier):
     objective : Objective, str or None
         What the tree is to be good at, from `accel_oct.objectives`: "accuracy" (None), "balanced_accuracy", "f1",
         ``CostMatrix(...)`` and others; its score takes the place of accuracy in `objective_` and `bound_`.
-    n_jobs : int or None
-        Threads of the solver; None is 1 and -1 all cores.
-    random_state : int, RandomState or None
-        Seed of the solver. It decides at most between trees that are equally good.
-    config : Config or None
-        Every switch of `accel_oct.solve`.
-    progress : callable or None
-        Called with every `ProgressEvent` while solving; see docs/live-view.md.
     constraints : list of Constraint or None
         What the tree must keep, from `accel_oct.constraints` or of your own. They may name columns of X, and all
         features that are made from a column count as one. `fit` raises NoTreeError when no tree keeps them. Their
@@ -99,8 +92,8 @@ class OptimalTreeClassifier(TreeClassifier):
     exclude : list of str or int, or None
         Columns of X that no split may use, by name or position; they are not even encoded. Constraints may still name
         them.
-    components : list or None
-        As in `accel_oct.solve`.
+    progress : callable or None
+        Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
         0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
 
@@ -142,46 +135,38 @@ class OptimalTreeClassifier(TreeClassifier):
         max_depth: int | None = 3,
         leaf_penalty: float = 0.01,
         *,
-        backend: str = "highs",
-        preset: str = "default",
+        solver: Solver | str = "highs",
+        config: Config | str = "default",
+        components: Sequence[Any] | None = None,
         time_limit: float | None = None,
-        gap: float = 0.0,
         encoder: Any = "auto",
         missing: str = "category",
         class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        config: Config | None = None,
-        progress: Sink | None = None,
-        components: Sequence[Any] | None = None,
-        constraints: Sequence[Constraint] | None = None,
         objective: Any = None,
+        constraints: Sequence[Constraint] | None = None,
         min_samples_leaf: Any = 1,
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
+        progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
         self.leaf_penalty = leaf_penalty
-        self.backend = backend
-        self.preset = preset
+        self.solver = solver
+        self.config = config
+        self.components = components
         self.time_limit = time_limit
-        self.gap = gap
         self.encoder = encoder
         self.missing = missing
         self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.config = config
-        self.progress = progress
-        self.components = components
-        self.constraints = constraints
         self.objective = objective
+        self.constraints = constraints
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
         self.exclude = exclude
+        self.progress = progress
         self.verbose = verbose
 
     def fit(
@@ -244,7 +229,7 @@ class OptimalTreeClassifier(TreeClassifier):
         encoder, result = solved.encoder, solved.result
         chosen = isinstance(encoder, BinaryEncoder) and not isinstance(encoder, PassthroughEncoder)
         known = result.status in ("optimal", "infeasible", "gap_limit")
-        if not chosen or encoder.exact_ or not known or self.preset != "default" or self.config is not None:
+        if not chosen or encoder.exact_ or not known or not is_default_config(self.config):
             return solved
         spent = time.perf_counter() - began
         seconds = min(_MOST_FOR_BOUND, max(_LEAST_FOR_BOUND, spent * _SHARE_FOR_BOUND))
@@ -416,7 +401,7 @@ class OptimalTreeClassifier(TreeClassifier):
             `gap_` how far it is from that. A search that was stopped gives a ConvergenceWarning.
         """
         given = (sample_weight, sensitive_features, costs)
-        trees = listed_trees(self, X, y, given, within, limit, labels, n_threads(self.n_jobs))
+        trees = listed_trees(self, X, y, given, within, limit, labels)
         if trees.status != "finished":
             warnings.warn(f"near-optimal trees: {trees.summary}", ConvergenceWarning, stacklevel=2)
         return trees
@@ -426,23 +411,19 @@ class OptimalTreeClassifier(TreeClassifier):
             data.solved,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
-            backend=self.backend,
-            preset=self.preset,
-            time_limit=time_limit,
-            threads=n_threads(self.n_jobs),
-            seed=solver_seed(self.random_state),
-            gap=self.gap,
-            progress=self.progress if progress is None else progress,
-            config=self.config,
-            components=self.components,
             constraints=self._all_constraints(data),
             objective=data.stated,
+            solver=self.solver,
+            config=self.config,
+            components=self.components,
+            time_limit=time_limit,
+            progress=self.progress if progress is None else progress,
             start=data.starts,
         )
 
     def _warn_of_result(self) -> None:
         """Warn of a tree that is not proven, and of one that looks at nothing."""
-        if self.status_ == "optimal" or self.gap_ <= self.gap:
+        if self.status_ == "optimal" or self.gap_ <= as_solver(self.solver).gap:
             self._warn_of_single_leaf()
             return
         warnings.warn(

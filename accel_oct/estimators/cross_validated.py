@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from accel_oct.constraints import Constraint, bind_all
-from accel_oct.data.labels import as_labels, as_weights
-from accel_oct.encoding.columns import Table
-from accel_oct.encoding.frames import is_indexable
-from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, shown
+from accel_oct.data.labels import as_labels
+from accel_oct.data.weights import as_weights
+from accel_oct.encoding.tables import Table, is_indexable
+from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
@@ -25,9 +25,9 @@ from accel_oct.estimators.parameters import checked_penalties
 from accel_oct.estimators.rules import check_splittable
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
-from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.mip import Solver, as_solver, candidate_backends
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.config import Config
+from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
 
@@ -41,8 +41,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
     """An optimal tree whose leaf penalty, and optionally depth, is chosen by cross-validation.
 
     Every fold is solved once per depth: `accel_oct.solve_path` gives the optimal trees of all penalties together. When
-    `backend`, `preset`, `gap` or `config` asks for something else, or a constraint ties subtrees together, every fold
-    is solved once per depth and penalty, as asked.
+    `solver` or `config` asks for something else, or a constraint ties subtrees together, every fold is solved once per
+    depth and penalty, as asked.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class OptimalTreeClassifierCV(TreeClassifier):
     scoring : str, callable or None
         What held-out rows are scored by, as everywhere in scikit-learn. None takes what the tree is fitted for:
         accuracy, or the `objective`, or accuracy under `class_weight`.
-    backend, preset, time_limit, gap, encoder, missing, class_weight, random_state, config, progress, components, \
-constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exclude, verbose
+    n_jobs : int or None
+        Folds that are solved at the same time, each with the threads of `solver`; as everywhere in scikit-learn.
+    solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
+max_leaf_nodes, max_features_used, exclude, progress, verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data; the time limit holds for each solve.
         `progress` gets the rows of a fold when the fold is done; a `Watcher` hears how many are done instead.
-    n_jobs : int or None
-        Folds that are solved at the same time.
 
     Notes
     -----
@@ -92,24 +92,21 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         cv: Any = 5,
         rule: str = "best",
         scoring: Any = None,
-        backend: str = "highs",
-        preset: str = "default",
+        n_jobs: int | None = None,
+        solver: Solver | str = "highs",
+        config: Config | str = "default",
+        components: Sequence[Any] | None = None,
         time_limit: float | None = None,
-        gap: float = 0.0,
         encoder: Any = "auto",
         missing: str = "category",
         class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        config: Config | None = None,
-        progress: Sink | None = None,
-        components: Sequence[Any] | None = None,
-        constraints: Sequence[Constraint] | None = None,
         objective: Any = None,
+        constraints: Sequence[Constraint] | None = None,
         min_samples_leaf: Any = 1,
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
+        progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
@@ -117,24 +114,21 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         self.cv = cv
         self.rule = rule
         self.scoring = scoring
-        self.backend = backend
-        self.preset = preset
+        self.n_jobs = n_jobs
+        self.solver = solver
+        self.config = config
+        self.components = components
         self.time_limit = time_limit
-        self.gap = gap
         self.encoder = encoder
         self.missing = missing
         self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.config = config
-        self.progress = progress
-        self.components = components
-        self.constraints = constraints
         self.objective = objective
+        self.constraints = constraints
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
         self.exclude = exclude
+        self.progress = progress
         self.verbose = verbose
 
     def fit(
@@ -263,7 +257,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
     def _classifier(
         self, max_depth: int | None, leaf_penalty: float, progress: Sink | None = None
     ) -> OptimalTreeClassifier:
-        own = ("encoder", "progress", "max_depth", "leaf_penalty", "n_jobs")
+        own = ("encoder", "progress", "max_depth", "leaf_penalty")
         shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]
         encoder = self.encoder if self.encoder is None or isinstance(self.encoder, str) else clone(self.encoder)
         return OptimalTreeClassifier(
@@ -287,12 +281,10 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
 
     def _check_solver_arguments(self) -> None:
         """What only a solver would complain about, before the first fold is solved."""
-        if self.config is not None and not isinstance(self.config, Config):
-            raise InvalidInputError(f"config must be a Config or None, got {shown(self.config)}")
-        if self.config is None:
-            Config.preset(self.preset)
-        candidate_backends(self.backend)
-        SolveOptions(time_limit=self.time_limit, gap=self.gap)
+        as_config(self.config)
+        solver = as_solver(self.solver)
+        candidate_backends(solver.backend)
+        solver.solve_options(self.time_limit)
 
 
 def _order(depth: int | None) -> float:

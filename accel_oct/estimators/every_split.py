@@ -22,15 +22,15 @@ from accel_oct.data.reads import fits_every_encoding
 from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
-from accel_oct.encoding.table import DEFAULT_CATEGORIES
+from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.greedy import greedy_trees, is_large
-from accel_oct.estimators.parameters import n_threads, solver_seed
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
-from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.mip import SolveOptions, as_solver, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore
+from accel_oct.solving.config import is_default_config
 from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, bound_over_every_split
 from accel_oct.solving.result import Result, build_result
 from accel_oct.support.arguments import checked_depth
@@ -43,27 +43,22 @@ __all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error
 
 def _can_search(model: Any) -> bool:
     """Whether a classifier's parameters ask for no other technique."""
-    others = (model.config, model.max_features_used)
-    return model.preset == "default" and not model.components and all(value is None for value in others)
+    return is_default_config(model.config) and not model.components and model.max_features_used is None
 
 
 def unlimited_depth_error() -> InvalidInputError:
     """What to raise where a search needs a depth limit."""
     return InvalidInputError(
-        "max_depth=None needs rows in memory, an objective that is a sum over them, the preset 'default', and "
+        "max_depth=None needs rows in memory, an objective that is a sum over them, the config 'default', and "
         "constraints about single leaves, single paths or the number of leaves; give max_depth a number"
     )
 
 
 def _options(model: Any, time_limit: float | None) -> SolveOptions:
     """Validate the solver options of a classifier."""
-    candidate_backends(model.backend)
-    return SolveOptions(
-        time_limit=time_limit,
-        gap=model.gap,
-        threads=n_threads(model.n_jobs),
-        seed=solver_seed(model.random_state),
-    )
+    solver = as_solver(model.solver)
+    candidate_backends(solver.backend)
+    return solver.solve_options(time_limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +283,7 @@ def table_bound(
         else:
             limits += [limit for limit in limits_of([bound]) if limit.is_priced]
     space = replace(space, constraints=independent)
-    threads, found = usable_threads(n_threads(model.n_jobs)), []
+    threads, found = usable_threads(as_solver(model.solver).n_threads), []
     Stopper(time.monotonic() + limit).run(
         lambda stopper: found.append(
             bound_over_every_split(space, limits, model.leaf_penalty, stopper, threads, objective)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from accel_oct.constraints import bind_all
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
-from accel_oct.estimators.parameters import n_threads
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
+from accel_oct.mip import Solver, as_solver
 from accel_oct.objectives import Fixed, LinearScore
+from accel_oct.solving.config import is_default_config
 from accel_oct.solving.frontier import frontier, solve_path
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
@@ -58,10 +60,10 @@ def _results(
 ) -> Iterator[Result]:
     """Read off one frontier of binary features, unless something was asked for that only `solve` does."""
     constraints = model._all_constraints(data)
-    asked = (model.backend, model.preset, model.gap, model.config, model.components)
+    asked = replace(as_solver(model.solver), threads=1, seed=0) != Solver() or not is_default_config(model.config)
     bound = bind_all(constraints, data.dataset)
     independent = all(each.traits.by_tables for each in bound)
-    if asked != ("highs", "default", 0.0, None, None) or not independent or not isinstance(data.score, LinearScore):
+    if asked or model.components or not independent or not isinstance(data.score, LinearScore):
         for penalty in penalties:
             yield model.set_params(leaf_penalty=penalty)._solve(data, clock().left, progress)
         return
@@ -69,11 +71,11 @@ def _results(
         data.dataset,
         max_depth=model.max_depth,
         leaf_penalties=penalties,
-        time_limit=clock().left,
-        threads=n_threads(model.n_jobs),
-        progress=progress,
         constraints=constraints,
         objective=Fixed(data.score),
+        solver=model.solver,
+        time_limit=clock().left,
+        progress=progress,
     )
 
 
@@ -98,11 +100,11 @@ def by_leaves(model: Any, named: Any, checked: CheckedRows, clock: Clock, progre
     found = frontier(
         data.dataset,
         max_depth=checked_depth(model.max_depth),
-        time_limit=clock.left,
-        threads=n_threads(model.n_jobs),
-        progress=progress,
         constraints=model._all_constraints(data),
         objective=Fixed(data.score),
+        solver=model.solver,
+        time_limit=clock.left,
+        progress=progress,
     )
     for leaves in range(1, found.max_leaves + 1):
         yield Solved(model.encoder_, data, found.result(leaves))

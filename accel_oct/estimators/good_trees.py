@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from accel_oct.constraints import bind_all
 from accel_oct.live import watched
+from accel_oct.mip import as_solver
 from accel_oct.objectives import Fixed
 from accel_oct.solving.near_optimal import NearOptimalTrees, near_optimal
 from accel_oct.solving.result import Result, Status, chosen_result
@@ -31,11 +32,10 @@ def listed_trees(
     within: float,
     limit: int | None,
     labels: str,
-    threads: int,
 ) -> NearOptimalTrees:
     """See `OptimalTreeClassifier.near_optimal`; `given` are sample_weight, sensitive_features and costs."""
     with watched(None, verbose=model.verbose, time_limit=model.time_limit) as progress:
-        return _listed(model, X, y, given, within, limit, labels, threads, progress)
+        return _listed(model, X, y, given, within, limit, labels, progress)
 
 
 def _listed(
@@ -46,11 +46,10 @@ def _listed(
     within: float,
     limit: int | None,
     labels: str,
-    threads: int,
     progress: Any,
 ) -> NearOptimalTrees:
     began = time.perf_counter()
-    base = clone(model).set_params(gap=0.0)
+    base = clone(model).set_params(solver=replace(as_solver(model.solver), gap=0.0))
     announce(progress, "encoding")
     data = base._prepare(X, y, *given)
     best: Result | None = None
@@ -74,10 +73,10 @@ def _listed(
             within=distance,
             limit=most,
             labels=labels,
-            time_limit=time_left(model.time_limit, began),
-            threads=threads,
-            progress=progress,
             objective=Fixed(data.score),
+            solver=model.solver,
+            time_limit=time_left(model.time_limit, began),
+            progress=progress,
             as_model=as_model,
             splits="" if scope.complete else scope.splits,
         )

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from accel_oct.data.binary_matrix import as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.encoding.base import BinaryEncoder
-from accel_oct.encoding.columns import Table
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.training import Attached, RowValues, TrainingData

@@ -13,7 +13,7 @@ from accel_oct.constraints.base import named_groups
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
-from accel_oct.encoding.columns import Table
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import joined
 from accel_oct.pieces.encoders import BatchEncoder
@@ -74,8 +74,8 @@ def gathered_for_fit(
     return gather(
         source,
         y,
-        groups=groups or None,
         sample_weight=sample_weight,
+        sensitive_features=groups or None,
         encoder=encoder,
         depth=depth,
         keep=keep,

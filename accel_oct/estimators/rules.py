@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from accel_oct.constraints import BoundConstraint, Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
-from accel_oct.encoding.columns import Table
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.mip import as_solver
 from accel_oct.objectives import Score
 
 __all__ = ["all_constraints", "check_splittable", "excluded_columns", "nested_parameters", "with_nested"]
@@ -95,19 +96,21 @@ def check_splittable(constraints: Sequence[BoundConstraint], score: Score) -> No
 # ---------------------------------------------------------------- limits as parameters of the estimator
 
 
-def nested_parameters(constraints: Any, objective: Any) -> dict[str, Any]:
-    """``constraints__0__at_most`` and the like, for every field of constraints and objectives that are dataclasses."""
+def nested_parameters(constraints: Any, objective: Any, solver: Any) -> dict[str, Any]:
+    """``constraints__0__at_most``, ``solver__threads`` and the like, for every field of those that are dataclasses."""
     found: dict[str, Any] = {}
     listed = list(enumerate(constraints)) if isinstance(constraints, list | tuple) else []
-    for prefix, value in [*((f"constraints__{place}", each) for place, each in listed), ("objective", objective)]:
+    single = [("objective", objective), ("solver", solver)]
+    for prefix, value in [*((f"constraints__{place}", each) for place, each in listed), *single]:
         if is_dataclass(value) and not isinstance(value, type):
             found |= {f"{prefix}__{field.name}": getattr(value, field.name) for field in fields(value) if field.init}
     return found
 
 
-def with_nested(constraints: Any, objective: Any, changes: dict[str, Any]) -> tuple[Any, Any]:
-    """Constraints and objective with some of these parameters changed; others are errors as in scikit-learn."""
-    known = nested_parameters(constraints, objective)
+def with_nested(constraints: Any, objective: Any, solver: Any, changes: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The three with some of these parameters changed; others are errors as in scikit-learn."""
+    solver = as_solver(solver) if any(name.startswith("solver__") for name in changes) else solver
+    known = nested_parameters(constraints, objective, solver)
     changed = list(constraints) if isinstance(constraints, list | tuple) else constraints
     for name, value in changes.items():
         if name not in known:
@@ -115,7 +118,9 @@ def with_nested(constraints: Any, objective: Any, changes: dict[str, Any]) -> tu
         first, *middle, field = name.split("__")
         if first == "objective":
             objective = replace(objective, **{field: value})
+        elif first == "solver":
+            solver = replace(solver, **{field: value})
         else:
             place = int(middle[0])
             changed[place] = replace(changed[place], **{field: value})
-    return changed, objective
+    return changed, objective, solver

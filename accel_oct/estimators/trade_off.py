@@ -14,9 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from accel_oct.constraints import bind_all
-from accel_oct.data.labels import as_labels, as_weights
-from accel_oct.encoding.columns import Table
-from accel_oct.encoding.frames import is_indexable
+from accel_oct.data.labels import as_labels
+from accel_oct.data.weights import as_weights
+from accel_oct.encoding.tables import Table, is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier

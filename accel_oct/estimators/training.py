@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
-from accel_oct.encoding.columns import Table
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import Fixed, LinearScore, Objective, Score
 from accel_oct.objectives.sums import COSTS

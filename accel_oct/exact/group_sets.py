@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
-from accel_oct.data.merging import equal_rows
+from accel_oct.data.dataset import equal_rows
 from accel_oct.exact.columns import column_keys
 from accel_oct.exact.layout import lanes_of
 from accel_oct.exact.profiles import Units

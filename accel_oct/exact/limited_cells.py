@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.column_sets import n_sets
-from accel_oct.data.tally_sets import Path
+from accel_oct.data.tally import Path
 from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes, TooMany

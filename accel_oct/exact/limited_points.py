@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import BinaryDataset, ScoredDataset
-from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
-from accel_oct.data.exact_weights import accurate_sums
+from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data.dataset import equal_rows
+from accel_oct.data.weights import accurate_sums
 from accel_oct.exact.columns import column_keys, pair_sums
 from accel_oct.exact.levels import DeepLevels, PairLevel
 from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
@@ -58,8 +59,8 @@ class LimitedProblem(PointSets, Limited):
         """
         first = point = np.arange(dataset.n_samples)
         if merge:
-            _, first, point = np.unique(pack_rows(dataset.X), axis=0, return_index=True, return_inverse=True)
-            point = point.ravel()
+            points = equal_rows(dataset.X)
+            first, point = points.first, points.group_of
         shape = (first.size, dataset.n_classes)
         gains = np.zeros(shape)
         rows = dataset if scored is None else scored
@@ -114,8 +115,8 @@ class LimitedProblem(PointSets, Limited):
     def restricted(self, columns: IntArray) -> LimitedProblem:
         """The same with some of the features; points that they do not tell apart become one."""
         X = self.X[:, columns]
-        _, first, point = np.unique(pack_rows(X), axis=0, return_index=True, return_inverse=True)
-        point = point.ravel()
+        points = equal_rows(X)
+        first, point = points.first, points.group_of
         gains = np.zeros((first.size, self.gains.shape[1]))
         np.add.at(gains, point, self.gains)
         uses = np.zeros((self.n_limits, *gains.shape))

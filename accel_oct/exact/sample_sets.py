@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix
-from accel_oct.data.tally_sets import Path
+from accel_oct.data.tally import Path
 
 IntArray = NDArray[np.int64]
 SampleSet = Any

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data import Tally
 from accel_oct.data.column_sets import given
-from accel_oct.data.dataset import round_to_grid
-from accel_oct.data.merging import equal_rows
+from accel_oct.data.dataset import equal_rows, round_to_grid
 from accel_oct.exact.columns import as_factor, both_sides, column_keys, weighted_sums
 from accel_oct.exact.counts import CompiledCounts, PairCounts, ProductCounts, TallyCounts
 from accel_oct.exact.local_rules import LocalRules

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import TallySets
-from accel_oct.data.tally_sets import Path
+from accel_oct.data.tally import Path
 from accel_oct.exact.coded import Coded, Columns, Scale, common_exponent, scaled
 from accel_oct.exact.limited import PricedProblem
 from accel_oct.exact.limited_cells import CellProblem

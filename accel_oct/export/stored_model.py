@@ -18,17 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from accel_oct._version import __version__
 from accel_oct.encoding.auto import AutoEncoder
-from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.encoding.categorical import OneHotCategoryEncoder
-from accel_oct.encoding.columns import Kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.passthrough import PassthroughEncoder
-from accel_oct.encoding.quantile import QuantileBucketEncoder, QuantileThresholdEncoder
 from accel_oct.encoding.scales import NANOSECONDS, MeasuredKind, Scale
-from accel_oct.encoding.table import TableEncoder
-from accel_oct.encoding.thresholds import AllThresholdsEncoder, TreeGuidedThresholdEncoder
+from accel_oct.encoding.table_encoder import TableEncoder
+from accel_oct.encoding.thresholds import (
+    AllThresholdsEncoder,
+    QuantileBucketEncoder,
+    QuantileThresholdEncoder,
+    TreeGuidedThresholdEncoder,
+)
+from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.checked_json import JsonObject, parsed
+from accel_oct.mip import Solver
 from accel_oct.objectives.named import NAMED
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
@@ -44,12 +48,12 @@ MAX_BYTES = 64 << 20
 
 #: Parameters that JSON holds as they are.
 _PLAIN_PARAMETERS = (
-    *("max_depth", "leaf_penalty", "backend", "preset", "time_limit", "gap", "missing", "n_jobs"),
+    *("max_depth", "leaf_penalty", "time_limit", "missing"),
     *("min_samples_leaf", "max_leaf_nodes", "max_features_used", "exclude"),
 )
 _LABEL_TYPES = {"bool": bool, "int": int, "float": (int, float), "str": str}
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
-_MAX_JOBS = 1 << 20
+_MAX_THREADS = 1 << 20
 #: Limit on the memory of class labels: NumPy stores each as long as the longest.
 _MAX_LABEL_CHARACTERS = 1 << 24
 #: About a million years: NumPy cannot write later times both in seconds and in years.
@@ -102,7 +106,7 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
     Notes
     -----
     Numbers are read back bit for bit. Not stored: `progress`, `constraints` (their reports are), an `objective`
-    without a name, a `random_state` that is not a plain number, and entries of ``result_.stats`` that JSON cannot hold.
+    without a name, and options of the solver and entries of ``result_.stats`` that JSON cannot hold.
 
     Raises
     ------
@@ -143,12 +147,12 @@ def to_json(model: Any, path: str | Path | None = None) -> str:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    seed, weight, encoder = model.random_state, model.class_weight, model.encoder
+    weight, encoder = model.class_weight, model.encoder
     if isinstance(weight, dict):
         weight = [[_plain(label), float(value)] for label, value in weight.items()]
     return {name: _plain(getattr(model, name)) for name in _PLAIN_PARAMETERS} | {
-        "random_state": int(seed) if isinstance(seed, int | np.integer) else None,
-        "config": None if model.config is None else asdict(model.config),
+        "solver": model.solver if isinstance(model.solver, str) else _plain(asdict(model.solver)),
+        "config": model.config if isinstance(model.config, str) else asdict(model.config),
         "class_weight": weight,
         "objective": model.objective if isinstance(model.objective, str) else None,
         "verbose": int(model.verbose),
@@ -253,18 +257,26 @@ def _text(source: Any, max_bytes: int) -> str:
     return source
 
 
+def _read_solver(entries: JsonObject) -> Solver:
+    return Solver(
+        entries.string("backend"),
+        threads=entries.whole("threads", least=-_MAX_THREADS),
+        seed=entries.whole("seed"),
+        gap=entries.number("gap", least=0.0),
+        node_limit=None if entries.get("node_limit") is None else entries.whole("node_limit"),
+        options=entries.table("options").values,
+    )
+
+
 def _read_parameters(entries: JsonObject) -> dict[str, Any]:
     if entries.get("max_depth") is not None:
         checked_depth(entries.get("max_depth"))
-    for name in ("backend", "preset", "missing"):
-        entries.string(name)
-    for name in ("leaf_penalty", "gap", "min_samples_leaf"):
+    entries.string("missing")
+    for name in ("leaf_penalty", "min_samples_leaf"):
         entries.number(name, least=0.0)
     if entries.get("time_limit") is not None:
         entries.number("time_limit", least=0.0)
-    if entries.get("n_jobs") is not None and entries.whole("n_jobs", least=-_MAX_JOBS) == 0:
-        raise InvalidInputError("parameters.n_jobs must not be 0")
-    for name in ("random_state", "max_leaf_nodes", "max_features_used"):
+    for name in ("max_leaf_nodes", "max_features_used"):
         if entries.get(name) is not None:
             entries.whole(name)
     if entries.get("exclude") is not None and not all(
@@ -273,10 +285,13 @@ def _read_parameters(entries: JsonObject) -> dict[str, Any]:
         raise InvalidInputError("parameters.exclude must hold names or positions of columns")
     if entries.get("objective") is not None and entries.string("objective") not in NAMED:
         raise InvalidInputError(f"parameters.objective must be one of {', '.join(NAMED)} or null")
-    config, encoder = entries.get("config"), entries.get("encoder")
-    return {name: entries.get(name) for name in (*_PLAIN_PARAMETERS, "random_state", "objective")} | {
+    solver, config, encoder = entries.get("solver"), entries.get("config"), entries.get("encoder")
+    if isinstance(config, str):
+        Config.preset(config)  # refuses an unknown name
+    return {name: entries.get(name) for name in (*_PLAIN_PARAMETERS, "objective")} | {
+        "solver": solver if isinstance(solver, str) else _read_solver(entries.table("solver")),
         "verbose": entries.whole("verbose"),
-        "config": None if config is None else Config.from_mapping(JsonObject(config, "config").values),
+        "config": config if isinstance(config, str) else Config.from_mapping(entries.table("config").values),
         "class_weight": _read_class_weight(entries),
         "encoder": encoder if encoder in (None, "auto") else _read_encoder(JsonObject(encoder, "parameters.encoder")),
     }

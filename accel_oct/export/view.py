@@ -10,8 +10,8 @@ from typing import Any, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
-from accel_oct.encoding.columns import format_number
 from accel_oct.encoding.conditions import Condition
+from accel_oct.encoding.values import format_number
 from accel_oct.errors import InvalidInputError
 
 #: Numbers of up to this many digits are written in full: encoders choose the shortest number in the middle of the gap

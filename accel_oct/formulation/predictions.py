@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
-from accel_oct.data.exact_weights import accurate_sums
+from accel_oct.data.dataset import equal_rows
+from accel_oct.data.weights import accurate_sums
 from accel_oct.mip import Rows
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
@@ -67,10 +68,10 @@ class Predictions:
     """
 
     def __init__(self, master: Master, X: BoolMatrix) -> None:
-        words = pack_rows(X)
-        _, first, point_of = np.unique(words, axis=0, return_index=True, return_inverse=True)
+        points = equal_rows(X)
+        first = points.first
         self.points = X[first]
-        self.point_of: IntArray = point_of.ravel()
+        self.point_of: IntArray = points.group_of
         n_classes = master.dataset.n_classes
         self.z = master.model.add_block("z", (first.size, n_classes))
         ones = np.ones(self.z.size)
@@ -85,7 +86,7 @@ class Predictions:
             ),
             "one prediction per point",
         )
-        self._link(master, words[first])
+        self._link(master, pack_rows(self.points))
         master.add_lift(self._fill)
 
     def _link(self, master: Master, words: NDArray[np.uint64]) -> None:

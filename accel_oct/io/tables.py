@@ -14,9 +14,9 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.columns import Table, as_categories, infer_kind
-from accel_oct.encoding.frames import frame_columns
 from accel_oct.encoding.scales import Scale
+from accel_oct.encoding.tables import Table, frame_columns
+from accel_oct.encoding.values import as_categories, infer_kind
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.cells import TextColumn
 from accel_oct.io.column_types import ColumnTypes, labels, order_of, plain_labels, typed

@@ -27,7 +27,7 @@ from accel_oct.mip.exchange import (
     Validity,
 )
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray, ColumnBlock, MipModel, ModelArrays
-from accel_oct.mip.options import SolveOptions
+from accel_oct.mip.options import SolveOptions, Solver, as_solver
 from accel_oct.mip.pool import CutPool
 from accel_oct.mip.registry import (
     AUTO,
@@ -91,6 +91,7 @@ __all__ = [
     "SolutionStatus",
     "SolveOptions",
     "SolveSession",
+    "Solver",
     "SolverError",
     "Support",
     "Termination",
@@ -98,6 +99,7 @@ __all__ = [
     "UnsupportedError",
     "Validity",
     "Verdict",
+    "as_solver",
     "backend_availability",
     "backend_class",
     "backend_names",

@@ -1,4 +1,4 @@
-"""What a caller asks of a solve."""
+"""What a caller asks of a solve: `Solver`, chosen by users, and `SolveOptions`, which every backend receives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import operator
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -15,6 +15,82 @@ import numpy.typing as npt
 from accel_oct.mip.errors import ModelError
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The solver of integer programs and how it runs; also the number of threads of every other search.
+
+    Wherever the library takes a `solver`, the name of a backend stands for ``Solver(name)``.
+
+    Parameters
+    ----------
+    backend : str
+        "highs", "gurobi", "scip", "pyomo:NAME" or any other registered backend; "auto" takes gurobi where its licence
+        suffices, else scip where it is installed, else highs.
+    threads : int
+        Threads of one solve; -1 is all cores, -2 all but one. More threads than cores are cut down to the cores, with
+        a line in the log.
+    seed : int
+        Seed of the solver and of local search. It decides at most between trees that are equally good.
+    gap : float
+        Relative gap at which to stop; 0 asks for a proof.
+    node_limit : int, optional
+        Branch-and-bound nodes of the solver, where it has to run.
+    options : mapping
+        Options under the solver's own names, such as ``{"mip_heuristic_effort": 0.2}`` for HiGHS. A limit among them
+        ends the solve with status "stopped".
+
+    Examples
+    --------
+    >>> Solver("gurobi", threads=4, seed=1)
+    Solver(backend='gurobi', threads=4, seed=1, gap=0.0, node_limit=None, options={})
+    """
+
+    backend: str = "highs"
+    _: KW_ONLY
+    threads: int = 1
+    seed: int = 0
+    gap: float = 0.0
+    node_limit: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.backend, str):
+            raise ModelError(f"`backend` must be the name of a backend, got {self.backend!r}")
+        if _index(self.threads) in (None, 0):
+            raise ModelError(f"`threads` must be a whole number other than 0, got {self.threads!r}")
+        _check_search(self.gap, self.seed, self.node_limit)
+        if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
+            raise ModelError(
+                f"`options` must be a mapping from the solver's option names to values, got {self.options!r}"
+            )
+        object.__setattr__(self, "options", dict(self.options))
+
+    @property
+    def n_threads(self) -> int:
+        """`threads` as a number of at least one."""
+        return self.threads if self.threads > 0 else max(1, (os.cpu_count() or 1) + 1 + self.threads)
+
+    def solve_options(self, time_limit: float | None = None) -> SolveOptions:
+        """These options for one solve."""
+        return SolveOptions(
+            time_limit=time_limit,
+            gap=self.gap,
+            threads=self.n_threads,
+            seed=self.seed,
+            node_limit=self.node_limit,
+            native=self.options,
+        )
+
+
+def as_solver(solver: Any) -> Solver:
+    """Return a `Solver`, also for the name of a backend."""
+    if isinstance(solver, str):
+        return Solver(solver)
+    if not isinstance(solver, Solver):
+        raise ModelError(f"`solver` must be the name of a backend or a Solver, got {solver!r}")
+    return solver
 
 
 @dataclass(frozen=True)
@@ -53,13 +129,36 @@ class SolveOptions:
     def __post_init__(self) -> None:
         if self.time_limit is not None and not self.time_limit >= 0:
             raise ModelError(f"`time_limit` must be a number of seconds >= 0 or None, got {self.time_limit!r}")
-        if not (self.gap >= 0 and math.isfinite(self.gap)):
-            raise ModelError(f"`gap` must be finite and >= 0, got {self.gap!r}")
+        _check_search(self.gap, self.seed, self.node_limit)
         object.__setattr__(self, "threads", usable_threads(self.threads))
-        if self.seed < 0:
-            raise ModelError(f"`seed` must be >= 0, got {self.seed!r}")
-        if self.node_limit is not None and self.node_limit < 0:
-            raise ModelError(f"`node_limit` must be >= 0 or None, got {self.node_limit!r}")
+
+
+def _check_search(gap: Any, seed: Any, node_limit: Any) -> None:
+    """Raise for values that no solver takes."""
+    try:
+        usable = gap >= 0 and math.isfinite(gap)
+    except TypeError:
+        usable = False
+    if not usable:
+        raise ModelError(f"`gap` must be finite and >= 0, got {gap!r}")
+    if not _is_natural(seed):
+        raise ModelError(f"`seed` must be a whole number >= 0, got {seed!r}")
+    if node_limit is not None and not _is_natural(node_limit):
+        raise ModelError(f"`node_limit` must be a whole number >= 0 or None, got {node_limit!r}")
+
+
+def _is_natural(value: Any) -> bool:
+    """Return whether a value is a whole number and not negative."""
+    number = _index(value)
+    return number is not None and number >= 0
+
+
+def _index(value: Any) -> int | None:
+    """Return a whole number as an int, None for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def usable_threads(threads: Any) -> int:
@@ -72,10 +171,7 @@ def usable_threads(threads: Any) -> int:
     ModelError
         If `threads` is not a whole number of at least one.
     """
-    try:
-        wanted = 0 if isinstance(threads, bool) else operator.index(threads)
-    except TypeError:
-        wanted = 0
+    wanted = _index(threads) or 0
     if wanted < 1:
         raise ModelError(f"`threads` must be a whole number and at least 1, got {threads!r}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

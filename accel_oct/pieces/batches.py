@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.columns import Table
 from accel_oct.encoding.scales import Scale, zone_of
+from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.columns import Coded, coded, family
 

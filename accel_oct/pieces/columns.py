@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.columns import is_missing
+from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError
 
 __all__ = ["Coded", "coded", "family", "plain_objects"]

@@ -26,7 +26,7 @@ from accel_oct.encoding import (
     Table,
     TableEncoder,
 )
-from accel_oct.encoding.passthrough import PassthroughEncoder
+from accel_oct.encoding.base import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.columns import Coded, coded

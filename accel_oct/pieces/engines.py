@@ -44,18 +44,18 @@ class Engine:
     ----------
     client : distributed.Client or None
         None: the one that the user has made current, if any.
-    threads : int
+    n_jobs : int
         Without a client, so many pieces at a time.
     progress : callable (ProgressEvent) or None
     """
 
-    def __init__(self, client: Any, threads: int, progress: Sink | None) -> None:
+    def __init__(self, client: Any, n_jobs: int, progress: Sink | None) -> None:
         if client is not None and not (hasattr(client, "submit") and hasattr(client, "scheduler_info")):
             raise InvalidInputError(f"client must be a Client of dask.distributed or None, got {shown(client)}")
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise InvalidInputError(f"threads must be a whole number of at least 1, got {shown(threads)}")
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
+            raise InvalidInputError(f"n_jobs must be a whole number of at least 1, got {shown(n_jobs)}")
         self.client = _current_client() if client is None else client
-        self.threads, self.progress = threads, progress
+        self.n_jobs, self.progress = n_jobs, progress
 
     def run(self, step: str, source: Source, work: Callable[[], Work], take: Callable[[Any], int]) -> None:
         """Work on every piece.
@@ -86,8 +86,8 @@ class Engine:
         numbered = enumerate(source.pieces())
         if self.client is not None and source.portable:
             return _on_cluster(self.client, numbered, work)
-        if self.threads > 1:
-            return _in_threads(self.threads, numbered, work)
+        if self.n_jobs > 1:
+            return _in_threads(self.n_jobs, numbered, work)
         return (_locally(work(), place, piece) for place, piece in numbered)
 
 

@@ -44,6 +44,12 @@ def read_pieces(
 
     depth = checked_depth(max_depth)
     found = gather(
-        X, y, groups=list(groups) or None, sample_weight=sample_weight, encoder=None, depth=depth, client=client
+        X,
+        y,
+        sample_weight=sample_weight,
+        sensitive_features=list(groups) or None,
+        encoder=None,
+        depth=depth,
+        client=client,
     )
     return found.data, None, None

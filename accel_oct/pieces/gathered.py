@@ -25,7 +25,7 @@ class Gathered:
     classes : array
     features : tuple of str
         The columns that were encoded.
-    groups : tuple of str
+    sensitive_features : tuple of str
     n_rows, n_pieces : int
     rank_errors : dict of str to float
         For columns of numbers that had too many distinct values to be counted one by one: by which share of the weight
@@ -40,7 +40,7 @@ class Gathered:
     encoder: Any
     classes: NDArray[Any]
     features: tuple[str, ...]
-    groups: tuple[str, ...]
+    sensitive_features: tuple[str, ...]
     n_rows: int
     n_pieces: int
     rank_errors: dict[str, float]

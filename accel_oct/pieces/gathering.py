@@ -47,13 +47,13 @@ def gather(
     target: Any = None,
     *,
     features: Sequence[str] | None = None,
-    groups: str | Sequence[str] | None = None,
     sample_weight: Any = None,
+    sensitive_features: str | Sequence[str] | None = None,
     encoder: Any = "auto",
     depth: int = 4,
     keep: str = "auto",
     client: Any = None,
-    threads: int = 1,
+    n_jobs: int = 1,
     progress: Sink | None = None,
     max_distinct: int = DISTINCT,
     sample_rows: int = SAMPLE,
@@ -76,10 +76,10 @@ def gather(
         The column with the classes; for dask, also a collection with as many rows as `source`.
     features : sequence of str, optional
         Columns that trees may split on; by default all but target and weights.
-    groups : str or sequence of str, optional
-        Columns that constraints name, such as "sex". They are features too, unless `features` leaves them out.
     sample_weight : str, or dask Series or array, optional
         The column with the weights; for dask, also a collection.
+    sensitive_features : str or sequence of str, optional
+        Columns that constraints name, such as "sex". They are features too, unless `features` leaves them out.
     encoder : "auto", None or transformer
         None takes columns of 0 and 1 as they are. Encoders of accel_oct that look at each column by itself give exactly
         what they give on all rows. "auto" (`AutoEncoder`), and transformers that look at whole rows, are fitted on a
@@ -91,8 +91,8 @@ def gather(
     client : distributed.Client, optional
         Whose workers read the pieces; by default the current one, if this process has made any. Data frames in memory,
         and DuckDB, are read by this process in any case.
-    threads : int
-        Pieces at a time, where there is no client.
+    n_jobs : int
+        Pieces that are read at a time, where there is no client.
     progress : callable (ProgressEvent), optional
         Called after each piece, with the figures "pieces" and "rows".
     max_distinct : int
@@ -118,9 +118,9 @@ def gather(
         _check_whole(name, value, 0)
     if keep not in ("auto", "rows", "counts"):
         raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
-    engine = Engine(client, threads, progress)
+    engine = Engine(client, n_jobs, progress)
     found = source_of(source, target, sample_weight, batch_rows=batch_rows)
-    roles = Roles.of(found, target, features, groups, sample_weight)
+    roles = Roles.of(found, target, features, sensitive_features, sample_weight)
     choice = EncoderChoice.of(encoder, depth)
     first = CountPass(
         columns=found.columns,
@@ -150,7 +150,7 @@ def gather(
         encoder=made,
         classes=second.target.values,
         features=roles.features,
-        groups=roles.groups,
+        sensitive_features=roles.groups,
         n_rows=seen.n_rows,
         n_pieces=n_pieces,
         rank_errors=errors,
@@ -185,7 +185,7 @@ def _check_labels(seen: Counted, roles: Roles) -> None:
     for name in roles.groups:
         most = min(MOST_GROUPS, seen.columns[name].limit)
         if seen.columns[name].level or len(seen.columns[name].values) > most:
-            raise InvalidInputError(f"groups: column {shown(name)} has more than {most:,} distinct values")
+            raise InvalidInputError(f"sensitive_features: column {shown(name)} has more than {most:,} distinct values")
 
 
 def _reduce_pass(
@@ -196,7 +196,7 @@ def _reduce_pass(
     groups = []
     for name in roles.groups:
         counts = seen.columns[name]
-        groups.append(Labels(name, "groups", label_values(counts.values, counts.missing is not None)))
+        groups.append(Labels(name, "sensitive_features", label_values(counts.values, counts.missing is not None)))
     target = Labels(roles.target, "target", classes)
     n_cells = len(classes) * math.prod(len(each.values) for each in groups)
     limit = rows_limit(encoder.n_features, n_cells, depth, keep)
@@ -250,7 +250,7 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
     if work.groups:
         for each in work.groups:
             if None in each.values.tolist():
-                raise InvalidInputError(f"groups: column {shown(each.name)} has missing values")
+                raise InvalidInputError(f"sensitive_features: column {shown(each.name)} has missing values")
         listed = [each.values.tolist() for each in work.groups]
         combined = listed[0] if len(listed) == 1 else [", ".join(map(str, row)) for row in product(*listed)]
         labels, place = np.unique(np.array(combined), return_inverse=True)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from accel_oct.data.labels import is_missing
 from accel_oct.data.tally import Tally
-from accel_oct.encoding.columns import is_missing
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.counting import check_columns
@@ -38,7 +38,7 @@ class Labels:
     name : str
         Of the column.
     called : str
-        For errors: "target", "groups".
+        For errors: "target", "sensitive_features".
     values : array
         Distinct, as the first pass found them; missing ones are None.
     """
@@ -186,7 +186,7 @@ class ReducePass:
             cells // self.n_groups,
             depth=self.depth,
             sample_weight=None if units is None or not len(units) else units,
-            groups=cells % self.n_groups,
+            sensitive_features=cells % self.n_groups,
             classes=list(range(len(self.target.values))),
             group_labels=list(range(self.n_groups)),
         )

@@ -22,7 +22,7 @@ class Roles:
     weight: str | None
 
     @classmethod
-    def of(cls, source: Source, target: Any, features: Any, groups: Any, sample_weight: Any) -> Roles:
+    def of(cls, source: Source, target: Any, features: Any, sensitive: Any, sample_weight: Any) -> Roles:
         """Check the arguments of `gather`."""
         if target is None and source.target is None:
             raise InvalidInputError(f"target must be the name of a column of {source.kind}, got None")
@@ -42,9 +42,12 @@ class Roles:
                 raise InvalidInputError(f"features must not hold the column of {called}, {shown(name)}")
         if not chosen:
             raise InvalidInputError(f"features: {source.kind} has no column to split on")
-        listed = () if groups is None else _columns(source, [groups] if isinstance(groups, str) else groups, "groups")
+        named = [sensitive] if isinstance(sensitive, str) else sensitive
+        listed = () if named is None else _columns(source, named, "sensitive_features")
         if goal in listed:
-            raise InvalidInputError(f"groups must not hold the target, {shown(goal)}: classes are told apart already")
+            raise InvalidInputError(
+                f"sensitive_features must not hold the target, {shown(goal)}: classes are told apart already"
+            )
         return cls(goal, chosen, listed, weight)
 
 

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.columns import Table
-from accel_oct.encoding.frames import as_frame
+from accel_oct.encoding.tables import Table, as_frame
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.batches import Batch, arrow_batch, check_named, table_batch
 

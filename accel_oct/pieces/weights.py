@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.data.exact_weights import ExactWeights
-from accel_oct.data.grid import grid_bits_of
+from accel_oct.data.weights import ExactWeights, grid_bits_of
 from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.sources import BESIDE
 
@@ -20,7 +19,7 @@ __all__ = ["WeightTotals", "WeightUnit", "read_weights"]
 FloatArray = NDArray[np.float64]
 
 _USUAL_EXPONENT = 500
-"""As in `accel_oct.data.labels.as_weights`: beyond this power of two, all weights are multiplied by one of them."""
+"""As in `accel_oct.data.weights.as_weights`: beyond this power of two, all weights are multiplied by one of them."""
 
 
 def read_weights(values: NDArray[Any], column: str, piece: str) -> FloatArray:

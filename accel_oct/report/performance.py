@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from accel_oct.data.labels import as_labels, as_weights
+from accel_oct.data.labels import as_labels
+from accel_oct.data.weights import as_weights
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.report.markup import Markup, amount, count, element, percent, section
 from accel_oct.report.tree import class_mark

@@ -44,7 +44,7 @@ _MOST_BYTES = 1 << 63
 
 @dataclass(frozen=True)
 class Config:
-    """All switches of `accel_oct.solve`.
+    """All switches of `accel_oct.solve`; wherever the library takes a `config`, a name of `PRESETS` stands for one.
 
     Parameters
     ----------
@@ -156,13 +156,18 @@ def _check(config: Any, where: str) -> None:
             raise InvalidInputError(f"{where}.{name} must be a {declared.__name__}, got {shown(value)}")
 
 
-def checked_config(config: Config | None, preset: str) -> Config:
-    """Return `config`, or the preset where it is None."""
-    if config is None:
-        return Config.preset(preset)
+def as_config(config: Any) -> Config:
+    """Return a `Config`, also for the name of a preset."""
+    if isinstance(config, str):
+        return Config.preset(config)
     if not isinstance(config, Config):
-        raise InvalidInputError(f"config must be an accel_oct.Config, got {shown(config)}")
+        raise InvalidInputError(f"config must be the name of a preset or a Config, got {shown(config)}")
     return config
+
+
+def is_default_config(config: Any) -> bool:
+    """Return whether a `Config` or the name of one asks for the techniques of the preset "default"."""
+    return as_config(config) == PRESETS["default"]
 
 
 Switches = TypeVar("Switches")

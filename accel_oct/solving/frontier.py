@@ -18,6 +18,7 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
 from accel_oct.exact.steps import Steps
+from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
@@ -39,12 +40,12 @@ def frontier(
     *,
     max_depth: int,
     sample_weight: Any = None,
-    time_limit: float | None = None,
-    threads: int = 1,
-    memory_limit: int = SubtreeBoundConfig().memory_limit,
-    progress: Sink | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
+    solver: Solver | str = "highs",
+    time_limit: float | None = None,
+    memory_limit: int = SubtreeBoundConfig().memory_limit,
+    progress: Sink | None = None,
     client: Any = None,
     checkpoint: Any = None,
 ) -> Frontier:
@@ -57,20 +58,20 @@ def frontier(
         data in pieces with the name of the target in the place of y.
     max_depth : int
         Exact up to 4 on data of any usual size; deeper where time allows, else with valid bounds.
-    time_limit : float, optional
-        Seconds; what is not proven by then comes with a valid bound.
-    threads : int
-        At most as many as there are cores.
-    memory_limit : int
-        Bytes that the tables may take.
-    progress : callable (ProgressEvent), optional
-        As for `accel_oct.solve`; objective and bound of the events are score and bound for the largest number of
-        leaves.
     constraints : sequence of Constraint, optional
         Those that leave subtrees independent, such as `MinLeafWeight` and `ForbiddenPairs` on paths, and `MaxLeaves`,
         which ends the frontier.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio.
+    solver : Solver or str
+        As for `accel_oct.solve`. Its threads are used; no backend runs.
+    time_limit : float, optional
+        Seconds; what is not proven by then comes with a valid bound.
+    memory_limit : int
+        Bytes that the tables may take.
+    progress : callable (ProgressEvent), optional
+        As for `accel_oct.solve`; objective and bound of the events are score and bound for the largest number of
+        leaves.
     client : distributed.Client, str or int, optional
         Spreads what is deeper than the tables over the workers of a dask cluster: a client, the address of a scheduler,
         or a number of processes on this machine. The result does not depend on it. Needs the extra ``dask``.
@@ -89,7 +90,7 @@ def frontier(
     ClusterError
         When the cluster cannot go on; what is proven by then is in the checkpoint.
     """
-    began = time.perf_counter()
+    began, threads = time.perf_counter(), as_solver(solver).n_threads
     problem = _problem(X, y, sample_weight, max_depth, constraints, objective, client)
     compute = problem.frontier_table
     if checkpoint is not None or (client is not None and not isinstance(problem, TallyProblem)):
@@ -224,12 +225,12 @@ def solve_path(
     max_depth: int,
     leaf_penalties: Iterable[float],
     sample_weight: Any = None,
-    time_limit: float | None = None,
-    threads: int = 1,
-    memory_limit: int = SubtreeBoundConfig().memory_limit,
-    progress: Sink | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
+    solver: Solver | str = "highs",
+    time_limit: float | None = None,
+    memory_limit: int = SubtreeBoundConfig().memory_limit,
+    progress: Sink | None = None,
 ) -> list[Result]:
     """The optimum of every leaf penalty, read off one `frontier`.
 
@@ -242,7 +243,7 @@ def solve_path(
         the status is "infeasible", as in `accel_oct.solve`.
     """
     penalties = [float(penalty) for penalty in _checked_iterable(leaf_penalties)]
-    began = time.perf_counter()
+    began, threads = time.perf_counter(), as_solver(solver).n_threads
     problem = _problem(X, y, sample_weight, max_depth, constraints, objective)
     for penalty in penalties:
         problem.original.leaf_price(penalty)  # refuses bad ones before any work is done

@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from accel_oct.constraints import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, ScoredDataset, Tally
-from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
+from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.near_optimal_search import ListedTree, NearOptimalSearch
 from accel_oct.exact.point_counting import CountingProblem
 from accel_oct.exact.tally_counting import TallyCounting
 from accel_oct.exact.tree_listing import as_decision_tree
+from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
@@ -60,13 +62,13 @@ def near_optimal(
     within: float,
     limit: int | None = 1000,
     labels: str = "any",
-    groups: Sequence[str] | None = None,
+    sources: Sequence[str] | None = None,
     sample_weight: Any = None,
+    objective: Objective | str | None = None,
+    solver: Solver | str = "highs",
     time_limit: float | None = None,
-    threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     progress: Sink | None = None,
-    objective: Objective | str | None = None,
     as_model: Callable[[DecisionTree, float, float], Any] | None = None,
     splits: str = "",
 ) -> NearOptimalTrees:
@@ -104,22 +106,21 @@ def near_optimal(
         limit allows: `complete` says whether they are all there.
     labels : {"any", "best"}
         "best" has only trees with the heaviest class in each leaf, the smallest class index of equal ones.
-    groups : sequence of str, optional
-        One name per feature: the column of the raw table that it was made from; by default what the data know.
-        For `NearOptimalTree.columns` and
-        `NearOptimalTrees.importance`.
+    sources : sequence of str, optional
+        One name per feature: the column of the raw table that it was made from; by default what the data know. For
+        `NearOptimalTree.columns` and `NearOptimalTrees.importance`.
+    objective : Objective or str, optional
+        As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
+    solver : Solver or str
+        As for `accel_oct.solve`. Its threads are used; no backend runs.
     time_limit : float, optional
         Seconds; what is there by then is returned, with status "time_limit".
-    threads : int
-        At most as many as there are cores.
     memory_limit : int
         Bytes for each of: tables of best values, what is counted, what is listed. Status "memory_limit" says that it
         was not enough to count all trees, or to list those that were asked for.
     progress : callable (ProgressEvent), optional
         As for `accel_oct.solve`; the figures "listed" and "counted" of the events say how many trees there are at
         least.
-    objective : Objective or str, optional
-        As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
     as_model : callable (tree, objective, optimum), optional
         What `NearOptimalTrees.model` makes of a tree; `OptimalTreeClassifier.near_optimal` gives one.
     splits : str
@@ -138,12 +139,12 @@ def near_optimal(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective)
-        setting = _of_tally(X, leaf_penalty, max_depth, groups)
+        setting = _of_tally(X, leaf_penalty, max_depth, sources)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
         if isinstance(score, RatioScore):
             raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
-        setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), groups)
+        setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), sources)
     setting = replace(setting, as_model=as_model, splits=splits)
     slack = _number(within, "within")
     if labels not in ("any", "best"):
@@ -152,7 +153,7 @@ def near_optimal(
     if memory is None:
         raise InvalidInputError("memory_limit must be a whole number of bytes, got None")
     seconds = None if time_limit is None else _number(time_limit, "time_limit")
-    usable = usable_threads(threads)
+    usable = usable_threads(as_solver(solver).n_threads)
     run = NearOptimalRun(Clock(began, seconds), progress)
     search = _search(setting, slack, labels, run.stopper, usable, memory, run.report)
     outcome = drive(run, [SinglePhase("near-optimal trees", lambda run: run.search(search, most))])
@@ -201,9 +202,9 @@ class NearOptimalRun(Run):
         return self._is_finished
 
 
-def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, groups: Any) -> Setting:
+def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, sources: Any) -> Setting:
     depth = checked_tally(tally, max_depth)
-    return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, groups)
+    return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, sources)
 
 
 def _search(
@@ -300,10 +301,10 @@ class Setting:
     splits: str = ""
 
     @classmethod
-    def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
+    def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, sources: Any = None) -> Setting:
         """What is earned is the weight classified correctly."""
         cells = trees.cells()
-        names, column_of = _columns(cells, groups)
+        names, column_of = _columns(cells, sources)
         return cls(
             dataset=cells,
             score=Accuracy().bind(cells),
@@ -319,25 +320,26 @@ class Setting:
         )
 
     @classmethod
-    def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, groups: Any = None) -> Setting:
+    def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, sources: Any = None) -> Setting:
         """Gains are what predictions earn; for accuracy, weights classified correctly."""
         dataset, rows = score.dataset, score.rows
         leaf_price = rows.leaf_price(leaf_penalty, score.norm)
         present = dataset.weights > 0
-        _, first, point = np.unique(pack_rows(dataset.X[present]), axis=0, return_index=True, return_inverse=True)
+        points = equal_rows(dataset.X[present])
+        first, point = points.first, points.group_of
         point_of = np.full(dataset.n_samples, -1)
-        point_of[present] = point.ravel()
+        point_of[present] = point
         source = rows.source if isinstance(rows, ScoredDataset) else np.arange(dataset.n_samples)
         kept = present[source]
         gains = np.zeros((first.size, dataset.n_classes))
         np.add.at(gains, (point_of[source[kept]], rows.y[kept]), rows.weights[kept])
-        names, column_of = _columns(dataset, groups)
+        names, column_of = _columns(dataset, sources)
         return cls(
             dataset=dataset,
             score=score,
             X=dataset.X[present][first],
             gains=gains,
-            masses=np.bincount(point.ravel(), dataset.weights[present]).astype(np.float64),
+            masses=np.bincount(point, dataset.weights[present]).astype(np.float64),
             leaf_penalty=float(leaf_penalty),
             leaf_price=leaf_price,
             max_depth=max_depth,
@@ -346,17 +348,17 @@ class Setting:
         )
 
 
-def _columns(dataset: BinaryDataset, groups: Any) -> tuple[tuple[str, ...], IntArray]:
-    """Names of columns, and the column of every feature; every feature by itself without groups."""
-    groups = dataset.sources if groups is None else groups
-    if groups is None:
+def _columns(dataset: BinaryDataset, sources: Any) -> tuple[tuple[str, ...], IntArray]:
+    """Names of columns, and the column of every feature; every feature by itself without sources."""
+    sources = dataset.sources if sources is None else sources
+    if sources is None:
         return dataset.feature_names, np.arange(dataset.n_features)
-    if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
-        raise InvalidInputError(f"groups must have one name per feature, got {shown(groups)}")
-    names = [str(name) for name in groups]
+    if isinstance(sources, str) or not isinstance(sources, Sequence | np.ndarray):
+        raise InvalidInputError(f"sources must have one name per feature, got {shown(sources)}")
+    names = [str(name) for name in sources]
     if len(names) != dataset.n_features:
         raise InvalidInputError(
-            f"groups must have one name per feature: {dataset.n_features} features, {len(names)} names"
+            f"sources must have one name per feature: {dataset.n_features} features, {len(names)} names"
         )
     place: dict[str, int] = {}
     column_of = np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
@@ -511,7 +513,7 @@ class NearOptimalTree:
     features : tuple of int
         Binary features that it branches on, increasing.
     columns : tuple of str
-        The columns that these were made from, as `groups` calls them; else their own names.
+        The columns that these were made from, as `sources` calls them; else their own names.
     """
 
     tree: DecisionTree
@@ -757,7 +759,7 @@ class NearOptimalTrees:
         """How much the listed trees rely on each column: a range, and the share of trees that use it.
 
         The reliance of a tree on a column is the training accuracy that it loses when the column's values are shuffled
-        among the samples, in expectation over all pairs of samples. All features of a group, see `groups` of
+        among the samples, in expectation over all pairs of samples. All features of a column, see `sources` of
         `accel_oct.near_optimal`, are shuffled together.
         """
         self._need_rows("importance")

@@ -15,6 +15,7 @@ from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind
 from accel_oct.constraints.base import local_rules
 from accel_oct.constraints.tallied import PARTS, bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, ScoredDataset, Tally
+from accel_oct.data.dataset import equal_rows
 from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import FrontierTable, LocalRules, frontier_table
@@ -189,7 +190,7 @@ _FEW_ROWS = 1000
 
 def _distinct(X: NDArray[np.bool_]) -> int:
     """Number of different rows."""
-    return len(np.unique(np.packbits(X, axis=1), axis=0)) if X.shape[1] else 1
+    return len(equal_rows(X).starts)
 
 
 def checked_trees(trees: Any, problem: Problem) -> list[DecisionTree]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
-from accel_oct.mip import SolveOptions, relative_gap
+from accel_oct.mip import Solver, relative_gap
 from accel_oct.objectives import Accuracy, Fixed, LinearScore, RatioScore
 from accel_oct.solving.config import Config
 from accel_oct.solving.driver import Run, SinglePhase, drive
@@ -264,9 +264,8 @@ class RatioSteps:
     solve: Callable[..., Result]
     max_depth: int
     constraints: Sequence[Constraint] | None
-    backend: str
+    solver: Solver
     config: Config
-    options: SolveOptions
     components: Sequence[ComponentFactory | str] | None
 
     def by_frontier(self, problem: Problem) -> bool:
@@ -284,12 +283,12 @@ class RatioSteps:
         table = frontier(
             fixed.score.dataset,
             max_depth=self.max_depth,
-            time_limit=seconds,
-            threads=self.options.threads,
-            memory_limit=self.config.subtree_bounds.memory_limit,
-            progress=progress,
             constraints=self.constraints,
             objective=fixed,
+            solver=self.solver,
+            time_limit=seconds,
+            memory_limit=self.config.subtree_bounds.memory_limit,
+            progress=progress,
         )
         return levels_of(table, most_leaves, worthwhile), table.status
 
@@ -299,17 +298,13 @@ class RatioSteps:
             fixed.score.dataset,
             max_depth=self.max_depth,
             leaf_penalty=0.0,
-            backend=self.backend,
-            config=self.config,
-            time_limit=seconds,
-            threads=self.options.threads,
-            seed=self.options.seed,
-            node_limit=self.options.node_limit,
-            solver_options=self.options.native,
-            progress=progress,
-            components=self.components,
             constraints=[*(self.constraints or []), *limit],
             objective=fixed,
+            solver=replace(self.solver, gap=0.0),
+            config=self.config,
+            components=self.components,
+            time_limit=seconds,
+            progress=progress,
         )
         return [Level(leaves, result.found, result.bound)], result.status
 
@@ -340,7 +335,7 @@ def best_ratio(
         clock,
         noise,
         tables,
-        steps.options.gap,
+        steps.solver.gap,
         progress,
     )
     outcome = drive(search, [SinglePhase("a sequence of linear problems", RatioSearch.solve_steps)])
@@ -355,6 +350,6 @@ def best_ratio(
         search.objective if outcome.status == "optimal" else search.bound,
         constraints=problem.constraints,
         stats=stats,
-        backend="none" if tables else steps.backend,
+        backend="none" if tables else steps.solver.backend,
         scope=Scope.of_features(problem.max_depth, data.n_features),
     )

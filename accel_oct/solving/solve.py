@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.limited_cells import MOST_DEPTH
 from accel_oct.formulation import ComponentFactory
-from accel_oct.mip import SolveOptions, candidate_backends
+from accel_oct.mip import SolveOptions, Solver, as_solver, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
-from accel_oct.solving.config import Config, checked_config
+from accel_oct.solving.config import Config, as_config
 from accel_oct.solving.driver import Phase
 from accel_oct.solving.frontier import computed_frontier
 from accel_oct.solving.phases import (
@@ -33,7 +33,6 @@ from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refu
 from accel_oct.solving.ratios import RatioSteps, best_ratio
 from accel_oct.solving.result import Result, Status, constraint_reports
 from accel_oct.solving.search import Search
-from accel_oct.support.arguments import checked_solver_options
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
@@ -46,19 +45,13 @@ def solve(
     max_depth: int,
     leaf_penalty: float,
     sample_weight: Any = None,
-    backend: str = "highs",
-    preset: str = "default",
-    time_limit: float | None = None,
-    threads: int = 1,
-    seed: int = 0,
-    gap: float = 0.0,
-    node_limit: int | None = None,
-    solver_options: Mapping[str, Any] | None = None,
-    progress: Sink | None = None,
-    config: Config | None = None,
-    components: Sequence[ComponentFactory | str] | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
+    solver: Solver | str = "highs",
+    config: Config | str = "default",
+    components: Sequence[ComponentFactory | str] | None = None,
+    time_limit: float | None = None,
+    progress: Sink | None = None,
     start: Sequence[DecisionTree] | None = None,
 ) -> Result:
     """Find the classification tree with the best penalised accuracy, and prove it.
@@ -80,37 +73,24 @@ def solve(
     leaf_penalty : float
         Accuracy that a further leaf must bring.
     sample_weight : array-like, shape (n_samples,), optional
-    backend : str
-        "highs", "gurobi", "scip", "pyomo:NAME" or any other registered backend; "auto" takes gurobi where its licence
-        suffices, else scip where it is installed, else highs.
-    preset : str
-        Which techniques are used: "default", "paper", "baseline" or a row of the paper's tables, see
-        `accel_oct.solving.config.PRESETS`. Ignored when `config` is given.
-    time_limit : float, optional
-        Seconds; the best tree so far and a valid bound are returned when it is reached.
-    threads : int
-        At most as many as there are cores: more are cut down to that, with a line in the log.
-    seed : int
-    gap : float
-        Relative gap at which to stop; 0 asks for a proof.
-    node_limit : int, optional
-        Branch-and-bound nodes of the solver, where it has to run.
-    solver_options : mapping, optional
-        Handed to the solver under its own names, such as ``{"mip_heuristic_effort": 0.2}`` for HiGHS, where it has to
-        run. A limit among them ends the solve with status "stopped".
-    progress : callable (ProgressEvent), optional
-        Called when the objective or the bound changes, at the beginning of every phase and several times per second,
-        from the thread that solves. Returns True to end the solve, with status "stopped".
-    config : Config, optional
-        All switches.
-    components : sequence of factories, optional
-        Cuts and heuristics of your own: each a callable (Master) -> Component, usually the component's class, or the
-        name of one that an installed package registered (entry-point group ``accel_oct.components``). They take part in
-        branch and cut, which the preset "default" seldom needs: choose another one to see them at work.
     constraints : sequence of Constraint, optional
         What the tree must satisfy, from `accel_oct.constraints` or of your own.
     objective : Objective or str, optional
         From `accel_oct.objectives` or of your own, or "accuracy", "balanced_accuracy" or "f1"; accuracy by default.
+    solver : Solver or str
+        The backend with its threads, seed, gap and options, or the name of a backend.
+    config : Config or str
+        Which techniques are used: a value, or a name of `accel_oct.solving.config.PRESETS`: "default", "paper",
+        "baseline" or a row of the paper's tables.
+    components : sequence of factories, optional
+        Cuts and heuristics of your own: each a callable (Master) -> Component, usually the component's class, or the
+        name of one that an installed package registered (entry-point group ``accel_oct.components``). They take part in
+        branch and cut, which the config "default" seldom needs: choose another one to see them at work.
+    time_limit : float, optional
+        Seconds; the best tree so far and a valid bound are returned when it is reached.
+    progress : callable (ProgressEvent), optional
+        Called when the objective or the bound changes, at the beginning of every phase and several times per second,
+        from the thread that solves. Returns True to end the solve, with status "stopped".
     start : sequence of DecisionTree, optional
         Trees to begin with; the result is at least as good as those that keep the constraints, pruned or not.
 
@@ -126,15 +106,8 @@ def solve(
         When the backend's solver is not installed or not licensed.
     """
     began = time.perf_counter()
-    switches = checked_config(config, preset)
-    options = SolveOptions(
-        time_limit=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        node_limit=node_limit,
-        native=checked_solver_options(solver_options),
-    )
+    switches, solver = as_config(config), as_solver(solver)
+    options = solver.solve_options(time_limit)
     groups = named_groups(constraints)
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups)
     clock = Clock(began, options.time_limit)
@@ -144,14 +117,15 @@ def solve(
         return solve_tallied(tallied, options, switches, clock, progress, checked_trees(start, tallied))
     score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
     if isinstance(score, RatioScore):
-        steps = RatioSteps(solve, max_depth, constraints, backend, switches, options, components)
+        usable = replace(solver, threads=options.threads)
+        steps = RatioSteps(solve, max_depth, constraints, usable, switches, components)
         return best_ratio(score, leaf_penalty, steps, clock, progress)
     problem = Problem.of(score, max_depth, leaf_penalty, constraints, switches.merge_duplicates)
     trees, factories = checked_trees(start, problem), component_factories(components)
     if not factories and not trees:
         problem = problem.within_data()
-    branch_and_cut = IntegerProgram(candidate_backends(backend), factories)
-    search = Search(problem, switches, options, clock, progress, backend)
+    branch_and_cut = IntegerProgram(candidate_backends(solver.backend), factories)
+    search = Search(problem, switches, options, clock, progress, solver.backend)
     check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.begin_with(trees)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
@@ -24,17 +23,6 @@ def checked_depth(max_depth: Any, name: str = "max_depth") -> int:
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
         raise InvalidInputError(f"{name} must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(max_depth)}")
     return depth
-
-
-def checked_solver_options(options: Any) -> dict[str, Any]:
-    """Return `solver_options` as a dictionary, or raise InvalidInputError."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
-        raise InvalidInputError(
-            f"solver_options must be a mapping from the solver's option names to values, got {options!r}"
-        )
-    return dict(options)
 
 
 def time_left(time_limit: float | None, began: float) -> float | None:

@@ -214,7 +214,7 @@ class _NativeModel:
             return LicenceError(
                 f"the Gurobi licence is too small for this model ({arrays.n_columns} columns, "
                 f"{arrays.rows.n_rows} rows); the one that comes with gurobipy takes at most 2000 of each. "
-                'Use a full licence, or backend="highs"'
+                'Use a full licence, or solver="highs"'
             )
         return SolverError(f"Gurobi failed: {error}")
 
@@ -322,6 +322,6 @@ def _environment() -> Any:
     except gurobipy.GurobiError as error:
         environment.dispose()
         if error.errno == _NO_LICENCE:
-            raise LicenceError(f'no Gurobi licence was found ({error}); backend="highs" needs none') from error
-        raise LicenceError(f'Gurobi does not start ({error}); backend="highs" needs no licence') from error
+            raise LicenceError(f'no Gurobi licence was found ({error}); solver="highs" needs none') from error
+        raise LicenceError(f'Gurobi does not start ({error}); solver="highs" needs no licence') from error
     return environment

@@ -17,6 +17,7 @@ import numpy as np
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
+from accel_oct.mip import Solver
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import frontier
 from accel_oct.solving.parsing import constraint
@@ -130,13 +131,14 @@ def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int 
     if method.package != "accel_oct":
         return _of_peer(instance, method, data)
     dataset, rules = dataset_of(data, weight), constraints_of(instance.constraints, data) or None
+    solver = Solver(method.backend or "highs", threads=method.threads, seed=method.seed)
     if method.preset == FRONTIER:
         line = frontier(
             dataset,
             max_depth=instance.max_depth,
-            time_limit=method.time_limit,
-            threads=method.threads,
             constraints=rules,
+            solver=solver,
+            time_limit=method.time_limit,
         )
         return _of_result(line.best(instance.leaf_penalty), instance)
     config = Config.from_mapping(method.config, Config.preset(method.preset or "default"))
@@ -144,12 +146,10 @@ def _outcome(instance: Instance, method: Method, data: EncodedData, weight: int 
         dataset,
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
-        backend=method.backend or "highs",
+        constraints=rules,
+        solver=solver,
         config=config,
         time_limit=method.time_limit,
-        threads=method.threads,
-        seed=method.seed,
-        constraints=rules,
     )
     return _of_result(result, instance)
 

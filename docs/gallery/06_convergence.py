@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 X = rng.integers(0, 2, (60, 5))
 y = (X[:, 0] & X[:, 1]) ^ (rng.random(60) < 0.15)
 
-result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="baseline", backend="highs")
+result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config="baseline", solver="highs")
 print(result.status, result.objective, result.bound, result.nodes)
 
 # %%

@@ -47,12 +47,12 @@ class LeafLines:
 
 
 # %%
-# Hand the class to ``solve``. The preset "baseline" is the plain model with Benders cuts.
+# Hand the class to ``solve``. The config "baseline" is the plain model with Benders cuts.
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 2, (60, 5))
 y = (X[:, 0] & X[:, 1]) ^ (rng.random(60) < 0.1)
-settings = {"max_depth": 2, "leaf_penalty": 0.01, "preset": "baseline", "backend": "highs"}
+settings = {"max_depth": 2, "leaf_penalty": 0.01, "config": "baseline"}
 
 plain = accel_oct.solve(X, y, **settings)
 with_cut = accel_oct.solve(X, y, components=[LeafLines], **settings)

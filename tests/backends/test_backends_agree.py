@@ -38,16 +38,16 @@ def test_random_instances(backend: str, preset: str) -> None:
 def test_mock_serves_what_needs_no_solver() -> None:
     """The default preset decides small data before a backend runs; the master itself has continuous columns."""
     X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
-    assert accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, backend="mock").status == "optimal"
+    assert accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, solver="mock").status == "optimal"
     with pytest.raises(UnsupportedError, match="mock"):
-        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, backend="mock", preset="baseline")
+        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, solver="mock", config="baseline")
 
 
 def test_auto_names_the_backend_that_ran() -> None:
     """With a model that its licence takes, the strongest installed solver is chosen."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (12, 3)), np.arange(12) % 2
-    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, backend="auto", preset="baseline")
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, solver="auto", config="baseline")
     assert result.status == "optimal" and result.backend in ("gurobi", "scip", "highs")
 
 
@@ -79,7 +79,7 @@ def test_ten_real_data_sets(backend: str, preset: str) -> None:
         optimum = accel_oct.solve_path(X, y, max_depth=3, leaf_penalties=[0.04])[0].objective
         try:
             result = accel_oct.solve(
-                X, y, max_depth=3, leaf_penalty=0.04, backend=backend, preset=preset, time_limit=1.0
+                X, y, max_depth=3, leaf_penalty=0.04, solver=backend, config=preset, time_limit=1.0
             )
         except LicenceError:  # the licence that comes with gurobipy is too small for some of these models
             continue

@@ -49,12 +49,12 @@ def _licence_is_limited() -> bool:
 
 
 def test_a_licence_too_small_names_the_limit_and_a_way_out() -> None:
-    """2000 columns are solved; one more gives the size, the limit and backend="highs", and nothing stays behind."""
+    """2000 columns are solved; one more gives the size, the limit and solver="highs", and nothing stays behind."""
     if not _licence_is_limited():
         pytest.skip("the licence found here has no size limit")
     backend = create_backend("gurobi")
     backend.load(wide_model(2001))
-    with pytest.raises(LicenceError, match=r'2001 columns, 1 rows.*at most 2000.*backend="highs"'):
+    with pytest.raises(LicenceError, match=r'2001 columns, 1 rows.*at most 2000.*solver="highs"'):
         backend.solve()
     backend.load(wide_model(2000))
     assert backend.solve().objective == 10.0
@@ -87,7 +87,7 @@ def test_no_licence_is_said_with_a_way_out(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("GRB_LICENSE_FILE", f"{tmp_path}/none.lic")
     backend = create_backend("gurobi")
     backend.load(knapsack())
-    with pytest.raises(LicenceError, match=r'no Gurobi licence was found.*backend="highs"') as caught:
+    with pytest.raises(LicenceError, match=r'no Gurobi licence was found.*solver="highs"') as caught:
         backend.solve()
     assert isinstance(caught.value, BackendUnavailableError)
     assert backend_class("gurobi").is_available() and not backend_class("gurobi").availability()

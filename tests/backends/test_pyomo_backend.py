@@ -297,7 +297,7 @@ def test_cbc_takes_small_improvements() -> None:
     """By default CBC wants 1e-5 more of each solution than of the last; a leaf may be worth less."""
     skip_unless_available("pyomo:cbc")
     X, y = np.array([[0, 1], [0, 0], [0, 1]]), np.array([1, 1, 2])
-    result = accel_oct.solve(X, y, max_depth=1, leaf_penalty=1e-6, backend="pyomo:cbc", preset="baseline")
+    result = accel_oct.solve(X, y, max_depth=1, leaf_penalty=1e-6, solver="pyomo:cbc", config="baseline")
     assert result.status == "optimal" and result.objective == pytest.approx(2 / 3 - 1e-6, abs=1e-9)
 
 
@@ -369,6 +369,6 @@ def test_cbc_keeps_optima_that_are_better_by_little() -> None:
     y, weights = [2, 1, 3, 2, 0, 3], [2.0, 6.0, 1.0, 4.0, 4.0, 4.0]
     config = Config.from_mapping({"preset": "default", "subtree_bounds": {"tables": False}})
     arguments: dict[str, Any] = dict(max_depth=3, leaf_penalty=0.2857145714285714, sample_weight=weights)
-    result = accel_oct.solve(X, y, backend="pyomo:cbc", config=config, **arguments)
+    result = accel_oct.solve(X, y, solver="pyomo:cbc", config=config, **arguments)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(accel_oct.solve(X, y, **arguments).objective, abs=1e-9)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_oct import OptimalTreeClassifier
+from accel_oct import OptimalTreeClassifier, Solver
 from accel_oct.cli import app, main
 from accel_oct.encoding import AllThresholdsEncoder
 from accel_oct.errors import InvalidInputError
@@ -184,8 +184,8 @@ def test_bad_arguments(
         (["fit", "DATA", "--target", "class", "--cv", "1"], "n_splits"),
         (["fit", "DATA", "--target", "class", "--cv", "1000"], "n_splits"),
         (["fit", "DATA", "--target", "class", "--cv", "2", "--backend", "abacus"], "abacus"),
-        (["fit", "DATA", "--target", "class", "--seed", "-1", "--preset", "baseline"], "random_state"),
-        (["fit", "DATA", "--target", "class", "--threads", "0"], "n_jobs"),
+        (["fit", "DATA", "--target", "class", "--seed", "-1"], "seed"),
+        (["fit", "DATA", "--target", "class", "--threads", "0"], "threads"),
         (["fit", "DATA", "--target", "class", "--encoder", "quantile-buckets", "--quantiles", "1"], "n_quantiles"),
         (["fit", "DATA", "--target", "class", "--time-limit", "nan"], "time_limit"),
         (["fit", "DATA", "--target", "class", "--separator", ",,"], "not a CSV file"),
@@ -301,11 +301,8 @@ def test_fit_says_what_the_estimator_knows(data: Path, tmp_path: Path) -> None:
         max_leaf_nodes=3,
         max_features_used=1,
         exclude=["region"],
-        gap=0.001,
-        random_state=3,
+        solver=Solver("auto", threads=2, seed=3, gap=0.001),
         time_limit=50.0,
-        n_jobs=2,
-        backend="auto",
     )
     skipped = {"constraints", "components", "progress", "encoder", "verbose"}
     for name, value in wanted.get_params(deep=False).items():

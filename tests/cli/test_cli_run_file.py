@@ -92,7 +92,7 @@ def test_a_whole_run(folder: Path) -> None:
     assert code == 0 and model.status_ == "optimal"
     assert (model.max_depth, model.leaf_penalty, model.min_samples_leaf) == (2, 0.02, 3)
     assert model.class_weight == {"yes": 2.0, "no": 1.0}
-    assert (model.time_limit, model.random_state, model.n_jobs) == (60.0, 7, 1)
+    assert (model.time_limit, model.solver.seed, model.solver.threads) == (60.0, 7, 1)
     assert model.config == Config.from_mapping(
         {"polishing": True, "subtree_bounds": {"enabled": True}}, Config.preset("baseline")
     )
@@ -110,7 +110,7 @@ def test_options_win(folder: Path) -> None:
         folder, WHOLE, "--max-depth", "1", "--seed", "9", "--constraint", "max_leaves(2)", "--preset", "default"
     )
     assert code == 0
-    assert (model.max_depth, model.random_state, model.leaf_penalty) == (1, 9, 0.02)
+    assert (model.max_depth, model.solver.seed, model.leaf_penalty) == (1, 9, 0.02)
     assert [report.name for report in model.constraints_] == ["at most 2 leaves", "leaves of 3 samples or more"]
     assert model.config == Config.from_mapping(
         {"polishing": True, "subtree_bounds": {"enabled": True}}, Config.preset("default")

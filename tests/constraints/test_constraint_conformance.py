@@ -111,7 +111,7 @@ def test_solves_agree_with_all_trees(factory: ConstraintFactory) -> None:
 def test_solves_by_branch_and_cut_agree_with_all_trees(factory: ConstraintFactory, preset: str, backend: str) -> None:
     """The same where a solver decides."""
     skip_unless_available(backend)
-    compare(factory, partial(accel_oct.solve, preset=preset, backend=backend))
+    compare(factory, partial(accel_oct.solve, config=preset, solver=backend))
 
 
 def test_every_kind_of_constraint_and_of_data_occurs() -> None:

@@ -55,7 +55,7 @@ def test_equal_to_enumeration(backend: str, preset: str, seed: int) -> None:
         instance = replace(instance, max_depth=int(rng.integers(1, 3)))
         few, leaves, share = FewFeatures(1), MaxLeaves(int(rng.integers(1, 4))), Share(float(rng.choice([0.3, 0.7])))
         for constraints in ([leaves], [few], [share], [few, leaves], [share, leaves]):
-            check_trees(instance, constraints, backend=backend, preset=preset)
+            check_trees(instance, constraints, solver=backend, config=preset)
 
 
 @pytest.mark.long
@@ -69,7 +69,7 @@ def test_equal_to_enumeration_at_length(preset: str, seed: int) -> None:
         instance = replace(instance, max_depth=int(rng.integers(1, 3)))
         few, leaves, share = FewFeatures(1), MaxLeaves(int(rng.integers(1, 4))), Share(float(rng.random()))
         for constraints in ([leaves], [few], [few, leaves], [few, share]):
-            check_trees(instance, constraints, preset=preset)
+            check_trees(instance, constraints, config=preset)
 
 
 @pytest.mark.parametrize("preset", ["default", "baseline"])
@@ -87,7 +87,7 @@ def test_the_frontier_confirms_a_limit_on_leaves(preset: str) -> None:
             read_off = max(
                 frontier.scores[leaves - 1] * dataset.total_weight - price * leaves for leaves in range(1, limit + 1)
             )
-            result = solved(instance, [MaxLeaves(limit)], preset=preset)
+            result = solved(instance, [MaxLeaves(limit)], config=preset)
             assert result.status == "optimal" and result.tree.n_leaves <= limit
             assert result.objective * dataset.total_weight == pytest.approx(best, abs=1e-6)
             assert result.objective * dataset.total_weight == pytest.approx(read_off, abs=1e-6)
@@ -109,7 +109,7 @@ def test_path_bound_cuts_are_off_and_it_is_said() -> None:
     """They choose subtrees one by one, and a limit on leaves ties subtrees together."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (30, 4)), rng.integers(0, 2, 30)
-    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, preset="paper", constraints=[MaxLeaves(3)])
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, config="paper", constraints=[MaxLeaves(3)])
     assert result.stats["path_bound"] == "switched off: at most 3 leaves"
     assert result.status == "optimal" and result.tree.n_leaves <= 3
 
@@ -121,13 +121,13 @@ XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 @pytest.mark.parametrize(("y", "depth"), [([0, 1, 1, 0], 2), ([0, 1, 1, 0], 0), ([0, 0, 0, 0], 1)])
 def test_no_tree_keeps_it(preset: str, y: list[int], depth: int) -> None:
     """Status, bound and an error for whoever asks for the tree; also without branches, and with one class only."""
-    result = accel_oct.solve(XOR, y, max_depth=depth, leaf_penalty=0.1, preset=preset, constraints=[Share(2.0)])
+    result = accel_oct.solve(XOR, y, max_depth=depth, leaf_penalty=0.1, config=preset, constraints=[Share(2.0)])
     assert result.status == "infeasible" and result.found is None
     assert result.objective == result.bound == -np.inf
     with pytest.raises(NoTreeError, match=f"no tree of depth at most {depth} over .* keeps `share"):
         _ = result.tree
     with pytest.raises(NoTreeError, match=f"no tree of depth at most {depth} over .* keeps `share"):
-        accel_oct.OptimalTreeClassifier(depth, constraints=[Share(2.0)], preset=preset).fit(XOR, y)
+        accel_oct.OptimalTreeClassifier(depth, constraints=[Share(2.0)], config=preset).fit(XOR, y)
 
 
 def test_a_rule_that_only_a_minority_label_keeps() -> None:
@@ -155,8 +155,8 @@ def test_only_trees_with_empty_leaves_keep_it() -> None:
         def add_to(self, master: Master) -> None:
             master.model.add_rows(Rows.single(master.p.index, 1.0, lower=4.0), "many leaves")
 
-    check_trees(Instance(np.array([[0], [1]]), np.array([0, 1]), None, 0.1, 2), [Many()], preset="baseline")
-    check_trees(Instance(np.array([[0], [1]]), np.array([0, 1]), None, 0.1, 2), [Many()], preset="default")
+    check_trees(Instance(np.array([[0], [1]]), np.array([0, 1]), None, 0.1, 2), [Many()], config="baseline")
+    check_trees(Instance(np.array([[0], [1]]), np.array([0, 1]), None, 0.1, 2), [Many()], config="default")
 
 
 def test_rows_that_forbid_what_is_allowed_are_noticed() -> None:

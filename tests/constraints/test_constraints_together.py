@@ -19,6 +19,7 @@ from helpers.feature_rules import (
 from helpers.mip_support import skip_unless_available
 from oracles.instances import Instance
 
+from accel_oct import Solver
 from accel_oct.solving.config import Config
 
 MASTER_ONLY = replace(Config.preset("default"), prices=False)
@@ -60,7 +61,7 @@ def test_rules_of_three_kinds(seed: int) -> None:
             constraints.append(random_constraint(rng, KINDS[int(rng.integers(len(KINDS)))], instance))
         if which != 1:
             constraints.append(OWN[int(rng.integers(5)) % 3](rng, instance))
-        check(instance, constraints, node_limit=0)
+        check(instance, constraints, solver=Solver(node_limit=0))
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip", "gurobi"])
@@ -69,7 +70,7 @@ def test_all_kinds_by_the_solver(backend: str) -> None:
     rng = np.random.default_rng([901, sum(map(ord, backend))])
     for _ in range(10):
         instance = small_instance(rng, max_depth=2)
-        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, backend=backend)
+        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, solver=backend)
 
 
 @pytest.mark.long
@@ -89,4 +90,4 @@ def test_all_kinds_by_the_solver_at_length(backend: str, seed: int) -> None:
     rng = np.random.default_rng([903, seed, sum(map(ord, backend))])
     for _ in range(30):
         instance = small_instance(rng, max_depth=2)
-        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, backend=backend)
+        check(instance, some_constraints(rng, instance), config=MASTER_ONLY, solver=backend)

@@ -26,7 +26,7 @@ from accel_oct.constraints import (
 )
 from accel_oct.constraints.linear import LinearLimit
 from accel_oct.data import BinaryDataset
-from accel_oct.data.exact_weights import ExactWeights, accurate_sums
+from accel_oct.data.weights import ExactWeights, accurate_sums
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.objectives import ClassWeights
@@ -251,7 +251,7 @@ def test_pieces_with_light_groups_are_refused() -> None:
 
     def found(light: float, target: str, rule: Any) -> Any:
         groups = "sex" if target == "y" else None
-        gathered = gather(pieces(light), target, sample_weight="w", groups=groups, depth=1)
+        gathered = gather(pieces(light), target, sample_weight="w", sensitive_features=groups, depth=1)
         return accel_oct.solve(gathered, max_depth=1, leaf_penalty=0.0, constraints=[rule])
 
     assert found(1e-3, "y", parity).constraints[0].value == pytest.approx(0.75 - 1.8 / 3.1, abs=1e-9)

@@ -78,7 +78,7 @@ def _keeps(rule: Any, instance: Instance, tree: DecisionTree) -> bool:
     if isinstance(rule, ForbiddenPairs):
         places = [{feature for feature, _ in path} for path in paths] if rule.on == "path" else [used]
         return not any(set(pair) <= place for place in places for pair in rule.pairs)
-    names = range(X.shape[1]) if rule.groups is None else rule.groups
+    names = range(X.shape[1]) if rule.sources is None else rule.sources
     groups = {names[feature] for feature in used}
     if isinstance(rule, MaxFeatures):
         return len(groups) <= rule.n
@@ -124,7 +124,7 @@ def test_alone(make: Make, backend: str, preset: str, seed: int) -> None:
     rng = np.random.default_rng([seed, *map(ord, make.__name__ + backend + preset)])
     for _ in range(5):
         instance = _instance(rng)
-        check_trees(instance, [make(rng, instance)], backend=backend, preset=preset)
+        check_trees(instance, [make(rng, instance)], solver=backend, config=preset)
 
 
 @pytest.mark.parametrize("seed", daily(range(2), 1))
@@ -137,7 +137,7 @@ def test_together(make: Make, preset: str, seed: int) -> None:
     for _ in range(5):
         instance = _instance(rng)
         other = others[int(rng.integers(len(others)))]
-        check_trees(instance, [make(rng, instance), other(rng, instance)], preset=preset)
+        check_trees(instance, [make(rng, instance), other(rng, instance)], config=preset)
 
 
 @pytest.mark.long
@@ -150,7 +150,7 @@ def test_together_at_length(preset: str, seed: int) -> None:
     for _ in range(30):
         instance = _instance(rng)
         chosen = rng.integers(0, len(makers), int(rng.integers(1, 4)))
-        check_trees(instance, [makers[place](rng, instance) for place in chosen], preset=preset)
+        check_trees(instance, [makers[place](rng, instance) for place in chosen], config=preset)
 
 
 def _data(seed: int = 0, n_features: int = 9) -> tuple[Any, Any]:
@@ -325,8 +325,8 @@ NAMED = BinaryDataset.from_arrays(np.eye(3, dtype=int), [0, 1, 0], feature_names
         (lambda: MaxFeatures(-1), "MaxFeatures: n"),
         (lambda: MaxFeatures(2.0), "MaxFeatures: n"),
         (lambda: MaxFeatures(True), "MaxFeatures: n"),
-        (lambda: MaxFeatures(1, groups=[0, 1]), "MaxFeatures: groups must have one value per column, 3 in all"),
-        (lambda: MaxFeatures(1, groups=[0, 1, None]), "MaxFeatures: groups has missing values"),
+        (lambda: MaxFeatures(1, sources=[0, 1]), "MaxFeatures: sources must have one value per column, 3 in all"),
+        (lambda: MaxFeatures(1, sources=[0, 1, None]), "MaxFeatures: sources has missing values"),
         (lambda: FeatureCosts([1, 1, 1]), "FeatureCosts: at_most must be given"),
         (lambda: FeatureCosts([1, 1, 1], at_most=-1), "FeatureCosts: at_most"),
         (lambda: FeatureCosts([1, 1], at_most=1), "FeatureCosts: prices must have one price per group, 3 in all"),

@@ -109,10 +109,10 @@ def _check_several(rng: np.random.Generator, count: int, **options: Any) -> None
 def test_by_the_solver(backend: str, how: str) -> None:
     """Rows over predictions say the same as prices do."""
     skip_unless_available(backend)
-    options = {"config": MASTER_ONLY} if how == "master only" else {"preset": how}
+    options = {"config": MASTER_ONLY} if how == "master only" else {"config": how}
     rng = np.random.default_rng([400, sum(map(ord, backend + how))])
     for _ in range(12):
-        _check_several(rng, int(rng.integers(1, 4)), max_depth=2, backend=backend, **options)
+        _check_several(rng, int(rng.integers(1, 4)), max_depth=2, solver=backend, **options)
 
 
 @pytest.mark.parametrize("seed", daily(range(3), 1))
@@ -141,8 +141,8 @@ def test_branches_and_least_numbers_of_leaves(preset: str) -> None:
             Linear(branches=costs, leaves=1.0, lower=4.0),
             Linear(leaves=1.0, lower=3.0, upper=3.0),
         ):
-            check_trees(instance, [constraint], preset=preset)
-            check_trees(instance, [constraint, PositiveBudget(0.5)], preset=preset)
+            check_trees(instance, [constraint], config=preset)
+            check_trees(instance, [constraint, PositiveBudget(0.5)], config=preset)
 
 
 @pytest.mark.long

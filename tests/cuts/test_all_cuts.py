@@ -209,7 +209,7 @@ def check_solves(backend: str, seed: int, count: int, max_depth: int = 4) -> Non
             max_depth=instance.max_depth,
             leaf_penalty=instance.leaf_penalty,
             sample_weight=instance.sample_weight,
-            backend=backend,
+            solver=backend,
             config=config,
         )
         dataset = instance.dataset

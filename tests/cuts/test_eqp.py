@@ -398,4 +398,4 @@ def test_data_without_sets_add_nothing() -> None:
     built = build(BinaryDataset.from_arrays(X, y), 2, "recursive", True, "group_selection")
     assert len(built.component.sets) == 0
     assert built.rows.n_rows == 0
-    assert accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="paper").status == "optimal"
+    assert accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config="paper").status == "optimal"

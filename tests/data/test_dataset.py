@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles.instances import Instance, instances
 
 from accel_oct.data import BinaryDataset, pack_rows
-from accel_oct.data.merging import equal_rows
+from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.tree import DecisionTree
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from oracles.set_weights import set_weights
 
 from accel_oct import solve
-from accel_oct.data import Tally, tally_counting
+from accel_oct.data import Tally
+from accel_oct.data import tally as tally_module
 from accel_oct.data.column_sets import all_sets, n_sets, place_of, places_of
-from accel_oct.data.tally_counting import counted
+from accel_oct.data.tally import counted
 from accel_oct.errors import InvalidInputError
 
 
@@ -37,7 +38,7 @@ def tables(draw):
 def test_counts_are_those_of_the_rows(table, depth):
     """Each count is the weight of the rows of the cell that have all columns of the set."""
     X, y, groups, weights = table
-    tally = Tally.of(X, y, depth=depth, groups=groups, sample_weight=weights)
+    tally = Tally.of(X, y, depth=depth, sensitive_features=groups, sample_weight=weights)
     for size, counts in enumerate(tally.counts):
         for place, columns in enumerate(all_sets(X.shape[1], size)):
             for cell, count in enumerate(counts[:, place]):
@@ -51,11 +52,15 @@ def test_pieces_add_up(table, data):
     """The tally of all rows is the sum over pieces, in any order, though no piece has every class and group."""
     X, y, groups, weights = table
     piece = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(X), max_size=len(X))))
-    whole = Tally.of(X, y, depth=3, groups=groups, sample_weight=weights)
+    whole = Tally.of(X, y, depth=3, sensitive_features=groups, sample_weight=weights)
     order = data.draw(st.permutations(sorted(set(piece.tolist()))))
     parts = [
         Tally.of(
-            X[piece == one], y[piece == one], depth=3, groups=groups[piece == one], sample_weight=weights[piece == one]
+            X[piece == one],
+            y[piece == one],
+            depth=3,
+            sensitive_features=groups[piece == one],
+            sample_weight=weights[piece == one],
         )
         for one in order
     ]
@@ -72,7 +77,7 @@ def test_pieces_add_up(table, data):
 def test_samples_on_a_path(table, data):
     """Inclusion and exclusion give the samples with some columns one and some zero."""
     X, y, groups, weights = table
-    tally = Tally.of(X, y, depth=3, groups=groups, sample_weight=weights)
+    tally = Tally.of(X, y, depth=3, sensitive_features=groups, sample_weight=weights)
     columns = data.draw(st.lists(st.integers(0, X.shape[1] - 1), max_size=3, unique=True))
     split = data.draw(st.integers(0, len(columns)))
     ones, zeros = columns[:split], columns[split:]
@@ -98,7 +103,7 @@ def test_blocks_of_rows(monkeypatch):
     X, cells, weights = rng.random((1500, 8)) < 0.4, rng.integers(0, 2, 1500), np.ones(1500, dtype=np.int64)
     expected = set_weights(X, cells, weights, 2, 4)
     for rows in (512, 2**16):
-        monkeypatch.setattr(tally_counting, "_BLOCK_ROWS", rows)
+        monkeypatch.setattr(tally_module, "_BLOCK_ROWS", rows)
         assert [part.tolist() for part in counted(X, cells, weights, 2, 4)] == expected
 
 
@@ -145,7 +150,7 @@ def test_what_does_not_add_up():
         (Tally.of(X[:, :3], y, depth=2), "4 and 3 of them"),
         (Tally.of(X, y, depth=2, encoding="other"), "encoded in another way"),
         (Tally.of(X, y, depth=3), "depth 2 and 3"),
-        (Tally.of(X, y, depth=2, groups=[1, 1, 2, 2]), "with groups and one without"),
+        (Tally.of(X, y, depth=2, sensitive_features=[1, 1, 2, 2]), "with groups and one without"),
         (Tally.of(X, ["a", "b", "a", "b"], depth=2), "no common order"),
     ]:
         with pytest.raises(InvalidInputError, match=said):

@@ -38,7 +38,7 @@ def test_what_was_saved_comes_back(kind, tmp_path):
         X,
         labels[RNG.integers(0, 2, 60)],
         depth=3,
-        groups=labels[RNG.integers(0, 2, 60)],
+        sensitive_features=labels[RNG.integers(0, 2, 60)],
         sample_weight=RNG.random(60) + 0.5,
         feature_names=["ä", "b ", "c", "d", "\u2028"],
         encoding="some",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct.data import Tally
-from accel_oct.data.tally_sets import TallySets
+from accel_oct.data.tally import TallySets
 
 
 @given(st.integers(0, 2**16), st.integers(1, 6), st.integers(0, 4), st.data())
@@ -16,7 +16,7 @@ def test_sets_are_those_of_the_rows(seed, n_features, depth, data):
     rng = np.random.default_rng(seed)
     X = rng.random((30, n_features)) < 0.6
     y, groups, weights = rng.integers(0, 3, 30), rng.integers(0, 2, 30), rng.integers(0, 4, 30)
-    tally = Tally.of(X, y, depth=depth, groups=groups, sample_weight=weights + (np.arange(30) == 0))
+    tally = Tally.of(X, y, depth=depth, sensitive_features=groups, sample_weight=weights + (np.arange(30) == 0))
     weights = weights + (np.arange(30) == 0)
     cells = np.searchsorted(tally.classes, y) * tally.n_groups + np.searchsorted(tally.group_labels, groups)
     own = np.zeros((tally.n_cells, 30), dtype=np.int64)

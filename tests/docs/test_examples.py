@@ -164,8 +164,8 @@ def test_the_code_in_the_readme_runs() -> None:
     rng = np.random.default_rng(0)
     ones = rng.integers(0, 2, (100, 6))
     scope = {"X": ones, "y": (ones[:, 0] & ones[:, 1]) ^ (rng.random(100) < 0.1)}
-    assert 'backend="gurobi"' in binary
-    exec(binary.replace('backend="gurobi"', 'backend="highs"'), scope)
+    assert 'solver="gurobi"' in binary
+    exec(binary.replace('solver="gurobi"', 'solver="highs"'), scope)
     assert scope["result"].status == "optimal"  # type: ignore[attr-defined]
 
 

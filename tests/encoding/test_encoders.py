@@ -22,7 +22,7 @@ from accel_oct.encoding import (
     TableEncoder,
     TreeGuidedThresholdEncoder,
 )
-from accel_oct.encoding.positions import Distinct, quantile_positions, readable_threshold
+from accel_oct.encoding.thresholds import Distinct, quantile_positions, readable_threshold
 from accel_oct.errors import InvalidInputError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

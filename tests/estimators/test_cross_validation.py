@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import accel_oct.estimators.classifier
 import accel_oct.estimators.families
 import accel_oct.estimators.folds
-from accel_oct import OptimalTreeClassifierCV
+from accel_oct import OptimalTreeClassifierCV, Solver
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
 from accel_oct.solving.config import Config
@@ -62,7 +63,12 @@ def test_by_default_each_fold_is_one_path(calls: dict[str, list[dict[str, Any]]]
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("backend", "mock"), ("preset", "baseline"), ("gap", 0.5), ("config", Config.preset("default"))],
+    [
+        ("solver", "mock"),
+        ("solver", Solver(gap=0.5)),
+        ("config", "baseline"),
+        ("config", replace(Config.preset("default"), polishing=False)),
+    ],
 )
 def test_what_is_asked_of_a_solve_reaches_the_folds(
     name: str, value: Any, calls: dict[str, list[dict[str, Any]]]
@@ -74,16 +80,16 @@ def test_what_is_asked_of_a_solve_reaches_the_folds(
     assert all(call[name] == value for call in calls["solve"])
     assert sorted({call["leaf_penalty"] for call in calls["solve"]}) == sorted(PENALTIES)
     plain = OptimalTreeClassifierCV(1, PENALTIES, cv=2).fit(*data())
-    if name != "gap":
+    if value != Solver(gap=0.5):
         np.testing.assert_allclose(model.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
 
 
 @pytest.mark.parametrize(
     ("parameters", "error"),
     [
-        ({"backend": "abacus"}, UnknownBackendError),
-        ({"preset": "fastest"}, InvalidInputError),
-        ({"gap": -1.0}, InvalidInputError),
+        ({"solver": "abacus"}, UnknownBackendError),
+        ({"config": "fastest"}, InvalidInputError),
+        ({"solver": 3}, InvalidInputError),
         ({"time_limit": -1.0}, InvalidInputError),
         ({"config": {"polishing": True}}, InvalidInputError),
         ({"max_depth": 99}, InvalidInputError),
@@ -92,14 +98,13 @@ def test_what_is_asked_of_a_solve_reaches_the_folds(
         ({"cv": 1}, InvalidInputError),
         ({"cv": 1000}, InvalidInputError),
         ({"cv": "all"}, InvalidInputError),
-        ({"random_state": -1, "preset": "baseline"}, InvalidInputError),
     ],
 )
 def test_mistakes_are_found_before_any_work(
     parameters: dict[str, Any], error: type[Exception], calls: dict[str, list[dict[str, Any]]]
 ) -> None:
     """An unknown solver must not cost all the folds first; nothing is solved, and the error names the argument."""
-    with pytest.raises(error, match="|".join(parameters)):
+    with pytest.raises(error, match="|".join([*parameters, "backend", "preset"])):
         OptimalTreeClassifierCV(**{"leaf_penalties": PENALTIES, "cv": 2, **parameters}).fit(*data())
     assert calls == {"solve": [], "solve_path": []}
 

@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from helpers.estimator_support import mixed_frame
 from helpers.progress_support import Rows
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import OneHotEncoder
 
 import accel_oct
-from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
+from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, Solver
 from accel_oct.encoding import AllThresholdsEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
@@ -130,7 +131,7 @@ def test_a_warning_tells_the_gap_when_not_proven() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((80, 6)), rng.integers(0, 2, 80)
     with pytest.warns(ConvergenceWarning, match=r"not proven.*gap of [0-9.]+%"):
-        model = OptimalTreeClassifier(max_depth=3, leaf_penalty=0.001, time_limit=0.0, preset="baseline").fit(X, y)
+        model = OptimalTreeClassifier(max_depth=3, leaf_penalty=0.001, time_limit=0.0, config="baseline").fit(X, y)
     assert model.status_ == "time_limit"
     assert model.bound_ > model.objective_
     with warnings.catch_warnings():
@@ -206,8 +207,8 @@ def test_unseen_categories_and_new_missing_values_at_predict() -> None:
         ([[0.0], [1.0]], [0, 1], {"leaf_penalty": "big"}, "leaf_penalty"),
         ([[0.0], [1.0]], [0, 1], {"encoder": "magic"}, "encoder"),
         ([[0.0], [1.0]], [0, 1], {"encoder": 3}, "encoder"),
-        ([[0.0], [1.0]], [0, 1], {"preset": "fastest"}, "preset"),
-        ([[0.0], [1.0]], [0, 1], {"n_jobs": 0}, "n_jobs"),
+        ([[0.0], [1.0]], [0, 1], {"config": "fastest"}, "preset"),
+        ([[0.0], [1.0]], [0, 1], {"solver": 0}, "solver"),
         ([[0.0], [1.0]], [0, 1], {"time_limit": -1.0}, "time_limit"),
     ],
 )
@@ -220,7 +221,7 @@ def test_bad_input_is_named(X: object, y: object, parameters: dict[str, object],
 def test_an_unknown_backend_is_named() -> None:
     """With those that are known."""
     with pytest.raises(UnknownBackendError, match="abacus"):
-        OptimalTreeClassifier(backend="abacus").fit([[0.0], [1.0]], [0, 1])
+        OptimalTreeClassifier(solver="abacus").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_sample_weights_are_checked() -> None:
@@ -244,7 +245,12 @@ def test_pickle_and_parameters(iris: tuple[pd.DataFrame, np.ndarray], fitted: Op
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
     assert copy.get_params()["max_depth"] == 2
-    assert OptimalTreeClassifier().set_params(config=Config(), random_state=3).get_params()["random_state"] == 3
+    changed = OptimalTreeClassifier(solver=Solver("scip", gap=0.5)).set_params(config=Config(), solver__seed=3)
+    assert changed.get_params()["solver"] == Solver("scip", gap=0.5, seed=3) == clone(changed).solver
+    assert changed.get_params()["solver__seed"] == 3
+    assert OptimalTreeClassifier().set_params(solver__threads=2).solver == Solver(threads=2)
+    with pytest.raises(ValueError, match="solver__colour"):
+        changed.set_params(solver__colour="red")
 
 
 def test_progress_is_reported(iris: tuple[pd.DataFrame, np.ndarray]) -> None:

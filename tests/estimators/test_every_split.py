@@ -16,7 +16,7 @@ from helpers.progress_support import Rows
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from accel_oct import OptimalTreeClassifier
+from accel_oct import OptimalTreeClassifier, Solver
 from accel_oct.constraints import ForbiddenFeatures, ForbiddenPairs, MaxLeaves, MinLeafWeight, Recall, Specificity
 from accel_oct.encoding import QuantileThresholdEncoder, TableEncoder
 from accel_oct.encoding.conditions import missing_values
@@ -316,7 +316,7 @@ def test_a_tree_is_at_hand_at_every_time_limit(seconds: float) -> None:
 
 def test_a_gap_ends_the_search() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    model = OptimalTreeClassifier(3, 0.01, gap=0.05).fit(X, y)
+    model = OptimalTreeClassifier(3, 0.01, solver=Solver(gap=0.05)).fit(X, y)
     assert model.gap_ <= 0.05 and model.status_ in ("gap_limit", "optimal")
 
 

@@ -20,6 +20,7 @@ from oracles.instances import WEIGHT_KINDS, Instance, chain_instance, fork_insta
 from oracles.ruled import Minimum, ruled_scores, ruled_value
 
 import accel_oct
+from accel_oct import Solver
 from accel_oct.constraints import (
     BoundConstraint,
     Constraint,
@@ -530,7 +531,7 @@ def test_rules_tighten_the_bound_beside_other_constraints() -> None:
     rng = np.random.default_rng(3)
     X = rng.random((60, 6)) < 0.5
     y = (X[:, 0] & X[:, 1]) ^ (rng.random(60) < 0.2)
-    common: dict[str, Any] = {"max_depth": 3, "leaf_penalty": 0.0, "node_limit": 1}
+    common: dict[str, Any] = {"max_depth": 3, "leaf_penalty": 0.0, "solver": Solver(node_limit=1)}
     free = accel_oct.solve(X, y, constraints=[MaxFeatures(5), MaxLeaves(8)], **common)
     ruled = accel_oct.solve(X, y, constraints=[MaxFeatures(5), MaxLeaves(8), MinLeafWeight(share=0.2)], **common)
     alone = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.0, constraints=[MinLeafWeight(share=0.2)])

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.encoding import AllThresholdsEncoder, OneHotCategoryEncoder, QuantileBucketEncoder, TableEncoder
-from accel_oct.encoding.columns import Table, as_categories
+from accel_oct.encoding.tables import Table
+from accel_oct.encoding.values import as_categories
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import to_python, to_sql
 

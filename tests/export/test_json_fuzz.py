@@ -15,7 +15,7 @@ from helpers.estimator_support import mixed_frame
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_oct import OptimalTreeClassifier
+from accel_oct import OptimalTreeClassifier, Solver
 from accel_oct.constraints import StatisticalParity
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
@@ -28,7 +28,8 @@ X = X.iloc[:, :9]  # every kind of column; few conditions, so that changes hit e
 
 def _documents() -> list[str]:
     weights, config = {"high": 2.0, "low": 1.0}, Config.preset("default")
-    plain = OptimalTreeClassifier(2, 0.002, config=config, class_weight=weights).fit(X, Y)
+    solver = Solver(threads=2, seed=3, options={"presolve": "on"})
+    plain = OptimalTreeClassifier(2, 0.002, solver=solver, config=config, class_weight=weights).fit(X, Y)
     small = X[["age", "smoker", "plan"]]
     encoder = TableEncoder(categorical=OneHotCategoryEncoder(unknown="error"))
     checking = OptimalTreeClassifier(1, 0.002, encoder=encoder).fit(small, (Y == "high").astype(int))
@@ -155,14 +156,18 @@ def entry(*path: Any, to: Any) -> str:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("parameters", "random_state"), 10**4000, "digits"),
+        (("parameters", "solver", "seed"), 10**4000, "digits"),
         (("parameters", "max_depth"), "3", "max_depth"),
         (("parameters", "max_depth"), 10**200, "max_depth"),
         (("parameters", "leaf_penalty"), None, "leaf_penalty"),
         (("parameters", "leaf_penalty"), -1, "leaf_penalty"),
-        (("parameters", "n_jobs"), 0, "n_jobs"),
-        (("parameters", "n_jobs"), 1.5, "n_jobs"),
-        (("parameters", "backend"), 3, "backend"),
+        (("parameters", "solver"), 3, "solver"),
+        (("parameters", "solver", "threads"), 0, "threads"),
+        (("parameters", "solver", "threads"), 1.5, "threads"),
+        (("parameters", "solver", "backend"), 3, "backend"),
+        (("parameters", "solver", "gap"), -1, "gap"),
+        (("parameters", "solver", "options"), [], "options"),
+        (("parameters", "config"), "fastest", "preset"),
         (("parameters", "time_limit"), True, "time_limit"),
         (("parameters", "class_weight"), [["a", 1], ["a", 2]], "twice"),
         (("parameters", "config", "warm_start"), ["cart"], "warm_start"),

@@ -91,7 +91,7 @@ class AtMostThreeLeaves(Silent):
 def test_a_component_may_not_forbid_trees_by_rows(preset: str) -> None:
     """It said "optimal" of a tree with six leaves, and wrote "the start is not feasible" into the log."""
     with pytest.raises(InvalidInputError, match=r"components\[0\] \(AtMostThreeLeaves\).*constraints= instead"):
-        solved(preset=preset, components=[AtMostThreeLeaves])
+        solved(config=preset, components=[AtMostThreeLeaves])
 
 
 def test_rows_that_forbid_the_best_tree_alone_are_noticed_when_it_is_found() -> None:
@@ -121,7 +121,7 @@ def test_cuts_that_are_called_implied_and_are_not(backend: str) -> None:
             return Response((Cuts(self.row, Validity.IMPLIED, self.name),))
 
     with pytest.raises(InvalidCutError, match=r"components\[0\] \(FewLeaves\): its IMPLIED cuts forbid a tree"):
-        solved(depth=2, backend=backend, preset="baseline", components=[FewLeaves])
+        solved(depth=2, solver=backend, config="baseline", components=[FewLeaves])
 
 
 def test_a_component_may_add_columns_of_its_own() -> None:
@@ -158,7 +158,7 @@ def test_rows_that_forbid_what_violation_allows(backend: str, preset: str) -> No
     """The same error whether a solver has to run or not."""
     skip_unless_available(backend)
     with pytest.raises(InvalidInputError, match=r"`not at the root`: its rows forbid a tree.*'x3' at its root"):
-        solved(backend=backend, preset=preset, constraints=[NotAtTheRoot()])
+        solved(solver=backend, config=preset, constraints=[NotAtTheRoot()])
 
 
 class NoLift(Anything):
@@ -269,7 +269,7 @@ class WrongFeatures(Anything):
 def test_what_a_constraint_says_twice_must_agree(constraint: Any, words: str, preset: str) -> None:
     """Rows, lifts, limits and local rules; the error names the constraint."""
     with pytest.raises(InvalidInputError, match=f"constraints: `{constraint.name}`.*{words}"):
-        solved(depth=2, preset=preset, constraints=[constraint])
+        solved(depth=2, config=preset, constraints=[constraint])
 
 
 def test_the_frontier_compares_local_rules_too() -> None:
@@ -294,7 +294,7 @@ def test_forbidding_too_much(backend: str) -> None:
             return Rows.single(master.p.index[:1], 1.0, lower=1.0)
 
     with pytest.raises(InvalidCutError, match="`few leaves`: the rows of its `forbid` forbid a tree"):
-        solved(depth=2, backend=backend, preset="baseline", constraints=[FewLeaves()])
+        solved(depth=2, solver=backend, config="baseline", constraints=[FewLeaves()])
 
 
 # ---------------------------------------------------------------- no false alarms
@@ -349,7 +349,7 @@ def test_constraints_that_agree_are_left_alone(kind: type, preset: str, count: i
                 sample_weight=instance.sample_weight,
                 max_depth=instance.max_depth,
                 leaf_penalty=instance.leaf_penalty,
-                preset=preset,
+                config=preset,
                 constraints=constraints,
             )
             for constraints in (rules, [Disguised(rule) for rule in rules])
@@ -464,6 +464,6 @@ class ComponentThatWritesLate:
 def test_rows_that_come_late_are_refused(preset: str) -> None:
     """Rows that no tree was compared with: it was "optimal" with what they left."""
     with pytest.raises(InvalidInputError, match=r"added to the master after it was built.*writes late"):
-        solved(preset=preset, constraints=[WritesLate()])
+        solved(config=preset, constraints=[WritesLate()])
     with pytest.raises(InvalidInputError, match=r"added to the master after it was built.*ComponentThatWritesLate"):
-        solved(preset=preset, components=[ComponentThatWritesLate])
+        solved(config=preset, components=[ComponentThatWritesLate])

@@ -124,7 +124,7 @@ def may_use(rule: Any, columns: tuple[int, ...], n_features: int) -> bool:
         return rule.on == "path" or not any(set(pair) <= set(columns) for pair in rule.pairs)
     if not isinstance(rule, (MaxFeatures, FeatureCosts)):
         return True
-    names = list(range(n_features)) if rule.groups is None else list(rule.groups)
+    names = list(range(n_features)) if rule.sources is None else list(rule.sources)
     used = {names[column] for column in columns}
     if isinstance(rule, MaxFeatures):
         return len(used) <= rule.n

@@ -47,9 +47,8 @@ def check(instance: Instance, config: Config, backend: str) -> None:
         sample_weight=instance.sample_weight,
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
-        backend=backend,
+        solver=accel_oct.Solver(backend, seed=1),
         config=config,
-        seed=1,
     )
     assert result.status == "optimal" and result.gap == 0.0, instance
     assert abs(result.objective - optimum) <= 1e-8, instance

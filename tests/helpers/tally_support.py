@@ -46,7 +46,7 @@ def random_case(rng: np.random.Generator, instance: Instance, kinds: list[type],
         instance.y,
         depth=instance.max_depth if depth is None else depth,
         sample_weight=instance.sample_weight,
-        groups=group,
+        sensitive_features=group,
     )
     place = np.searchsorted(tally.group_labels, group)
     on_rows, on_tally = [], []

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, read_table
 from accel_oct.cli import main
 from accel_oct.encoding import AllThresholdsEncoder, Table, TableEncoder
-from accel_oct.encoding.columns import infer_kind
+from accel_oct.encoding.values import infer_kind
 from accel_oct.errors import InvalidInputError
 from accel_oct.io.column_types import number_pattern
 

@@ -150,7 +150,7 @@ def test_a_time_limit_holds_on_a_large_master() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (1500, 150)), rng.integers(0, 2, 1500)
     began = time.process_time()
-    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.001, preset="baseline", time_limit=2.0)
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.001, config="baseline", time_limit=2.0)
     assert result.status == "time_limit" and result.bound >= result.objective
     assert time.process_time() - began < 20.0
 

@@ -232,16 +232,14 @@ def test_presolve_does_not_lose_every_tree(backend: str, preset: str) -> None:
         Linear(second, leaves=-1, upper=1.93333314),
     ]
     X = [[0, 0, 1]] * 3 + [[0, 0, 0]] * 2
-    result = solved(X, [0, 1, 1, 0, 0], limits, max_depth=1, backend=backend, preset=preset)
+    result = solved(X, [0, 1, 1, 0, 0], limits, max_depth=1, solver=backend, config=preset)
     assert result.status == "optimal" and result.objective == pytest.approx(0.2)
 
 
 def test_presolve_does_not_accuse_a_cut() -> None:
     """A limit just below what a tree uses: no `InvalidCutError`, and a bound that holds."""
     limit = PositiveBudget(3.9999996, -3, count=True)
-    result = solved(
-        [[0], [0], [0], [0], [1]], [-3, -3, 5, -3, 5], [limit], max_depth=5, backend="highs", time_limit=3.0
-    )
+    result = solved([[0], [0], [0], [0], [1]], [-3, -3, 5, -3, 5], [limit], max_depth=5, solver="highs", time_limit=3.0)
     assert result.status in ("optimal", "time_limit")
     assert result.objective == pytest.approx(0.4) and result.bound >= 0.4
 

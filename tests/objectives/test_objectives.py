@@ -234,7 +234,7 @@ def test_linear_objectives_by_a_solver(backend: str, config: Config) -> None:
         objective = random_linear(rng, instance)
         constraints = some_constraints(rng, instance) if config is MASTER_ONLY else []
         expected = best_value_by_columns(instance, constraints, meaning(objective, instance))
-        found = solved(instance, objective, constraints=constraints, backend=backend, config=config)
+        found = solved(instance, objective, constraints=constraints, solver=backend, config=config)
         check(found, instance, objective, expected, scale_of(objective), 3e-6)
 
 

@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "cuts": _MODEL | {"exact"},
     "heuristics": _MODEL | {"exact"},
     "solving": _SOLVING - {"solving"},
-    "export": _PROBLEM | {"_version", "encoding", "objectives", "solving"},
+    "export": _PROBLEM | {"_version", "encoding", "mip", "objectives", "solving"},
     "live": _BASE | {"mip", "solving"},
     "plotting": _BASE | {"export", "solving"},
     "report": _BASE | {"_version", "data", "encoding", "export", "plotting", "solving"},
@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators"},
     "__main__": {"cli"},
     "demo": {"encoding", "solving"},
-    "": {"_version", "data", "io", "constraints", "solving", "estimators", "pieces"},
+    "": {"_version", "data", "io", "mip", "constraints", "solving", "estimators", "pieces"},
 }
 
 #: Packages that functions may import when they are called: optional, or slow to load and often not needed.

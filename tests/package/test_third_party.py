@@ -29,12 +29,12 @@ def most_used(tree):
 free = accel_oct.solve(X, y, **shared)
 assert most_used(free.tree) == 2, "the example needs a feature twice"
 for preset in ("default", "paper", "baseline"):
-    result = accel_oct.solve(X, y, **shared, preset=preset, components=["small_trees"], constraints=[BalancedUse(1)])
+    result = accel_oct.solve(X, y, **shared, config=preset, components=["small_trees"], constraints=[BalancedUse(1)])
     assert result.status == "optimal" and most_used(result.tree) == 1, result
     assert result.objective < free.objective
     assert result.stats["small_trees"]["calls"] > 0
     model = accel_oct.OptimalTreeClassifier(
-        **shared, preset=preset, encoder=None, components=["small_trees"], constraints=[BalancedUse(1)]
+        **shared, config=preset, encoder=None, components=["small_trees"], constraints=[BalancedUse(1)]
     ).fit(X, y)
     assert model.objective_ == result.objective and model.status_ == "optimal"
     assert (model.predict(X) == y).mean() == model.objective_
@@ -91,7 +91,7 @@ assert accel_oct.frontier(X, y, max_depth=3, constraints=[ClassSupport(1, 5)]).b
 # By branch and cut, where rows follow from the traits.
 for rule in (FewFeatures(1), ClassSupport(1, 40), FalseAlarms(1, 9)):
     small = dict(data=(X[:, :4], y), max_depth=2)
-    assert abs(solved(rule, preset="baseline", **small).objective - solved(rule, **small).objective) < 1e-6
+    assert abs(solved(rule, config="baseline", **small).objective - solved(rule, **small).objective) < 1e-6
 
 # What reads classes and weights alone is taken on a tally.
 tally = accel_oct.Tally.of(X, y, depth=3)

@@ -119,8 +119,8 @@ def test_other_changes_between_the_passes() -> None:
     other = TABLE.replace({"answer": {"yes": "perhaps"}})
     assert "holds 'perhaps' in piece 0" in refused(changing(TABLE, other), "answer", encoder=TableEncoder())
     other = TABLE.replace({"sex": {"m": "x"}})
-    assert "groups: column 'sex' holds 'x'" in refused(
-        changing(TABLE, other), "answer", features=FEATURES, groups="sex", encoder=TableEncoder()
+    assert "sensitive_features: column 'sex' holds 'x'" in refused(
+        changing(TABLE, other), "answer", features=FEATURES, sensitive_features="sex", encoder=TableEncoder()
     )
     said = refused(changing(TABLE, TABLE.iloc[:-1]), "answer", encoder=TableEncoder())
     assert said == "source gave 60 rows in the first pass and 59 in the second: the data have changed"
@@ -169,8 +169,8 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         ({"features": ["age", "age"]}, "features names the column 'age' twice"),
         ({"features": ["answer"]}, "features must not hold the column of target, 'answer'"),
         ({"features": []}, "features: data frames has no column to split on"),
-        ({"groups": "answer"}, "groups must not hold the target"),
-        ({"groups": "sexe"}, "did you mean 'sex'?"),
+        ({"sensitive_features": "answer"}, "sensitive_features must not hold the target"),
+        ({"sensitive_features": "sexe"}, "did you mean 'sex'?"),
         ({"sample_weight": "city"}, "sample_weight: column 'city' of piece 0 must hold numbers"),
         ({"sample_weight": "answer"}, "sample_weight and target are the same column"),
         ({"encoder": "all"}, "encoder must be 'auto', None or a transformer, got 'all'"),
@@ -178,7 +178,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         ({"encoder": QuantileThresholdEncoder(1)}, "n_quantiles must be a whole number >= 2"),
         ({"keep": "all"}, "keep must be 'auto', 'rows' or 'counts', got 'all'"),
         ({"depth": -1}, "depth must be a whole number of at least 0, got -1"),
-        ({"threads": 0}, "threads must be a whole number of at least 1, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
         ({"batch_rows": 0}, "batch_rows must be a whole number of at least 1, got 0"),
         ({"client": "tcp://1.2.3.4:5"}, "client must be a Client of dask.distributed or None"),
         ({"encoder": None}, "X must hold only 0 and 1 when encoder is None, but column 'age'"),
@@ -285,8 +285,8 @@ def test_amounts_are_no_classes(encoder: Any, tmp_path: Path) -> None:
 def test_groups_that_had_to_be_rounded() -> None:
     """Groups are told apart by their values, so there must not be more of them than are counted."""
     table = pd.DataFrame({"a": [0, 1] * 10, "g": np.arange(20) / 7, "y": [0, 1] * 10})
-    said = refused([table], "y", features=["a"], groups="g", encoder=None, max_distinct=8)
-    assert said == "groups: column 'g' has more than 8 distinct values"
+    said = refused([table], "y", features=["a"], sensitive_features="g", encoder=None, max_distinct=8)
+    assert said == "sensitive_features: column 'g' has more than 8 distinct values"
 
 
 def test_a_category_without_weight(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def client() -> Iterator[Any]:
 def test_a_killed_worker_loses_nothing(step: str, keep: str, client: Any, tmp_path: Path) -> None:
     """kill -9 of a worker that has pieces under way: the result is the one without a cluster, every piece once."""
     folder = parquet_folder(tmp_path, cut(TABLE, 12))
-    options: dict[str, Any] = {"features": FEATURES, "groups": "sex", "encoder": TableEncoder(), "depth": 2}
+    options: dict[str, Any] = {"features": FEATURES, "sensitive_features": "sex", "encoder": TableEncoder(), "depth": 2}
     killed, told = [], []
 
     def progress(done: ProgressEvent) -> None:
@@ -144,7 +144,7 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
     folder = parquet_folder(tmp_path, cut(TABLE, 9))
     told: list[ProgressEvent] = []
     one = gather(folder, "answer", features=FEATURES, encoder="auto")
-    two = gather(folder, "answer", features=FEATURES, encoder="auto", threads=3, progress=told.append)
+    two = gather(folder, "answer", features=FEATURES, encoder="auto", n_jobs=3, progress=told.append)
     same(one, two)
     assert [done.figures["pieces"] for done in told] == [(number, 9) for number in [*range(1, 10), *range(1, 10)]]
 
@@ -246,7 +246,7 @@ def test_the_frontier_of_a_tally_made_by_threads(tmp_path: Path) -> None:
     """From files to proven scores, as on the rows."""
     folder = parquet_folder(tmp_path, cut(TABLE, 5))
     rows, counts = (
-        gather(folder, "answer", features=["age", "city"], encoder=TableEncoder(), threads=2, keep=keep, depth=3).data
+        gather(folder, "answer", features=["age", "city"], encoder=TableEncoder(), n_jobs=2, keep=keep, depth=3).data
         for keep in ("rows", "counts")
     )
     assert points(frontier(counts, max_depth=3)) == points(frontier(rows, max_depth=3))

@@ -83,7 +83,13 @@ def test_every_kind_of_source_gives_the_rows_in_memory(kind: str, tmp_path: Path
     encoder = TableEncoder()
     expected = in_memory(TABLE, encoder, FEATURES, "times")
     found = gather(
-        source, "answer", features=FEATURES, groups="sex", sample_weight="times", encoder=TableEncoder(), batch_rows=40
+        source,
+        "answer",
+        features=FEATURES,
+        sensitive_features="sex",
+        sample_weight="times",
+        encoder=TableEncoder(),
+        batch_rows=40,
     )
     assert found.encoder.conditions_ == encoder.conditions_
     assert found.encoder.kinds_ == encoder.kinds_ and found.encoder.scales_ == encoder.scales_
@@ -233,7 +239,7 @@ def test_counts_are_the_tally_of_all_rows(weight: str | None) -> None:
         cut(table, 4),
         "answer",
         features=FEATURES,
-        groups="sex",
+        sensitive_features="sex",
         sample_weight=weight,
         encoder=TableEncoder(QuantileThresholdEncoder(3)),
         depth=2,
@@ -248,7 +254,7 @@ def test_counts_are_the_tally_of_all_rows(weight: str | None) -> None:
         table["answer"],
         depth=2,
         sample_weight=np.rint(expected.weights * 2.0**-tally.unit),
-        groups=table["sex"],
+        sensitive_features=table["sex"],
     )
     for one, two in zip(tally.counts, once.counts, strict=True):
         np.testing.assert_array_equal(one, two)

@@ -84,7 +84,7 @@ class Way:
             max_depth=instance.max_depth,
             leaf_penalty=instance.leaf_penalty,
             sample_weight=instance.sample_weight,
-            backend=self.backend,
+            solver=self.backend,
             config=CONFIGS[self.preset],
             time_limit=TIME_LIMIT,
         )
@@ -108,12 +108,12 @@ class Way:
         """The call as Python."""
         if self.preset == "frontier":
             return f"accel_oct.frontier(X, y, max_depth={instance.max_depth}, sample_weight=w)"
-        config = f'preset="{self.preset}"'
+        config = f'config="{self.preset}"'
         if self.preset not in ("baseline", "paper", "default"):
             config = 'config=Config.from_mapping({"preset": "default", "subtree_bounds": {"tables": False}})'
         return (
             f"accel_oct.solve(X, y, max_depth={instance.max_depth}, leaf_penalty={instance.leaf_penalty!r}, "
-            f'sample_weight=w, backend="{self.backend}", {config})'
+            f'sample_weight=w, solver="{self.backend}", {config})'
         )
 
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
 from accel_oct.constraints import Recall, StatisticalParity
-from accel_oct.encoding.fingerprint import table_fingerprint
+from accel_oct.encoding.tables import table_fingerprint
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import CostMatrix
 from accel_oct.report import html_report, write_report

@@ -66,9 +66,9 @@ def test_a_component_takes_part(backend: str) -> None:
         built.append(TotalScore(master))
         return built[-1]
 
-    without = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="baseline", backend=backend)
+    without = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config="baseline", solver=backend)
     result = accel_oct.solve(
-        X, y, max_depth=2, leaf_penalty=0.01, preset="baseline", backend=backend, components=[factory]
+        X, y, max_depth=2, leaf_penalty=0.01, config="baseline", solver=backend, components=[factory]
     )
     assert result.status == "optimal" and result.objective == without.objective
     assert len(built) == 1 and built[0].seen == result.stats["total_score"]["calls"] > 0
@@ -80,7 +80,7 @@ def test_the_estimator_hands_components_over() -> None:
     from sklearn.base import clone
 
     X, y = data()
-    model = accel_oct.OptimalTreeClassifier(2, preset="baseline", encoder=None, components=[TotalScore])
+    model = accel_oct.OptimalTreeClassifier(2, config="baseline", encoder=None, components=[TotalScore])
     fitted = clone(model).fit(X, y)
     assert fitted.result_.stats["total_score"]["calls"] > 0
 
@@ -102,7 +102,7 @@ def test_what_cannot_take_part_is_named(preset: str, components: Any, message: s
     """Before any work is done, also where the tables would have proven the result without it."""
     X, y = data()
     with pytest.raises(InvalidInputError, match=message):
-        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset=preset, components=components)
+        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config=preset, components=components)
 
 
 def test_optimality_cuts_of_ones_own_and_constraints() -> None:
@@ -111,7 +111,7 @@ def test_optimality_cuts_of_ones_own_and_constraints() -> None:
     with pytest.raises(InvalidInputError, match=r"OPTIMALITY cuts.*at most 3 leaves"):
         accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, components=[Choosing], constraints=[MaxLeaves(3)])
     with pytest.raises(accel_oct.mip.HandlerError, match="different rules"):
-        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, preset="paper", components=[Choosing])
+        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, config="paper", components=[Choosing])
 
 
 def test_names_must_differ() -> None:
@@ -119,7 +119,7 @@ def test_names_must_differ() -> None:
     X, y = data()
     for other in (TotalScore, type("Impostor", (TotalScore,), {"name": "benders"})):
         with pytest.raises(InvalidInputError, match=f"names of their own.*{other.name}"):
-            accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, preset="baseline", components=[TotalScore, other])
+            accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, config="baseline", components=[TotalScore, other])
 
 
 def test_a_new_family_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_new_family_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     family: Family[bool] = Family(lambda config: config.merge_duplicates, build)
     monkeypatch.setattr(branch_and_cut, "FAMILIES", (*FAMILIES, family))
     X, y = data()
-    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="baseline")
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config="baseline")
     assert asked == [True] and result.stats["total_score"]["calls"] > 0
 
 
@@ -175,8 +175,8 @@ def test_published_rows_are_exact(backend: str, preset: str) -> None:
             sample_weight=instance.sample_weight,
             max_depth=instance.max_depth,
             leaf_penalty=instance.leaf_penalty,
-            backend=backend,
-            preset=preset,
+            solver=backend,
+            config=preset,
         )
         dataset = instance.dataset
         best = optimal_value(dataset, instance.max_depth, instance.leaf_price) / dataset.total_weight

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import accel_oct
 from accel_oct import OptimalTreeClassifier
-from accel_oct.data.labels import as_weights
+from accel_oct.data.weights import as_weights
 from accel_oct.encoding import TableEncoder
 
 #: All rows of three binary features, and labels that no small tree gets right.

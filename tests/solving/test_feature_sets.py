@@ -75,7 +75,7 @@ def allows(rule: Any, columns: Sequence[int], n_features: int) -> bool:
         return not set(columns) & set(rule.features)
     if isinstance(rule, ForbiddenPairs):
         return not any(set(pair) <= set(columns) for pair in rule.pairs)
-    names = list(range(n_features)) if rule.groups is None else list(rule.groups)
+    names = list(range(n_features)) if rule.sources is None else list(rule.sources)
     used = {names[column] for column in columns}
     if isinstance(rule, MaxFeatures):
         return len(used) <= rule.n

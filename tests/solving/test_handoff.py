@@ -280,7 +280,7 @@ def test_the_solver_finishes(backend: str, how: str, monkeypatch: pytest.MonkeyP
     handed, closed = 0, 0
     for _ in range(20):
         instance, constraints = uneven_case(rng) if rng.random() < 0.5 else random_case(rng, max_depth=2)[:2]
-        result = check_predictions(instance, constraints, backend=backend)
+        result = check_predictions(instance, constraints, solver=backend)
         if "price_rows" in result.stats:
             handed += 1
             closed += result.stats["price_rows"]["closed_roots"]

@@ -18,7 +18,7 @@ from oracles.dynamic_programme import optimal_value
 from sklearn.exceptions import ConvergenceWarning
 
 import accel_oct
-from accel_oct import OptimalTreeClassifier, frontier, solve
+from accel_oct import OptimalTreeClassifier, Solver, frontier, solve
 from accel_oct.data import BinaryDataset
 from accel_oct.encoding import OneHotCategoryEncoder, TableEncoder
 from accel_oct.errors import InvalidInputError
@@ -49,7 +49,7 @@ def test_without_time_nothing_is_computed(monkeypatch: pytest.MonkeyPatch, prese
         monkeypatch.setattr(f"accel_oct.solving.phases.{name}", refuse)
     monkeypatch.setattr(DepthTwoSolver, "solve", refuse)
     X, y = _noise()
-    result = solve(X, y, max_depth=3, leaf_penalty=0.01, time_limit=0.0, preset=preset)
+    result = solve(X, y, max_depth=3, leaf_penalty=0.01, time_limit=0.0, config=preset)
     dataset = BinaryDataset.from_arrays(X, y)
     optimum = optimal_value(dataset, 3, dataset.leaf_price(0.01)) / dataset.total_weight
     assert result.status == "time_limit"
@@ -255,23 +255,13 @@ def test_threads_are_as_many_as_cores_at_most(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level(logging.WARNING, logger="accel_oct"):
         assert SolveOptions(threads=10**9).threads == CORES
         assert len(caplog.messages) == 1
-        assert solve(X, y, max_depth=3, leaf_penalty=0.01, threads=10**9).status == "optimal"
+        assert solve(X, y, max_depth=3, leaf_penalty=0.01, solver=Solver(threads=10**9)).status == "optimal"
         assert len(caplog.messages) == 2
-        assert frontier(X, y, max_depth=3, threads=10**9).status == "optimal"
+        assert frontier(X, y, max_depth=3, solver=Solver(threads=10**9)).status == "optimal"
         assert len(caplog.messages) == 3
-        assert OptimalTreeClassifier(max_depth=2, n_jobs=10**9).fit(X, y).status_ == "optimal"
+        assert OptimalTreeClassifier(max_depth=2, solver=Solver(threads=10**9)).fit(X, y).status_ == "optimal"
         assert len(caplog.messages) == 4
         caplog.clear()
         assert SolveOptions(threads=np.int64(1)).threads == 1
         assert SolveOptions(threads=CORES).threads == CORES
     assert caplog.messages == []
-
-
-@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True, None])
-def test_threads_must_be_a_whole_number(threads: Any) -> None:
-    """Solve and frontier refuse anything else, and name the argument."""
-    X, y = _noise()
-    with pytest.raises(InvalidInputError, match="`threads`"):
-        solve(X, y, max_depth=2, leaf_penalty=0.01, threads=threads)
-    with pytest.raises(InvalidInputError, match="`threads`"):
-        frontier(X, y, max_depth=2, threads=threads)

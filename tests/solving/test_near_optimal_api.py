@@ -161,7 +161,7 @@ def test_importance_is_what_shuffling_costs(weighted: bool) -> None:
     X, y = data(n_samples=24, n_features=4)
     weights = np.random.default_rng(1).integers(0, 4, 24) / 2 if weighted else None
     dataset = BinaryDataset.from_arrays(X, y, weights)
-    trees = accel_oct.near_optimal(dataset, limit=20, groups=["a", "b", "a", "c"], **SETTINGS)
+    trees = accel_oct.near_optimal(dataset, limit=20, sources=["a", "b", "a", "c"], **SETTINGS)
     table = trees.importance()
     assert [row.name for row in table] == ["a", "b", "c"] and table.complete is trees.complete and len(table) == 3
     for name, features in (("a", [0, 2]), ("b", [1]), ("c", [3])):
@@ -255,7 +255,7 @@ def test_progress_never_falls() -> None:
         *(("memory_limit", value) for value in (0, None, 1.5)),
         *(("time_limit", value) for value in (-1, float("nan"), "1")),
         *(("labels", value) for value in ("all", None)),
-        *(("groups", value) for value in ("abcde", ["a"], 3)),
+        *(("sources", value) for value in ("abcde", ["a"], 3)),
         *(("leaf_penalty", value) for value in (-1, "a", float("inf"))),
         *(("max_depth", value) for value in (-1, 1.5, 21)),
     ],

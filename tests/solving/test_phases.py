@@ -118,7 +118,7 @@ def test_statistics_are_a_plain_mapping() -> None:
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (40, 5)), rng.integers(0, 2, 40)
     for preset, keys in (("default", {"subtree_bounds"}), ("paper", {"benders", "path_bound", "solver", "polishing"})):
-        stats = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset=preset).stats
+        stats = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config=preset).stats
         assert {"warm_start", "decided_by", *keys} <= stats.keys()
         for value in stats.values():
             assert isinstance(value, str) or all(isinstance(number, int | float) for number in value.values())
@@ -143,7 +143,7 @@ def test_a_fit_validates_its_input_once(monkeypatch: pytest.MonkeyPatch) -> None
     X, y = load_iris(return_X_y=True)
     for preset in ("default", "paper"):
         calls.clear()
-        accel_oct.OptimalTreeClassifier(2, preset=preset).fit(X, y)
+        accel_oct.OptimalTreeClassifier(2, config=preset).fit(X, y)
         assert calls == ["encoder output"]
 
 

@@ -11,6 +11,7 @@ import pytest
 from helpers.progress_support import Events
 
 import accel_oct
+from accel_oct import Solver
 from accel_oct.constraints import FalsePositiveRate, MaxFeatures, MaxLeaves
 from accel_oct.mip import BoundReport
 from accel_oct.mip.reporting import ReportGate
@@ -38,9 +39,9 @@ SOLVES = {
     "limited leaves": ({"max_depth": 5, "constraints": [MaxLeaves(5)]}, "subtree bounds", "roots open"),
     "prices": ({"max_depth": 3, "constraints": [FalsePositiveRate(at_most=0.05)]}, "prices", "prices"),
     "sets": ({"max_depth": 2, "constraints": [MaxFeatures(2)]}, "feature sets", "feature sets"),
-    "cuts": ({"max_depth": 2, "preset": "baseline"}, "branch and cut", "benders cuts"),
+    "cuts": ({"max_depth": 2, "config": "baseline"}, "branch and cut", "benders cuts"),
     "ratio": ({"max_depth": 3, "objective": "f1"}, "frontier", None),
-    "ratio by solves": ({"max_depth": 2, "objective": "f1", "preset": "baseline"}, "branch and cut", None),
+    "ratio by solves": ({"max_depth": 2, "objective": "f1", "config": "baseline"}, "branch and cut", None),
 }
 
 
@@ -119,7 +120,7 @@ def test_threads_take_turns_in_telling(threads: int) -> None:
                 super().__call__(event)
 
     recorder = Alone()
-    accel_oct.solve(*data(200, 30), max_depth=4, leaf_penalty=0.002, threads=threads, progress=recorder)
+    accel_oct.solve(*data(200, 30), max_depth=4, leaf_penalty=0.002, solver=Solver(threads=threads), progress=recorder)
     assert recorder and not meetings
 
 
@@ -241,7 +242,7 @@ def test_nodes_are_told_during_branch_and_cut(monkeypatch: pytest.MonkeyPatch) -
     """As many as the solver has told, and the cuts of every component with its name."""
     monkeypatch.setattr("accel_oct.mip.reporting._PULSE", 0.0)
     recorder = Events()
-    result = accel_oct.solve(*data(), max_depth=2, leaf_penalty=0.001, preset="paper", progress=recorder)
+    result = accel_oct.solve(*data(), max_depth=2, leaf_penalty=0.001, config="paper", progress=recorder)
     told = [each for each in recorder if each.phase == "branch and cut"]
     nodes = [each.figures["nodes"] for each in told if "nodes" in each.figures]
     assert nodes and nodes == sorted(nodes) and max(nodes) <= max(result.nodes, 1)

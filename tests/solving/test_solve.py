@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +15,7 @@ from helpers.random_suite import QUICK_SIZES, VARIANTS, check, draw
 from helpers.selection import daily
 
 import accel_oct
+from accel_oct import Solver
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import SolverError, UnknownBackendError
 from accel_oct.solving.config import Config, EquivalentPointConfig
@@ -51,9 +54,9 @@ XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 def test_exclusive_or(preset: str) -> None:
     """Depth two is needed, and enough, for the exclusive or."""
     y = np.array(["no", "yes", "yes", "no"])
-    deep = accel_oct.solve(XOR, y, max_depth=2, leaf_penalty=0.01, preset=preset)
+    deep = accel_oct.solve(XOR, y, max_depth=2, leaf_penalty=0.01, config=preset)
     assert deep.objective == pytest.approx(1 - 0.04) and deep.tree.n_leaves == 4 and deep.status == "optimal"
-    shallow = accel_oct.solve(XOR, y, max_depth=1, leaf_penalty=0.01, preset=preset)
+    shallow = accel_oct.solve(XOR, y, max_depth=1, leaf_penalty=0.01, config=preset)
     assert shallow.objective == pytest.approx(0.5 - 0.01) and shallow.tree.n_leaves == 1
     assert "yes" in deep.show() and "x0" in deep.show()
 
@@ -77,7 +80,7 @@ def test_progress_and_history() -> None:
     rows = Rows()
     rng = np.random.default_rng(3)
     X, y = rng.integers(0, 2, (30, 4)), rng.integers(0, 2, 30)
-    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="baseline", progress=rows)
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, config="baseline", progress=rows)
     assert tuple(rows) == result.history and len(rows) >= 2
     bounds, objectives = [row.bound for row in rows], [row.objective for row in rows]
     assert bounds == sorted(bounds, reverse=True) and objectives == sorted(objectives)
@@ -87,10 +90,10 @@ def test_time_limit_returns_a_tree_and_a_valid_bound() -> None:
     """No time at all: still a tree, and a bound that is not below the optimum."""
     rng = np.random.default_rng(5)
     X, y = rng.integers(0, 2, (60, 8)), rng.integers(0, 3, 60)
-    optimum = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.001, preset="default").objective
+    optimum = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.001, config="default").objective
     for seconds in (0.0, 0.02, 0.2):
         for preset in ("baseline", "default"):
-            result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.001, preset=preset, time_limit=seconds)
+            result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.001, config=preset, time_limit=seconds)
             assert result.status in ("time_limit", "optimal")
             assert result.objective <= optimum + 1e-9 <= result.bound + 2e-9
 
@@ -124,10 +127,10 @@ def test_statistics_name_every_component() -> None:
         ({"max_depth": -1}, "max_depth"),
         ({"max_depth": 1.5}, "max_depth"),
         ({"max_depth": True}, "max_depth"),
-        ({"preset": "fastest"}, "preset"),
+        ({"config": "fastest"}, "preset"),
         ({"time_limit": -1}, "time_limit"),
-        ({"threads": 0}, "threads"),
-        ({"gap": -1}, "gap"),
+        ({"solver": None}, "solver"),
+        ({"config": None}, "config"),
     ],
 )
 def test_bad_input_names_the_argument(changes: dict[str, Any], fragment: str) -> None:
@@ -140,7 +143,7 @@ def test_bad_input_names_the_argument(changes: dict[str, Any], fragment: str) ->
 def test_unknown_backend() -> None:
     """The error lists the backends that are known."""
     with pytest.raises(UnknownBackendError, match="highs"):
-        accel_oct.solve(XOR, [0, 1, 1, 0], max_depth=1, leaf_penalty=0.0, backend="cplx")
+        accel_oct.solve(XOR, [0, 1, 1, 0], max_depth=1, leaf_penalty=0.0, solver="cplx")
 
 
 class TestConfig:
@@ -198,11 +201,11 @@ def test_options_reach_the_solver(backend: str, options: dict[str, Any]) -> None
     """A limit of the solver's own ends the solve, named as such, with a valid bound; a wrong name is refused."""
     skip_unless_available(backend)
     config = replace(Config(), warm_start="leaf", polish_warm_start=False)
-    arguments: dict[str, Any] = dict(max_depth=3, leaf_penalty=0.001, backend=backend, config=config)
-    stopped = accel_oct.solve(HARD, PARITY, solver_options=options, **arguments)
+    arguments: dict[str, Any] = dict(max_depth=3, leaf_penalty=0.001, config=config)
+    stopped = accel_oct.solve(HARD, PARITY, solver=Solver(backend, options=options), **arguments)
     assert stopped.status == "stopped" and stopped.bound >= 1 - 0.008
     with pytest.raises(SolverError, match="no_such_option"):
-        accel_oct.solve(HARD, PARITY, solver_options={"no_such_option": 1}, **arguments)
+        accel_oct.solve(HARD, PARITY, solver=Solver(backend, options={"no_such_option": 1}), **arguments)
 
 
 @pytest.mark.parametrize("backend", ["highs", "gurobi", "scip"])
@@ -211,16 +214,49 @@ def test_the_node_limit_ends_the_solve(backend: str) -> None:
     skip_unless_available(backend)
     config = replace(Config(), warm_start="leaf", polish_warm_start=False)
     result = accel_oct.solve(
-        HARD, PARITY, max_depth=3, leaf_penalty=0.001, backend=backend, config=config, node_limit=0
+        HARD, PARITY, max_depth=3, leaf_penalty=0.001, solver=Solver(backend, node_limit=0), config=config
     )
     assert result.status == "node_limit" and result.bound >= 1 - 0.008
 
 
-@pytest.mark.parametrize("options", [3, ["presolve"], {1: 2}])
-def test_solver_options_of_a_wrong_type(options: Any) -> None:
-    """Named, before any work."""
-    with pytest.raises(InvalidInputError, match="solver_options"):
-        accel_oct.solve(XOR, [0, 1, 1, 0], max_depth=2, leaf_penalty=0.1, solver_options=options)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"backend": 3},
+        {"threads": 0},
+        {"threads": 1.5},
+        {"threads": "2"},
+        {"threads": True},
+        {"threads": None},
+        {"seed": -1},
+        {"seed": 0.5},
+        {"seed": None},
+        {"gap": -1},
+        {"gap": float("inf")},
+        {"gap": "small"},
+        {"node_limit": -1},
+        {"node_limit": 2.5},
+        {"options": 3},
+        {"options": ["presolve"]},
+        {"options": {1: 2}},
+    ],
+)
+def test_a_solver_names_what_it_cannot_use(options: dict[str, Any]) -> None:
+    """When it is made, before any work."""
+    with pytest.raises(InvalidInputError, match=f"`{next(iter(options))}`"):
+        Solver(**options)
+
+
+def test_a_solver_is_a_value() -> None:
+    """Equal fields are equal solvers; nothing that was handed over can change one; all cores are a number of them."""
+    options = {"a": 1}
+    solver = Solver("scip", threads=-1, seed=3, options=options)
+    options["a"] = 2
+    assert solver.options == {"a": 1} and solver == copy.deepcopy(solver) == pickle.loads(pickle.dumps(solver))
+    assert hash(solver) == hash(replace(solver)) and solver != replace(solver, seed=4)
+    assert solver.n_threads >= 1 and Solver(threads=-(10**6)).n_threads == 1
+    with pytest.raises(AttributeError):
+        solver.seed = 4  # type: ignore[misc]
 
 
 TABLES_OFF = replace(
@@ -239,7 +275,7 @@ def test_a_solve_that_nothing_stopped_ends_with_a_proof(backend: str, config: Co
             X, y = rng.integers(0, 2, (18, 3)), rng.integers(0, 3, 18)
             weights = rng.integers(1, 2 * scale, 18) if scale > 1 else None
             arguments: dict[str, Any] = dict(max_depth=2, leaf_penalty=penalty * (1 + shift), sample_weight=weights)
-            result = accel_oct.solve(X, y, backend=backend, config=config, **arguments)
+            result = accel_oct.solve(X, y, solver=backend, config=config, **arguments)
             assert result.status == "optimal" and result.gap == 0.0
             assert result.objective == pytest.approx(accel_oct.solve(X, y, **arguments).objective, abs=1e-12)
 
@@ -258,6 +294,6 @@ def test_branch_variables_that_are_almost_zero_add_no_score(
     skip_unless_available(backend)
     X = [[1, 0, 1] if backend != "gurobi" else [1, 0, 0]] * len(y)
     result = accel_oct.solve(
-        X, y, sample_weight=weights, max_depth=depth, leaf_penalty=penalty, backend=backend, preset="baseline"
+        X, y, sample_weight=weights, max_depth=depth, leaf_penalty=penalty, solver=backend, config="baseline"
     )
     assert result.status == "optimal" and result.objective == pytest.approx(optimum)

@@ -106,7 +106,7 @@ def wide_data(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
 def test_results_are_those_on_rows(name: str, depth: int) -> None:
     """Objective, bound and status to the last bit, constraints kept on the rows, on data with equal columns."""
     X, y, group, weights = wide_data(depth)
-    tally = Tally.of(X, y, depth=4, groups=group, sample_weight=weights)
+    tally = Tally.of(X, y, depth=4, sensitive_features=group, sample_weight=weights)
     on_rows = accel_oct.solve(
         X, y, sample_weight=weights, max_depth=depth, leaf_penalty=0.01, constraints=LISTS[name](group)
     )
@@ -134,7 +134,7 @@ def test_measures_are_those_on_rows(seed: int) -> None:
     """Value and violation of any tree, those that reuse a column included, are those on the rows."""
     rng = np.random.default_rng([6, seed])
     X, y, group, weights = wide_data(seed)
-    tally = Tally.of(X, y, depth=4, groups=group, sample_weight=weights)
+    tally = Tally.of(X, y, depth=4, sensitive_features=group, sample_weight=weights)
     dataset = BinaryDataset.from_arrays(X, y, weights)
     trees = tallied_trees(tally)
     for name, made in LISTS.items():
@@ -172,7 +172,7 @@ def both_problems(seed: int, depth: int) -> tuple[LimitedProblem, CellProblem, n
     rules = extra[0].bind(dataset).traits.local if extra else None
     price = dataset.leaf_price(0.01)
     rows = LimitedProblem.of(dataset, limits, price, depth, rules)
-    trees = tallied_trees(Tally.of(X, y, depth=4, groups=group, sample_weight=weights))
+    trees = tallied_trees(Tally.of(X, y, depth=4, sensitive_features=group, sample_weight=weights))
     cells = trees.cells()
     on_cells = stated(None, at_most=0.02).bind(cells).traits.limits
     gains = np.eye(2)[cells.y]
@@ -271,7 +271,7 @@ def test_weights_that_add_up_to_whole_cells(seed: int) -> None:
         rows = np.flatnonzero(2 * y + group == cell)
         weights[rows[0]] += -weights[rows].sum() % 1
     depth, at_most = 2 + seed % 2, float(rng.choice([0.02, 0.05, 0.1]))
-    tally = Tally.of(X, y, depth=depth, sample_weight=weights, groups=group)
+    tally = Tally.of(X, y, depth=depth, sample_weight=weights, sensitive_features=group)
     assert (tally.counts[0] * 2.0**tally.unit % 1 == 0).all()
     expected = accel_oct.solve(
         X,
@@ -288,7 +288,7 @@ def test_weights_that_add_up_to_whole_cells(seed: int) -> None:
 def test_other_objectives() -> None:
     """Balanced accuracy under parity, to the last bit as on rows."""
     X, y, group, weights = wide_data(3)
-    tally = Tally.of(X, y, depth=3, groups=group, sample_weight=weights)
+    tally = Tally.of(X, y, depth=3, sensitive_features=group, sample_weight=weights)
     on_rows = accel_oct.solve(
         X,
         y,
@@ -307,12 +307,21 @@ def test_pieces() -> None:
     X, y, group, weights = wide_data(4)
     order = np.argsort(group, kind="stable")
     parts = [
-        Tally.of(X[rows], y[rows], depth=3, groups=pd.Series(group[rows], name="sex"), sample_weight=weights[rows])
+        Tally.of(
+            X[rows],
+            y[rows],
+            depth=3,
+            sensitive_features=pd.Series(group[rows], name="sex"),
+            sample_weight=weights[rows],
+        )
         for rows in np.array_split(order, 4)
     ]
     whole = parts[0] + parts[1] + parts[2] + parts[3]
     expected = solved(
-        Tally.of(X, y, depth=3, groups=group, sample_weight=weights), [StatisticalParity(at_most=0.02)], 3, 0.01
+        Tally.of(X, y, depth=3, sensitive_features=group, sample_weight=weights),
+        [StatisticalParity(at_most=0.02)],
+        3,
+        0.01,
     )
     assert solved(whole, [StatisticalParity("sex", at_most=0.02)], 3, 0.01).objective == expected.objective
 
@@ -323,7 +332,7 @@ def test_pieces() -> None:
 def test_no_time() -> None:
     """The bound is valid when the time is up at once; a tree to begin with is kept."""
     X, y, group, weights = wide_data(1)
-    tally = Tally.of(X, y, depth=4, groups=group, sample_weight=weights)
+    tally = Tally.of(X, y, depth=4, sensitive_features=group, sample_weight=weights)
     optimum = solved(tally, [StatisticalParity(at_most=0.01)], 4, 0.001)
     result = solved(tally, [StatisticalParity(at_most=0.01)], 4, 0.001, time_limit=0.0)
     assert result.status == "time_limit" and result.objective <= optimum.objective <= result.bound
@@ -397,7 +406,7 @@ class LooksAtColumnsQuietly(Constraint):
 def test_a_rule_of_ones_own() -> None:
     """What knows classes, groups and weights is taken, and is measured by its own words."""
     X, y, group, weights = wide_data(2)
-    tally = Tally.of(X, y, depth=3, groups=pd.Series(group, name="sex"), sample_weight=weights)
+    tally = Tally.of(X, y, depth=3, sensitive_features=pd.Series(group, name="sex"), sample_weight=weights)
     result = solved(tally, [HeavyGroup()], 3, 0.01)
     predicted = result.tree.predictions(X) == 1
     assert result.constraints[0].value == weights[predicted & (group == 1)].sum() <= 20
@@ -438,7 +447,7 @@ def test_a_rule_of_ones_own() -> None:
 def test_what_a_tally_cannot_keep(constraint: Any, message: str) -> None:
     """One sentence that names the constraint and what is wrong with it here."""
     X, y, group, weights = wide_data(0)
-    tally = Tally.of(X, y, depth=2, groups=pd.Series(group, name="sex"), sample_weight=weights)
+    tally = Tally.of(X, y, depth=2, sensitive_features=pd.Series(group, name="sex"), sample_weight=weights)
     with pytest.raises(InvalidInputError, match=message) as caught:
         solved(tally, [constraint], 2, 0.01)
     assert "\n" not in str(caught.value) and "\0" not in str(caught.value)
@@ -462,8 +471,8 @@ def test_bad_calls() -> None:
     with pytest.raises(InvalidInputError, match="max_depth must be at most 4 under constraints"):
         solved(deep, [Recall(at_least=0.5)], 5, 0.01)
     with pytest.raises(InvalidInputError, match="tallies by sex and by None do not add up"):
-        named = Tally.of(X, y, depth=2, groups=pd.Series(group, name="sex"))
-        named + Tally.of(X, y, depth=2, groups=group)
+        named = Tally.of(X, y, depth=2, sensitive_features=pd.Series(group, name="sex"))
+        named + Tally.of(X, y, depth=2, sensitive_features=group)
 
 
 def test_random_data_of_several_groups() -> None:
@@ -474,7 +483,9 @@ def test_random_data_of_several_groups() -> None:
         instance = replace(instance, max_depth=3)
         group = rng.integers(0, 3, len(instance.y))
         positive = int(instance.y[0])
-        tally = Tally.of(instance.X, instance.y, depth=3, sample_weight=instance.sample_weight, groups=group)
+        tally = Tally.of(
+            instance.X, instance.y, depth=3, sample_weight=instance.sample_weight, sensitive_features=group
+        )
         if tally.n_groups < 2:
             continue
         on_rows = accel_oct.solve(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles.dynamic_programme import optimal_scores
 from oracles.ruled import ruled_scores
 
-from accel_oct import frontier, solve, solve_path
+from accel_oct import Solver, frontier, solve, solve_path
 from accel_oct.constraints import ForbiddenFeatures, ForbiddenPairs, MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.data.column_sets import given as on_one_side
@@ -79,7 +79,7 @@ def test_one_side_of_a_column(table, column, side, depth):
     """What is known of all sets on one side of a column is what is counted there."""
     X, y, weights, groups = table
     column %= X.shape[1]
-    tally = Tally.of(X, y, depth=depth, sample_weight=weights, groups=groups)
+    tally = Tally.of(X, y, depth=depth, sample_weight=weights, sensitive_features=groups)
     found = on_one_side(tally.counts, X.shape[1], column, side)
     part = X[:, column] == side
     if not part.any():
@@ -90,7 +90,7 @@ def test_one_side_of_a_column(table, column, side, depth):
         y[part],
         depth=max(depth - 1, 0),
         sample_weight=None if weights is None else weights[part],
-        groups=groups[part],
+        sensitive_features=groups[part],
         classes=tally.classes,
         group_labels=tally.group_labels,
     )
@@ -103,7 +103,7 @@ def test_frontiers_are_those_of_the_rows(way, table, depth, data):
     """Scores and bounds to the last bit, under every rule, whatever groups there are; trees have these scores."""
     X, y, weights, groups = table
     constraints = data.draw(rules(X.shape[1]))
-    tally = Tally.of(X, y, depth=4, sample_weight=weights, groups=groups)
+    tally = Tally.of(X, y, depth=4, sample_weight=weights, sensitive_features=groups)
     mine = frontier(tally, max_depth=depth, constraints=constraints)
     assert_same(mine, frontier(X, y, sample_weight=weights, max_depth=depth, constraints=constraints))
     dataset = BinaryDataset.from_arrays(X, y, weights)
@@ -281,7 +281,7 @@ def test_threads(way):
     """Results do not depend on the number of threads."""
     X, y, _ = sample(200, 12)
     tally = Tally.of(X, y, depth=4)
-    assert_same(frontier(tally, max_depth=4, threads=2), frontier(tally, max_depth=4))
+    assert_same(frontier(tally, max_depth=4, solver=Solver(threads=2)), frontier(tally, max_depth=4))
 
 
 def test_without_time_bounds_are_valid(way):

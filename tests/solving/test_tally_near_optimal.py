@@ -23,7 +23,9 @@ from accel_oct.tree.tallied import TalliedTrees
 def tally_of(instance: Instance, depth: int | None = None) -> Tally:
     groups = np.arange(len(instance.y)) % 2
     depth = instance.max_depth if depth is None else depth
-    return Tally.of(instance.X, instance.y, depth=depth, sample_weight=instance.sample_weight, groups=groups)
+    return Tally.of(
+        instance.X, instance.y, depth=depth, sample_weight=instance.sample_weight, sensitive_features=groups
+    )
 
 
 def same_as_rows(instance: Instance, within: float, labels: str, tally: Tally, limit: int | None = 300) -> int:
@@ -115,8 +117,8 @@ def test_pieces_and_rules() -> None:
     rng = np.random.default_rng(41)
     X, y, groups = rng.random((60, 4)) < 0.5, rng.integers(0, 2, 60), rng.integers(0, 2, 60)
     half = slice(0, 25), slice(25, 60)
-    tally = Tally.of(X[half[0]], y[half[0]], depth=2, groups=groups[half[0]])
-    tally = tally + Tally.of(X[half[1]], y[half[1]], depth=2, groups=groups[half[1]])
+    tally = Tally.of(X[half[0]], y[half[0]], depth=2, sensitive_features=groups[half[0]])
+    tally = tally + Tally.of(X[half[1]], y[half[1]], depth=2, sensitive_features=groups[half[1]])
     found = accel_oct.near_optimal(tally, max_depth=2, leaf_penalty=0.01, within=0.05)
     rows = accel_oct.near_optimal(X, y, max_depth=2, leaf_penalty=0.01, within=0.05)
     kept = found.filter(StatisticalParity(at_most=0.1))

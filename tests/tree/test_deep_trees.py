@@ -93,8 +93,8 @@ DEEP_CALLS = {
     "f1": {"objective": "f1"},
     "f1 and leaves": {"objective": "f1", "constraints": [MaxLeaves(10)]},
     "recall": {"constraints": [Recall(1, 0.6)]},
-    "paper": {"preset": "paper"},
-    "baseline": {"preset": "baseline"},
+    "paper": {"config": "paper"},
+    "baseline": {"config": "baseline"},
 }
 
 
@@ -103,7 +103,7 @@ DEEP_CALLS = {
 def test_deep_solves_keep_their_time_limit(call: str, n_features: int) -> None:
     """In processor time at depth 18: leaves, F1 and the frontier took more than 100 times the limit, paper 15 times."""
     X, y = random_data(400, n_features)
-    solve(X[:50], y[:50], max_depth=2, leaf_penalty=0.01, preset="paper", time_limit=60)  # imports what is needed
+    solve(X[:50], y[:50], max_depth=2, leaf_penalty=0.01, config="paper", time_limit=60)  # imports what is needed
     began = time.process_time()
     if call == "frontier":
         found = frontier(X, y, max_depth=18, time_limit=0.5)
@@ -142,7 +142,7 @@ def test_one_feature_under_a_budget_close_to_a_count() -> None:
             [-3, -3, 5, -3, 5],
             max_depth=5,
             leaf_penalty=0.0,
-            backend=backend,
+            solver=backend,
             constraints=[budget],
             time_limit=60,
         )

@@ -58,7 +58,7 @@ def run(
     # From here on there is a tree, and Ctrl-C must not lose it.
     with kept_interrupts() as late:
         failure = _saved(lambda: model_text(model, data, columns, said.texts), output)
-        reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.gap)
+        reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.solver.gap)
         status = "optimal" if reached else model.status_
         code = code_of([status], interrupted)
         _tell(model, data, code, output, telling)

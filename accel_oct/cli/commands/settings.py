@@ -74,13 +74,13 @@ class RunSettings:
         given = self.objective if group.objective is None else group.objective
         return given, list(group.constraint or self.constraints)
 
-    def switches(self, preset: str | None) -> tuple[str, Config | None]:
-        """The preset, and all switches where the file sets some of them."""
+    def switches(self, preset: str | None) -> Config | str:
+        """The name of a preset, or all switches where the file sets some of them."""
         values = dict(self.config)
         name = preset or values.get("preset") or "default"
         values.pop("preset", None)
         base = Config.preset(name)
-        return name, Config.from_mapping(values, base) if values else None
+        return Config.from_mapping(values, base) if values else name
 
 
 def read_run(file: RunFile) -> RunSettings:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.cli.options import TableOptions, TargetOptions, TellingOptions
-from accel_oct.encoding.columns import Table
-from accel_oct.encoding.fingerprint import table_fingerprint
+from accel_oct.encoding.tables import Table, table_fingerprint
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.tables import missing_column, read_table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,11 @@ from accel_oct.encoding import (
     TableEncoder,
     TreeGuidedThresholdEncoder,
 )
-from accel_oct.encoding.table import DEFAULT_QUANTILES
+from accel_oct.encoding.table_encoder import DEFAULT_QUANTILES
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
+from accel_oct.mip import Solver
 from accel_oct.solving.parsing import constraint, objective
 
 __all__ = [
@@ -78,7 +79,7 @@ def tree_parameters(
         "encoder": estimator_encoder(encoder),
         "missing": encoder.missing or "category",
         "time_limit": limits.time_limit,
-        "n_jobs": limits.threads,
+        "solver": Solver(threads=1 if limits.threads is None else limits.threads),
     }
 
 
@@ -90,26 +91,18 @@ def classifier(
     validation: ValidationOptions,
 ) -> Any:
     """The classifier that `fit` fits."""
-    preset, config = settings.switches(solver.preset)
     depths = depths_of(tree)
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
-    more: dict[str, Any] = {
-        "backend": solver.backend,
-        "preset": preset,
-        "config": config,
-        "gap": solver.gap,
-        "random_state": solver.seed,
-    }
+    chosen = replace(shared["solver"], backend=solver.backend, seed=solver.seed, gap=solver.gap)
+    shared = shared | {"solver": chosen, "config": settings.switches(solver.preset)}
     if validation.cv is not None:
-        more |= {"cv": validation.cv, "scoring": validation.scoring, "rule": validation.rule}
-        return OptimalTreeClassifierCV(depths, penalties or None, **more, **shared)
-    if validation.scoring is not None:
-        raise InvalidInputError("--scoring is for rows held out: it needs --cv")
+        how = {name: getattr(validation, name) for name in ("cv", "scoring", "rule", "n_jobs")}
+        return OptimalTreeClassifierCV(depths, penalties or None, **how, **shared)
+    for name, value in (("--scoring", validation.scoring), ("--n-jobs", validation.n_jobs)):
+        if value is not None:
+            raise InvalidInputError(f"{name} is about rows held out: it needs --cv")
     return OptimalTreeClassifier(
-        _single(depths, "--max-depth"),
-        _single(penalties or [_DEFAULT_PENALTY], "--leaf-penalty"),
-        **more,
-        **shared,
+        _single(depths, "--max-depth"), _single(penalties or [_DEFAULT_PENALTY], "--leaf-penalty"), **shared
     )
 
 

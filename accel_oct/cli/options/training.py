@@ -201,7 +201,9 @@ class LimitOptions(Group):
     time_limit: Annotated[
         float | None, _option("--time-limit", metavar="SECONDS", help="Keep the best so far then.", panel=_SOLVING)
     ] = None
-    threads: Annotated[int | None, _option("--threads", help="1 by default; -1 for all cores.", panel=_SOLVING)] = None
+    threads: Annotated[
+        int | None, _option("--threads", help="Of one solve: 1 by default; -1 for all cores.", panel=_SOLVING)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,10 @@ class ValidationOptions(Group):
     rule: Annotated[
         Literal["best", "one_standard_error"] | None,
         _option("--cv-rule", help="Take the best, or the simplest within a standard error.", panel=_VALIDATING),
+    ] = None
+    n_jobs: Annotated[
+        int | None,
+        _option("--n-jobs", help="Folds at a time: 1 by default; -1 for all cores.", panel=_VALIDATING),
     ] = None
 
 

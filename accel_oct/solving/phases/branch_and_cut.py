@@ -62,7 +62,7 @@ class IntegerProgram:
     Parameters
     ----------
     backends : sequence of Backend
-        To try in turn; only ``backend="auto"`` gives more than one.
+        To try in turn; only ``solver="auto"`` gives more than one.
     factories : sequence of (name, factory)
         Components of the user's own; see `prepare`.
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from accel_oct import read_table
 from accel_oct.encoding import Table
-from accel_oct.encoding.columns import as_categories, as_numbers, infer_kind
+from accel_oct.encoding.values import as_categories, as_numbers, infer_kind
 from accel_oct.errors import InvalidInputError
 from accel_oct_bench.data import DATA_VARIABLE, RAW_FILES, EncodedData, Registry, data_folder
 from accel_oct_bench.peers.cart import CRITERIA

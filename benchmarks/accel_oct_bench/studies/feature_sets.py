@@ -60,7 +60,6 @@ def main() -> None:
                     leaf_penalty=0.0,
                     constraints=[MaxFeatures(n, groups)],
                     time_limit=options.time_limit,
-                    threads=1,
                 )
             )
             seconds[depth].append(spent.seconds)

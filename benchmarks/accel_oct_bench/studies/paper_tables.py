@@ -91,10 +91,9 @@ def run(data: EncodedData, depth: int, penalty: float, preset: str, backend: str
                 data.y,
                 max_depth=depth,
                 leaf_penalty=penalty,
-                backend=backend,
+                solver=backend,
                 config=config,
                 time_limit=time_limit,
-                threads=1,
             )
         except LicenceError as error:
             yield Run(data.name, depth, penalty, variant, None, _size(error))

@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
 from accel_oct.encoding.categorical import OneHotCategoryEncoder, check_categories
-from accel_oct.encoding.columns import Kind, Table, as_categories, infer_kind
 from accel_oct.encoding.conditions import Condition
-from accel_oct.encoding.positions import Distinct, is_zero_one, quantile_positions
-from accel_oct.encoding.quantile import QuantileThresholdEncoder
+from accel_oct.encoding.tables import Table
+from accel_oct.encoding.thresholds import Distinct, QuantileThresholdEncoder, is_zero_one, quantile_positions
+from accel_oct.encoding.values import Kind, as_categories, infer_kind
 from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["DEFAULT_CATEGORIES", "DEFAULT_QUANTILES", "TableEncoder"]
