@@ -12,7 +12,7 @@ from accel_oct.constraints import BoundConstraint
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
-from accel_oct.pricing import PricedKnowledge
+from accel_oct.pricing import RootBounds
 from accel_oct.solving.config import Config
 from accel_oct.solving.driver import Phase, Run, drive
 from accel_oct.solving.problem import Problem
@@ -51,7 +51,7 @@ class Search(Run):
         What was decided on the way and why.
     multipliers : tuple of float
         Of the constraints, per unit of their limits and in the normalised objective, where they were priced.
-    priced : PricedKnowledge or None
+    priced : RootBounds or None
         What prices say of trees by their root, where they proved nothing.
     beside : callable (Stopper) -> callable, or None
         Makes the question whether to stop that tables ask, where local search goes on between their steps.
@@ -77,7 +77,7 @@ class Search(Run):
         self.statistics: dict[str, Any] = {}
         self.notes: dict[str, str | tuple[str, ...]] = {}
         self.multipliers: tuple[float | None, ...] = ()
-        self.priced: PricedKnowledge | None = None
+        self.priced: RootBounds | None = None
         self.beside: Callable[[Stopper], Callable[[], bool]] | None = None
         self.agreement: Agreement | None = None
         self.slack = PROOF_TOLERANCE * problem.total_weight

@@ -106,7 +106,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         priced = zip(problem.constraints, search.multipliers, strict=True)
         search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
     if isinstance(limited, LimitedProblem) and not search.is_proven and not search.is_infeasible and not stopper():
-        search.priced = prices.knowledge()
+        search.priced = prices.root_bounds()
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
