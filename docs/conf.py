@@ -41,7 +41,7 @@ nitpick_ignore_regex = [
     ("py:.*", "|".join(ARRAYS)),
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.protocol\.Amount"),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
-    ("py:.*", r"accel_oct\.solving\.near_optimal\.(Setting|TreeCounts)|accel_oct\.formulation\.paths\.PathEnd"),
+    ("py:.*", r"accel_oct\.solving\.near_optimal\.(Setting|NearOptimalCounts)|accel_oct\.formulation\.paths\.PathEnd"),
     (
         "py:.*",
         r"accel_oct\.exact\.(steps\.Steps|coded\.Coded)|accel_oct\.live\.display\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",

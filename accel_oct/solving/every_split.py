@@ -36,8 +36,8 @@ from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ord
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Dual
-from accel_oct.solving.driver import Run, SinglePhase, drive
-from accel_oct.solving.result import HistoryRow, Outcome, Status
+from accel_oct.solving.driver import SearchRun, SinglePhase, drive
+from accel_oct.solving.result import HistoryRow, RunOutcome, Status
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
@@ -68,7 +68,7 @@ def _are_names(values: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class EverySplitOutcome(Outcome):
+class EverySplitOutcome(RunOutcome):
     """What a search found, in normalised units; see `Result` for the meaning of most of it.
 
     Attributes
@@ -253,7 +253,7 @@ def _whole_masses(rules: LocalRules | None, rows: NDArray[np.bool_]) -> tuple[In
     return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
 
 
-class EverySplitRun(Run):
+class EverySplitRun(SearchRun):
     """One search: what it knows as it goes.
 
     Attributes

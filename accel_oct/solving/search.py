@@ -14,7 +14,7 @@ from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import RootBounds
 from accel_oct.solving.config import Config
-from accel_oct.solving.driver import Phase, Run, drive
+from accel_oct.solving.driver import Phase, SearchRun, drive
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Result, Scope, Status, build_result
@@ -23,7 +23,7 @@ from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
 
 
-class Search(Run):
+class Search(SearchRun):
     """The shared state: phases improve `incumbent`, tighten the bound, and leave statistics and notes.
 
     Parameters
@@ -32,7 +32,7 @@ class Search(Run):
     config : Config
     options : SolveOptions
     clock, progress
-        As in `Run`.
+        As in `SearchRun`.
     backend_name : str
         For the result.
 
