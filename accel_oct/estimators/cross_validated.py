@@ -179,12 +179,11 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         depths, penalties = self._depths(), self._penalties()
         self._check_solver_arguments()
         # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
-        check_splittable(self.constraints, self.objective)
         if is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
         announce(progress, "encoding")
         data = self._classifier(depths[0] or 1, penalties[0])._prepare(X, y, *given)
-        bind_all(self._all_constraints(data), data.dataset)
+        check_splittable(bind_all(self._all_constraints(data), data.dataset), data.score)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
         scores, leaves, failures = self._cross_validate(

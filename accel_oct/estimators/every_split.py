@@ -10,13 +10,15 @@ import copy
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from accel_oct.constraints import MaxLeaves, bind_all
+from accel_oct.constraints.base import limits_of
+from accel_oct.data.reads import fits_every_encoding
 from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
@@ -29,13 +31,7 @@ from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore
-from accel_oct.solving.every_split import (
-    EverySplit,
-    EverySplitOutcome,
-    bound_over_every_split,
-    keeps_subtrees_independent,
-    priced_limits,
-)
+from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, bound_over_every_split
 from accel_oct.solving.result import Result, build_result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Reporter, Sink
@@ -46,11 +42,9 @@ __all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error
 
 
 def _can_search(model: Any) -> bool:
-    """Whether a classifier's parameters leave subtrees independent and ask for no other technique."""
-    if model.preset != "default" or model.config is not None or model.components or model.max_features_used is not None:
-        return False
-    listed = model.constraints
-    return listed is None or (isinstance(listed, list | tuple) and all(map(keeps_subtrees_independent, listed)))
+    """Whether a classifier's parameters ask for no other technique."""
+    others = (model.config, model.max_features_used)
+    return model.preset == "default" and not model.components and all(value is None for value in others)
 
 
 def unlimited_depth_error() -> InvalidInputError:
@@ -98,19 +92,16 @@ class TableSearch:
         """The search that a classifier asks for; None where it is to be one over chosen splits."""
         if not (isinstance(model.encoder, str) and model.encoder == "auto" and _can_search(model)):
             return None
+        if not _leaves_subtrees_independent(model, checked):
+            return None
         orders = TableOrders.of(checked.X, checked.weights, missing=model.missing, ignored=checked.ignored)
         if orders is None or _suits_tables(model, orders):
             return None
         data = _with_orders(model, checked, orders)
-        if not isinstance(data.score, LinearScore):
+        if not isinstance(data.score, LinearScore) or not fits_every_encoding(data.score.reads):
             return None
-        constraints = model._all_constraints(data)
-        try:
-            bind_all(constraints, data.dataset)
-        except InvalidInputError:
-            return None  # a constraint names a feature, not a column: search chosen splits
-        space = EverySplit(data.score, orders.ranks, orders.rows, constraints, model.max_depth)
-        return cls(model, checked, orders, data, space)
+        space = EverySplit(data.score, orders.ranks, orders.rows, model._all_constraints(data), model.max_depth)
+        return cls(model, checked, orders, data, space) if all(map(space.takes, space.bound_constraints)) else None
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search, and encode the rows as the tree that was found asks; the encoder is kept by the classifier."""
@@ -233,11 +224,30 @@ class TableSearch:
         return Solved(encoder, data, _result(outcome, cuts, data, self.space))
 
 
+def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
+    """Whether constraints are about leaves and paths, however the table is encoded; asked with a feature per column."""
+    if not model.constraints:
+        return True
+    data = _with_columns(model, checked, range(len(checked.table.columns)))
+    try:
+        bound = bind_all(model.constraints, data.dataset)
+    except InvalidInputError:
+        return False  # a constraint names a feature, not a column: search chosen splits
+    local = [each.traits.leaves is not None or each.traits.on_paths(data.n_samples) is not None for each in bound]
+    return all(local) and all(fits_every_encoding(each.traits.reads) for each in bound)
+
+
 def _with_orders(model: Any, checked: CheckedRows, orders: TableOrders) -> TrainingData:
-    """The rows with one feature per order, where constraints may name columns; its values do not matter."""
-    sources = tuple(checked.table.name(order.column) for order in orders.orders) if model.constraints else ()
+    """The rows with one feature per order, where constraints may name columns."""
+    return _with_columns(model, checked, [order.column for order in orders.orders] if model.constraints else ())
+
+
+def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> TrainingData:
+    """The rows with one feature for each of some columns; its values do not matter."""
+    sources = tuple(map(checked.table.name, columns))
     binary = np.zeros((len(checked.codes), len(sources)), dtype=bool)
-    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, None)
+    names = tuple(f"\0{place}" for place in range(len(sources)))  # no column has such a name
+    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, names)
 
 
 def table_bound(
@@ -262,19 +272,22 @@ def table_bound(
     if orders is None or is_stopped():
         return None
     data = _with_orders(model, checked, orders)
-    if not isinstance(data.score, LinearScore):
+    if not isinstance(data.score, LinearScore) or not fits_every_encoding(data.score.reads):
         return None
+    space = EverySplit(data.score, orders.ranks, orders.rows, (), checked_depth(model.max_depth))
     independent, limits = [], []
     for constraint in model._all_constraints(data):
         try:
             (bound,) = bind_all([constraint], data.dataset)
         except InvalidInputError:
             continue  # about features of the encoder: relaxed
-        if keeps_subtrees_independent(constraint):
+        if not fits_every_encoding(bound.traits.reads):
+            continue
+        if space.takes(bound):
             independent.append(constraint)
         else:
-            limits += priced_limits([bound])
-    space = EverySplit(data.score, orders.ranks, orders.rows, independent, checked_depth(model.max_depth))
+            limits += [limit for limit in limits_of([bound]) if limit.is_priced]
+    space = replace(space, constraints=independent)
     threads, found = usable_threads(n_threads(model.n_jobs)), []
     Stopper(time.monotonic() + limit).run(
         lambda stopper: found.append(
@@ -305,7 +318,10 @@ class FeatureSearch:
             raise unlimited_depth_error()
         rows = data.dataset.weights > 0
         ranks = np.ascontiguousarray(data.dataset.X[rows].T.astype(np.int32))
-        return cls(model, data, EverySplit(data.score, ranks, rows, model._all_constraints(data), None))
+        space = EverySplit(data.score, ranks, rows, model._all_constraints(data), None)
+        if not all(map(space.takes, space.bound_constraints)):
+            raise unlimited_depth_error()
+        return cls(model, data, space)
 
     def path(
         self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None

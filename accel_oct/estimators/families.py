@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from accel_oct.constraints import MaxLeaves, bind_all, local_rules
+from accel_oct.constraints import bind_all
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
 from accel_oct.estimators.parameters import n_threads
@@ -60,7 +60,7 @@ def _results(
     constraints = model._all_constraints(data)
     asked = (model.backend, model.preset, model.gap, model.config, model.components)
     bound = bind_all(constraints, data.dataset)
-    independent = all(local_rules(each) is not None or isinstance(each, MaxLeaves) for each in bound)
+    independent = all(each.traits.by_tables for each in bound)
     if asked != ("highs", "default", 0.0, None, None) or not independent or not isinstance(data.score, LinearScore):
         for penalty in penalties:
             yield model.set_params(leaf_penalty=penalty)._solve(data, clock().left, progress)

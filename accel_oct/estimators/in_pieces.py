@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import Constraint, MinLeafWeight
+from accel_oct.constraints.base import named_groups
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
@@ -21,11 +21,10 @@ from accel_oct.pieces.engines import Engine
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.gathering import BATCH, gather
-from accel_oct.pieces.recognising import named_groups
 from accel_oct.pieces.sources import BESIDE, Piece, Source
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["answered", "by_weight", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
+__all__ = ["answered", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
 
 
 def in_memory_only(what: str) -> InvalidInputError:
@@ -99,14 +98,6 @@ def gathered_rows(found: Gathered, sensitive: Any, weighted: bool) -> BinaryData
         joined = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
         values[SENSITIVE] = values[listed[0]] if len(columns) == 1 else np.array(joined)
     return replace(found.data, row_values=values)
-
-
-def by_weight(constraints: list[Constraint], alike: bool) -> list[Constraint]:
-    """For a tally, which knows weights: numbers of samples as weights, where all samples weigh one (`alike`)."""
-    return [
-        MinLeafWeight(each.samples) if alike and isinstance(each, MinLeafWeight) and each.samples is not None else each
-        for each in constraints
-    ]
 
 
 def _names(sensitive: Any) -> list[str]:

@@ -169,7 +169,7 @@ def _stumps_within_limits(
 
     A few matrix products leave few stumps for `violation`, which decides.
     """
-    limits = [limit for each in bound for limit in getattr(each, "limits", ())]
+    limits = [limit for each in bound for limit in each.traits.limits or ()]
     pairs = np.array(list(product(range(dataset.n_classes), repeat=2)))
     for start in range(0, dataset.n_features, _CHUNK):
         X = dataset.X[:, start : start + _CHUNK].astype(np.float64)

@@ -15,19 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import (
-    BoundConstraint,
-    Constraint,
-    ForbiddenFeatures,
-    ForbiddenPairs,
-    LinearLimit,
-    MaxLeaves,
-    MinLeafWeight,
-    bind_all,
-    local_rules,
-)
-from accel_oct.constraints.features import BoundForbiddenFeatures
-from accel_oct.constraints.statements import is_built_in
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
 from accel_oct.data import ScoredDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
@@ -42,7 +30,7 @@ from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 
-__all__ = ["EverySplit", "EverySplitOutcome", "bound_over_every_split", "keeps_subtrees_independent", "priced_limits"]
+__all__ = ["EverySplit", "EverySplitOutcome", "bound_over_every_split"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,21 +38,6 @@ Ints = NDArray[np.int64]
 
 _ROUNDING = 1e-9
 """Of values that are added up twice, far above what adding floats loses."""
-
-
-def keeps_subtrees_independent(constraint: Any) -> bool:
-    """Whether a constraint is about single leaves, paths or the number of leaves, and names columns, not features."""
-    if isinstance(constraint, MinLeafWeight | MaxLeaves):
-        return True
-    if isinstance(constraint, ForbiddenFeatures):
-        return _are_names(constraint.features)
-    if isinstance(constraint, ForbiddenPairs) and constraint.on == "path":
-        return isinstance(constraint.pairs, list | tuple) and all(map(_are_names, constraint.pairs))
-    return False
-
-
-def _are_names(values: Any) -> bool:
-    return isinstance(values, list | tuple | set | frozenset) and all(isinstance(value, str) for value in values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +71,7 @@ class EverySplit:
     rows : bool array (n_samples,)
         Which samples the ranks are of; no other earns anything.
     constraints : sequence of Constraint
-        All of them as `keeps_subtrees_independent` asks.
+        All of them such that `takes` holds.
     max_depth : int or None
         None: any depth; then the leaf penalty must be above 0, or the number of leaves limited.
     """
@@ -121,7 +94,21 @@ class EverySplit:
     @property
     def max_leaves(self) -> int | None:
         """Of all limits the smallest."""
-        return min((each.n for each in self.bound_constraints if isinstance(each, MaxLeaves)), default=None)
+        limits = [each.traits.leaves for each in self.bound_constraints]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @cached_property
+    def rules(self) -> LocalRules | None:
+        """What constraints ask of leaves and paths."""
+        found = [each.traits.on_paths(self.score.dataset.n_samples) for each in self.bound_constraints]
+        return LocalRules.joined([rules for rules in found if rules is not None])
+
+    def takes(self, constraint: BoundConstraint) -> bool:
+        """Whether a constraint is about leaves, paths or the number of leaves, of the rows that are searched."""
+        if constraint.traits.leaves is not None:
+            return True
+        rules = constraint.traits.on_paths(self.score.dataset.n_samples)
+        return rules is not None and not rules.masses[:, ~self.rows].any()
 
     @cached_property
     def problem(self) -> OrderedProblem:
@@ -139,19 +126,11 @@ class EverySplit:
 
     @property
     def limits(self) -> LeafLimits | None:
-        """What constraints ask of leaves and paths."""
-        rules = LocalRules.joined([r for r in map(local_rules, self.bound_constraints) if r is not None])
-        forbidden = [each.group == 1 for each in self.bound_constraints if isinstance(each, BoundForbiddenFeatures)]
-        if rules is None and not forbidden:
+        """The same for the search."""
+        if self.rules is None:
             return None
-        n_orders = len(self.ranks)
-        apart = np.zeros((n_orders, n_orders), dtype=bool)
-        if rules is not None and rules.apart is not None:
-            apart |= rules.apart[:n_orders, :n_orders]
-        for group in forbidden:
-            apart[np.diag_indices(n_orders)] |= group[:n_orders]
-        masses, least = _whole_masses(rules, self.rows)
-        return LeafLimits(masses, least, apart if apart.any() else None)
+        n_orders, apart = len(self.ranks), self.rules.apart
+        return LeafLimits(*_whole_masses(self.rules, self.rows), None if apart is None else apart[:n_orders, :n_orders])
 
     def allows(self, tree: OrderedTree) -> bool:
         """Whether a tree keeps the depth and all constraints."""
@@ -236,20 +215,18 @@ class EverySplit:
         return self.score.reported(self.earned(tree)) - leaf_penalty * tree.n_leaves
 
 
-def _whole_masses(rules: LocalRules | None, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _whole_masses(rules: LocalRules, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Masses and least masses in the largest unit in which all masses are whole."""
-    if rules is None:
-        return np.zeros((0, int(rows.sum())), np.int64), np.zeros(0, np.int64)
     masses, least = [], []
     for mass, minimum in zip(rules.masses, rules.least, strict=True):
         if minimum <= 0:
             continue
-        whole = mass[rows].astype(np.int64)
-        if (whole != mass[rows]).any():
-            raise AccelOctError("the masses of a rule about leaves are not whole")
+        total = float(mass.sum())
+        bits = 53 - math.frexp(total)[1]  # sums of masses are exact: see `LocalRules.leaves`
+        whole = np.ldexp(mass[rows], bits).astype(np.int64)
         unit = int(np.gcd.reduce(whole)) or 1
         masses.append(whole // unit)
-        least.append(math.ceil(minimum / unit))
+        least.append(2**53 if minimum > total else math.ceil(math.ldexp(minimum, bits) / unit))
     return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
 
 
@@ -386,8 +363,7 @@ class EverySplitRun(SearchRun):
 
     def _single_leaf(self) -> tuple[float, OrderedTree | None]:
         """Value of the best leaf and the leaf, where one is allowed."""
-        rules = LocalRules.joined([r for r in map(local_rules, self.space.bound_constraints) if r is not None])
-        if rules is not None and not rules.allow_a_leaf:
+        if self.space.rules is not None and not self.space.rules.allow_a_leaf:
             return -math.inf, None
         weights = self.space.score.rows.class_weights()
         label = int(weights.argmax())
@@ -414,13 +390,6 @@ def _figures(state: Any) -> dict[str, int]:
 
 
 # ---------------------------------------------------------------- a bound under limits that tie subtrees together
-
-
-def priced_limits(constraints: Sequence[BoundConstraint]) -> list[LinearLimit]:
-    """The limits among bound constraints that a price can be put on, whatever the splits are."""
-    own = [each for each in constraints if is_built_in(each)]
-    limits = [limit for each in own for limit in getattr(each, "limits", None) or ()]
-    return [limit for limit in limits if limit.branches is None and limit.leaves >= 0]
 
 
 def bound_over_every_split(

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.cluster import check_client, spread_table
-from accel_oct.constraints import Constraint, MaxLeaves
-from accel_oct.constraints.statements import check_local_rules
+from accel_oct.constraints import Constraint
+from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
@@ -112,7 +112,8 @@ def _problem(
     check_client(client)
     # An address, or a number of processes, is a cluster that the search makes for itself.
     reader = client if hasattr(client, "submit") else None
-    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints, client=reader)
+    groups = named_groups(constraints)
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups, client=reader)
     problem: Problem
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight)
@@ -123,13 +124,13 @@ def _problem(
             raise InvalidInputError(f"objective: the frontier cannot take {score.name}, a ratio; accel_oct.solve can")
         problem = Problem.of(score, max_depth, 0.0, constraints)
     for constraint in problem.coupling:
-        if not isinstance(constraint, MaxLeaves):
+        if not constraint.traits.by_tables:
             raise InvalidInputError(
                 f"constraints: the frontier cannot take {constraint.name!r}, which ties subtrees together; "
                 "accel_oct.solve can, for one leaf penalty at a time"
             )
     if not isinstance(problem, TallyProblem):
-        check_local_rules(problem.constraints, problem.original, problem.max_depth)
+        check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
     return problem
 
 

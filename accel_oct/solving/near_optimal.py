@@ -694,7 +694,7 @@ class NearOptimalTrees:
             In the same order. `optimum` is still that of all trees. If all trees were listed then these are all that
             keep the rule, and are counted; else there may be more of them.
         """
-        if isinstance(rule, Constraint) and not isinstance(rule, type):
+        if isinstance(rule, Constraint):
             tallied = self._setting.tallied
             bound: BoundConstraint
             (bound,) = bind_all([rule], self._setting.dataset) if tallied is None else bind_to_tally([rule], tallied)

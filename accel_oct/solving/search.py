@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from accel_oct.constraints import BoundConstraint
+from accel_oct.constraints.base import check_traits
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
@@ -81,7 +82,7 @@ class Search(SearchRun):
         self.beside: Callable[[Stopper], Callable[[], bool]] | None = None
         self.agreement: Agreement | None = None
         self.slack = PROOF_TOLERANCE * problem.total_weight
-        self.incumbent = problem.incumbent()
+        self.incumbent, self._confirmed = problem.incumbent(), 0
         heaviest = problem.score.rows.class_weights()
         for label in (-heaviest).argsort(kind="stable").tolist():
             if self.incumbent.offer(DecisionTree.leaf(label, problem.max_depth)) or not problem.constraints:
@@ -132,7 +133,9 @@ class Search(SearchRun):
         return self.is_proven
 
     def check(self) -> None:
-        """Compare the master, if there is one, with the trees that the incumbent has taken since the last time."""
+        """Compare traits, and the master if there is one, with the trees that the incumbent took since last time."""
+        accepted, self._confirmed = self.incumbent.accepted[self._confirmed :], len(self.incumbent.accepted)
+        check_traits(self.problem.constraints, self.problem.original, accepted)
         if self.agreement is not None:
             self.agreement.check_all(self.incumbent.accepted)
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from accel_oct.constraints import Constraint, MaxLeaves
+from accel_oct.constraints import Constraint
+from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.limited_cells import MOST_DEPTH
@@ -134,7 +135,8 @@ def solve(
         node_limit=node_limit,
         native=checked_solver_options(solver_options),
     )
-    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, constraints=constraints)
+    groups = named_groups(constraints)
+    X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups)
     clock = Clock(began, options.time_limit)
     if isinstance(X, Tally):
         refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)
@@ -150,6 +152,7 @@ def solve(
         problem = problem.within_data()
     branch_and_cut = IntegerProgram(candidate_backends(backend), factories)
     search = Search(problem, switches, options, clock, progress, backend)
+    check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.begin_with(trees)
     before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
@@ -168,7 +171,7 @@ def solve_tallied(
     start: Sequence[DecisionTree] = (),
 ) -> Result:
     """What `accel_oct.solve` does with a tally."""
-    if not all(isinstance(constraint, MaxLeaves) for constraint in problem.coupling):
+    if not all(constraint.traits.by_tables for constraint in problem.coupling):
         return _by_prices(problem, options, config, clock, progress, start)
     memory_limit = config.subtree_bounds.memory_limit
     found = computed_frontier(problem, clock, options.threads, memory_limit, progress)

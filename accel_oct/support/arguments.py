@@ -13,16 +13,16 @@ from accel_oct.errors import InvalidInputError, shown
 MAX_SUPPORTED_DEPTH = 20
 
 
-def checked_depth(max_depth: Any) -> int:
-    """Return `max_depth` as an int, or raise InvalidInputError."""
+def checked_depth(max_depth: Any, name: str = "max_depth") -> int:
+    """Return a depth as an int, or raise InvalidInputError that names the argument."""
     if isinstance(max_depth, bool):
-        raise InvalidInputError(f"max_depth must be a whole number, got {shown(max_depth)}")
+        raise InvalidInputError(f"{name} must be a whole number, got {shown(max_depth)}")
     try:
         depth = operator.index(max_depth)
     except TypeError:
-        raise InvalidInputError(f"max_depth must be a whole number, got {shown(max_depth)}") from None
+        raise InvalidInputError(f"{name} must be a whole number, got {shown(max_depth)}") from None
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
-        raise InvalidInputError(f"max_depth must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(depth)}")
+        raise InvalidInputError(f"{name} must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(max_depth)}")
     return depth
 
 

@@ -15,6 +15,7 @@ from helpers.feature_rules import (
     Make,
 )
 from helpers.mip_support import skip_unless_available
+from helpers.selection import daily
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, random_instance
 
@@ -113,25 +114,27 @@ def test_rows_and_definition(make: Make) -> None:
     assert broken
 
 
+@pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
 @pytest.mark.parametrize("make", OWN)
-def test_alone(make: Make, backend: str, preset: str) -> None:
+def test_alone(make: Make, backend: str, preset: str, seed: int) -> None:
     """Equal to enumeration: value, bound, status, and the tree keeps the rule."""
     skip_unless_available(backend)
-    rng = np.random.default_rng(sum(map(ord, make.__name__ + backend + preset)))
-    for _ in range(10):
+    rng = np.random.default_rng([seed, *map(ord, make.__name__ + backend + preset)])
+    for _ in range(5):
         instance = _instance(rng)
         check_trees(instance, [make(rng, instance)], backend=backend, preset=preset)
 
 
+@pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize("make", OWN)
-def test_together(make: Make, preset: str) -> None:
+def test_together(make: Make, preset: str, seed: int) -> None:
     """Each with another one at random, twice with itself included, a limit on leaves or parity."""
-    rng = np.random.default_rng(sum(map(ord, make.__name__ + preset)))
+    rng = np.random.default_rng([seed, *map(ord, make.__name__ + preset)])
     others = (*OWN, max_leaves, parity)
-    for _ in range(10):
+    for _ in range(5):
         instance = _instance(rng)
         other = others[int(rng.integers(len(others)))]
         check_trees(instance, [make(rng, instance), other(rng, instance)], preset=preset)
@@ -181,7 +184,7 @@ def test_feature_sets_try_all(n: int, depth: int, penalty: float) -> None:
 
 def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list[tuple[int, ...]]:
     """Every set of columns that a tree may use."""
-    bound = [rule.bind(dataset) for rule in rules]
+    bound = [rule.bind(dataset).rule for rule in rules]
     return [
         chosen
         for size in range(1, n_features + 1)
@@ -190,7 +193,7 @@ def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list
     ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", daily(range(6), 3))
 def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
     """Prices by one grouping, a number by another, and a forbidden column: all sets of columns that keep all three."""
     rng = np.random.default_rng(seed)
@@ -248,7 +251,7 @@ def _from_a_leaf(data: BinaryDataset, rules: list[Any], stopper: Stopper) -> tup
         return False
 
     solver = TableNodes(data, 3, 0.0, stopper)
-    search = FeatureSetSearch(data, SetRules(bound, data.n_features), solver, offer, tighten, stopper)
+    search = FeatureSetSearch(data, SetRules.of(bound), solver, offer, tighten, stopper)
     search.run(incumbent.value, bounds[0])
     return incumbent, bounds
 
@@ -343,6 +346,6 @@ def test_bad_input_is_named(make: Callable[[], Any], message: str) -> None:
 
 def test_prices_by_name() -> None:
     """Of columns or of groups; what is not named is free."""
-    assert FeatureCosts({"a": 2}, at_most=1).bind(NAMED).price.tolist() == [2.0, 0.0, 0.0]
+    assert FeatureCosts({"a": 2}, at_most=1).bind(NAMED).rule.price.tolist() == [2.0, 0.0, 0.0]
     bound = FeatureCosts({"h": 2}, ["h", "g", "h"], at_most=1).bind(NAMED)
-    assert bound.price.tolist() == [0.0, 2.0] and bound.group.tolist() == [1, 0, 1]
+    assert bound.rule.price.tolist() == [0.0, 2.0] and bound.rule.group.tolist() == [1, 0, 1]

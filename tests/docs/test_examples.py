@@ -59,7 +59,7 @@ def blocks_of(path: Path) -> list[str]:
 PAGES = {
     "near-optimal.md": 4,
     "write-a-cut.md": 6,
-    "write-a-constraint.md": 7,
+    "write-a-constraint.md": 8,
     "constraints.md": 3,
     "objectives.md": 5,
     "estimator.md": 3,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances
 
@@ -14,7 +14,6 @@ from accel_oct.mip import ModelArrays, Rows
 from accel_oct.tree import Topology
 
 
-@settings(max_examples=40, deadline=None)
 @given(instances(max_samples=8, max_features=2, min_depth=1, max_depth=2))
 def test_lifted_trees_are_feasible_and_worth_their_value(instance: Instance) -> None:
     """Every tree satisfies the master's rows, and its objective there is its value."""
@@ -27,7 +26,6 @@ def test_lifted_trees_are_feasible_and_worth_their_value(instance: Instance) -> 
         assert arrays.value(x) == pytest.approx(tree.value(dataset, price) * master.scale)
 
 
-@settings(max_examples=40, deadline=None)
 @given(instances(max_samples=8, max_features=2, min_depth=1, max_depth=2))
 def test_decode_inverts_lift(instance: Instance) -> None:
     """Decoding a lifted tree gives the same tree, whatever its labels."""

@@ -10,6 +10,7 @@ from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance
 
 import accel_oct
+from accel_oct.constraints import BoundConstraint, Constraint
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
@@ -18,7 +19,7 @@ from helpers.constraint_support import best_value, keeps
 
 
 @dataclass(frozen=True)
-class FewFeatures:
+class FewFeatures(Constraint, BoundConstraint):
     """At most `n` distinct features in the whole tree: a column u_f per feature, b[., f] <= u_f, sum of u <= n."""
 
     n: int
@@ -61,12 +62,12 @@ def optimum(instance: Instance, constraints: list[Any]) -> float:
     """The best value of all trees, every labelling included, that keep the constraints; normalised."""
     dataset = instance.dataset
     bound = [constraint.bind(dataset) for constraint in constraints]
-    values = [
-        tree.value(dataset, instance.leaf_price)
-        for tree in enumerate_trees(dataset, instance.max_depth, labels="all")
-        if all(constraint.violation(tree) <= 0 for constraint in bound)
-    ]
-    return max(values, default=-np.inf) / dataset.total_weight
+    best = -np.inf
+    for tree in enumerate_trees(dataset, instance.max_depth, labels="all"):
+        value = tree.value(dataset, instance.leaf_price)
+        if value > best and all(constraint.violation(tree) <= 0 for constraint in bound):
+            best = value
+    return best / dataset.total_weight
 
 
 def check_trees(instance: Instance, constraints: list[Any], **options: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.constraint_support import KINDS, keeps, random_constraint, random_prices, small_instance
+from helpers.selection import daily
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 
@@ -51,7 +52,7 @@ def cases(seed: int, count: int, max_depth: int = 4) -> list[Case]:
         instance = small_instance(rng, max_depth=max_depth)
         dataset, kinds = instance.dataset, rng.choice(len(KINDS), int(rng.integers(1, 4)))
         constraints = [random_constraint(rng, KINDS[int(kind)], instance) for kind in kinds]
-        limits = [limit for constraint in constraints for limit in constraint.bind(dataset).limits]
+        limits = [limit for constraint in constraints for limit in constraint.bind(dataset).traits.limits]
         if any(limit.leaves < 0 for limit in limits):
             continue
         problem = LimitedProblem.of(dataset, limits, instance.leaf_price, instance.max_depth)
@@ -71,7 +72,7 @@ def priced_value(problem: LimitedProblem, priced: Any, tree: DecisionTree) -> fl
 # ---------------------------------------------------------------- prices
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_priced_values(seed: int) -> None:
     """Of every tree and at any prices: its value and what it leaves of the limits, within the error that is told."""
     rng = np.random.default_rng(seed)
@@ -189,7 +190,7 @@ class Patience:
         return self.left < 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_the_bound_of_multipliers(seed: int) -> None:
     """Never below the best tree that keeps the limits, at good prices, at bad ones, and stopped at any moment."""
     rng = np.random.default_rng([1, seed])
@@ -258,7 +259,7 @@ def closed(case: Case, prices: Any, calls: int = 10**9, lattice: bool = False) -
 
 
 @pytest.mark.parametrize("lattice", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_closing_finds_the_best_tree(seed: int, lattice: bool) -> None:
     """At any prices, good or bad; every bound on the way is valid, and the last one is what was found."""
     rng = np.random.default_rng([2, seed])
@@ -272,7 +273,7 @@ def test_closing_finds_the_best_tree(seed: int, lattice: bool) -> None:
             assert published[-1] == case.best or abs(published[-1] - case.best) <= tolerance
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_closing_that_is_stopped(seed: int) -> None:
     """Bounds that were published until then are valid, and nothing is claimed of the rest."""
     rng = np.random.default_rng([3, seed])
@@ -286,7 +287,7 @@ def test_closing_that_is_stopped(seed: int) -> None:
     assert stopped
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 2))
 def test_closing_goes_through_every_outcome(seed: int) -> None:
     """With limits that all trees keep and nothing that is accepted, all outcomes within the slack are offered."""
     rng = np.random.default_rng([4, seed])
@@ -314,7 +315,7 @@ def test_closing_goes_through_every_outcome(seed: int) -> None:
                 assert offered.get(np.round(used, 6).tobytes(), -np.inf) >= value - 1e-9 * problem.total_weight
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", daily(range(6), 1))
 def test_closing_goes_through_every_outcome_below_the_second_level(seed: int) -> None:
     """The same with more points than trees of depth three tell apart, so that they lose something at every level."""
     rng = np.random.default_rng([6, seed])
@@ -351,7 +352,7 @@ def telling_problem(rng: np.random.Generator, n_features: int, n_points: int, ma
     return problem_of(X, gains, uses, np.array([1e6]), 0.5, max_depth)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_outcomes_of_the_sides_of_a_root(seed: int) -> None:
     """For depth four: all that trees of depth three come to on a side, as far as the slack goes, and nothing else."""
     rng = np.random.default_rng([7, seed])

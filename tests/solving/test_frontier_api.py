@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.progress_support import Rows
 from helpers.random_suite import check, draw
-from hypothesis import given, settings
+from hypothesis import given
 from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, instances
 
@@ -20,7 +20,6 @@ from accel_oct.solving.config import Config, SubtreeBoundConfig
 from accel_oct.solving.proof import PROOF_TOLERANCE
 
 
-@settings(max_examples=60, deadline=None)
 @given(instances(max_samples=16, max_features=4, max_depth=3))
 def test_every_point_is_the_oracles(instance: Instance) -> None:
     """For each number of leaves: accuracy, proof, and a tree that has that accuracy and fits."""
@@ -37,7 +36,6 @@ def test_every_point_is_the_oracles(instance: Instance) -> None:
         assert point.tree.score(dataset) / dataset.total_weight == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(instances(max_samples=16, max_features=4, max_depth=3))
 def test_path_is_optimal_for_every_penalty(instance: Instance) -> None:
     """solve_path gives the oracle's optimum for each penalty, in the order asked."""
