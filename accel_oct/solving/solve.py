@@ -31,7 +31,7 @@ from accel_oct.solving.phases import (
 from accel_oct.solving.phases.branch_and_cut import component_factories
 from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refuse_beside_tally
 from accel_oct.solving.ratios import RatioSteps, best_ratio
-from accel_oct.solving.result import Result, Status, constraint_reports
+from accel_oct.solving.result import Result, constraint_reports
 from accel_oct.solving.search import Search
 from accel_oct.support.arguments import checked_solver_options
 from accel_oct.support.progress import Sink
