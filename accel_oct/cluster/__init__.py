@@ -1,7 +1,7 @@
-"""Deep frontiers on several workers: what is computed where, and what is kept in a file meanwhile.
+"""Deep frontiers on several workers, with a checkpoint file.
 
-`regions` knows which pieces of work are left and needs no cluster; `workers` does them, on dask or here; `table` is the
-loop between the two.
+`regions` has the jobs that are left and knows no cluster; `workers` does them, on dask or in this thread; `table` is
+the loop between the two.
 """
 
 from accel_oct.cluster.table import spread_table

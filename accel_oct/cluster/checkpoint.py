@@ -1,7 +1,7 @@
-"""What a search has proven, in a file: JSON that is read as numbers and nothing else.
+"""Checkpoints: the exact profiles of the regions that are done, in a JSON file.
 
-A checkpoint holds the exact profiles of the regions that are done. They depend on the data and the rules alone, so a
-search that finds a region there does not compute it again, in whatever order it comes to it.
+Profiles depend on the data and the rules alone, so a search does not compute a region in the file again, in whatever
+order it comes to it.
 """
 
 from __future__ import annotations
@@ -26,30 +26,29 @@ Floats = NDArray[np.float64]
 
 FORMAT = "accel_oct deep frontier 1"
 EVERY = 30.0
-"""Seconds between two writes."""
+"""Least seconds between two writes."""
 
 _LARGEST = 2**30
 
 
 class Checkpoint:
-    """Profiles of regions by path, in a file or, without one, nowhere.
+    """Profiles of regions by path, kept in a file; without a path nothing is kept.
 
     Parameters
     ----------
     path : path or None
-        Read if it is there.
+        Read if the file exists.
     data : RowSamples
     max_depth : int
 
     Notes
     -----
-    The digest tells a file that was damaged, not one that was forged: who can write the file is trusted, as who can
-    write the data is.
+    The digest detects a damaged file, not a forged one: the file is as trusted as the data.
 
     Raises
     ------
     InvalidInputError
-        When there is something else in the file, or when it belongs to other data, rules or another depth.
+        When the file is no checkpoint, or belongs to other data, rules or another depth.
     """
 
     def __init__(self, path: Any, data: RowSamples, max_depth: int) -> None:
@@ -69,7 +68,7 @@ class Checkpoint:
         return len(self._known)
 
     def get(self, job: Job) -> JobResult | None:
-        """What the file says about a job."""
+        """Return the stored result of a job, or None."""
         values = self._known.get(job.path) if job.whole else None
         if values is None:
             return None
@@ -79,7 +78,7 @@ class Checkpoint:
         return JobResult(profile, profile)
 
     def add(self, job: Job, found: JobResult) -> None:
-        """Keep what was found, if it is exact; written now and then."""
+        """Keep a result if it is exact; the file is written from time to time."""
         if self._path is None or not job.whole or not np.array_equal(found.lower, found.upper):
             return
         self._known[job.path] = [float(number) for number in found.lower]
@@ -110,7 +109,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def refused(self, why: str) -> InvalidInputError:
-        """The error about a file that cannot be used, which is left as it is."""
+        """Return the error for a file that cannot be used; the file is left unchanged."""
         self._changed = False
         return InvalidInputError(f"checkpoint {self._path} {why}")
 
@@ -139,7 +138,7 @@ class Checkpoint:
 
 
 def fingerprint(data: RowSamples) -> str:
-    """Of everything that profiles depend on."""
+    """Return a digest of everything that profiles depend on."""
     rules = data.rules
     parts: list[Any] = [data.X, data.y, data.weights, data.row_ceiling, data.feature, data.flipped]
     if rules is not None:

@@ -1,6 +1,6 @@
-"""Which pieces of work a deep frontier consists of, and what they add up to: the search without its workers.
+"""Regions: the jobs of a deep frontier, and what their results add up to.
 
-A region is a set of samples and a depth. Its profile is one job if it is short, else it has a board of root features,
+A region is a set of samples and a depth. Its profile is one job if that is short; else it has a board of root features,
 and the sides of roots are regions again. So for depth five jobs are sides of root features, and for depth six, where
 there are many features, sides of pairs of them.
 """
@@ -23,10 +23,10 @@ from accel_oct.tree import DecisionTree
 Floats = NDArray[np.float64]
 
 SHORT = 10.0
-"""Seconds that a job of depth five or more may take by the estimate; longer ones are divided."""
+"""Most estimated seconds of a job of depth five or more; longer ones are divided."""
 
 _SECONDS_PER_PASS = 8e-11
-"""Of depth four, by the fourth power of the number of features."""
+"""Estimate for depth four, times the fourth power of the number of features."""
 
 
 class Region:
@@ -35,20 +35,20 @@ class Region:
     Parameters
     ----------
     data : callable () -> RowSamples
-        The samples, when they are needed here: few regions ever are.
+        Returns the samples; called only when they are needed.
     depth : int
     n_features : int
-        About how many there are, for the estimate.
+        Approximate number, for the estimate.
     path : Path
     short : float
         Seconds, see `SHORT`.
     memory_limit : int
-        Bytes that tables may take, when trees are built.
+        Bytes for tables when trees are built.
 
     Attributes
     ----------
     lower, upper : float arrays or None
-        What is proven so far; None before anything is known.
+        Proven bounds so far; None before anything is known.
     """
 
     def __init__(
@@ -89,20 +89,20 @@ class Region:
 
     @property
     def solved(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether nothing is left to do."""
         if self._board is not None:
             return not self._board.open_roots().any()
         return self._found is not None
 
     @property
     def roots(self) -> tuple[int, int]:
-        """Root features that are open, of how many."""
+        """Number of open root features, and number of root features."""
         return (0, 0) if self._board is None else (int(self._board.open_roots().sum()), self.data.n_features)
 
     # ---------------------------------------------------------------- work
 
     def jobs(self, busy: Container[Path]) -> Iterator[Job]:
-        """What could be done now, the most useful first; not what is `busy`. Ends when anything is taken in."""
+        """Yield the jobs that could be done now, the most useful first, without `busy` ones."""
         yield from self._jobs(busy, False)
         yield from self._jobs(busy, True)
 
@@ -116,7 +116,7 @@ class Region:
             yield from self._side(column, value)._jobs(busy, ahead)
 
     def is_begun(self, busy: Container[Path]) -> bool:
-        """Whether somebody works on it, or did."""
+        """Whether a job of it was submitted or is done."""
         return self._board is not None or self._found is not None or self.path in busy
 
     def _side(self, column: int, value: int) -> Region:
@@ -133,7 +133,7 @@ class Region:
         return self._sides[literal]
 
     def take(self, path: Path, found: JobResult) -> None:
-        """Take in what was found for the region below a path from here; twice does no harm."""
+        """Take the result for the region below a path from here; a repeated result is ignored."""
         if not path:
             if self._found is None:
                 self._found = found
@@ -151,7 +151,7 @@ class Region:
             self._board.limit(column, value, side.upper)
 
     def agrees(self, path: Path, found: JobResult) -> bool:
-        """Whether what somebody claims of the region below a path is possible, by what is known already."""
+        """Whether a stored result for the region below a path is consistent with the known bounds."""
         if self._board is None or not path:
             return True
         place = place_of(self.data, path[0])
@@ -160,15 +160,15 @@ class Region:
         return self._board.agrees(*place, found.lower, found.upper)
 
     def begin_with(self, known: Beginning) -> None:
-        """Take in what was computed here, which can build its own trees."""
+        """Take what was computed in this process, which can build its own trees."""
         start = known.start
         self._profile = Profile(start.lower, start.lower, known.tree)
         self.take((), JobResult(start.lower, start.lower, start))
 
     def settle(self) -> None:
-        """Take in what sides know that are not solved: for a search that ends before its time.
+        """Take the bounds of sides that are not solved, when a search is stopped.
 
-        Not before: which root is chosen would depend on who was first.
+        Not before that: the root that is chosen would depend on the order of answers.
         """
         for literal, side in self._sides.items():
             if self._board is None or side.lower is None or side.upper is None or side.solved:
@@ -179,7 +179,7 @@ class Region:
     # ---------------------------------------------------------------- trees
 
     def tree(self, leaves: int) -> DecisionTree:
-        """A tree that reaches the score for so many leaves."""
+        """Return a tree with the best score for a number of leaves."""
         if self._board is None:
             return self._profile.tree(leaves)
         lower = self._board.lower
@@ -191,13 +191,13 @@ class Region:
         return joined_tree(self.data, column, zero, one, lower, fewest)
 
     def as_profile(self) -> Profile:
-        """What is known, with trees."""
+        """Return the bounds as a profile that can build trees."""
         assert self.lower is not None and self.upper is not None
         return Profile(self.lower, self.upper, self.tree)
 
     @cached_property
     def _profile(self) -> Profile:
-        """What a worker computed, once more and with its trees."""
+        """The profile of a worker, computed again with its trees."""
         solver = ProfileSolver(memory_limit=self._memory_limit)
         if self._board is None:
             return solver.solve(self.data, self.depth)
@@ -207,5 +207,5 @@ class Region:
 
 
 def estimated_seconds(n_features: int, depth: int) -> float:
-    """What a profile takes, roughly; nothing up to depth four, which is not divided."""
+    """Estimate the seconds of a profile; zero up to depth four, which is not divided."""
     return 0.0 if depth <= 4 else _SECONDS_PER_PASS * float(n_features) ** 4 * (2.0 * n_features) ** (depth - 4)

@@ -1,4 +1,4 @@
-"""The frontier of deep trees by several workers."""
+"""The table of a deep frontier, computed by several workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 Floats = NDArray[np.float64]
 
 _TICK = 0.2
-"""Seconds between two looks at the clock and at Ctrl-C."""
+"""Most seconds between two questions whether to stop."""
 
 
 def spread_table(
@@ -44,21 +44,21 @@ def spread_table(
     steps: Steps | None = None,
     short: float = SHORT,
 ) -> FrontierTable:
-    """As `frontier_table`, by the workers of a cluster and with a file to go on from.
+    """Compute `frontier_table` on the workers of a cluster, with a checkpoint file.
 
-    The result, trees included, does not depend on how many workers there are, nor on who is done first; unless it is
-    stopped, when scores and bounds hold all the same.
+    The result, trees included, does not depend on the number of workers or the order of their answers, unless it is
+    stopped; scores and bounds are valid in any case.
 
     Parameters
     ----------
     client : distributed.Client, str, int or None
         A client, the address of a scheduler, or a number of processes on this machine. None: this thread.
     checkpoint : path, optional
-        File that says what is proven; read if it is there, written now and then and at the end.
+        Checkpoint file; read if it exists, written from time to time and at the end.
     short : float
-        Seconds that a job may take by the estimate, below which it is not divided.
+        Estimated seconds up to which a job is not divided.
 
-    Other parameters are those of `frontier_table`; `threads` are those of this process, of which little is asked.
+    Other parameters are those of `frontier_table`; `threads` are those of this process.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _work(
     steps: Steps,
     report: Callable[[Profile], None],
 ) -> None:
-    """Send jobs and take in answers until nothing is left to do or it is time to stop."""
+    """Send jobs and take answers until nothing is left to do or it is time to stop."""
     busy: dict[Path, Job] = {}
     _send(top, workers, store, busy)
     while not top.solved:
@@ -140,7 +140,7 @@ def _send(top: Region, workers: Workers, store: Checkpoint, busy: dict[Path, Job
                 if not top.agrees(job.path, found):
                     raise store.refused("says what cannot be true of these data")
                 top.take(job.path, found)
-                break  # what is wanted may be different now
+                break  # other jobs may be more useful now
             if free <= 0:
                 return
             workers.submit(job)

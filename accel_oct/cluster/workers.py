@@ -36,7 +36,7 @@ Path = tuple[Literal, ...]
 
 @dataclass(frozen=True)
 class Job:
-    """The samples that satisfy a path, and the depth of the trees on them.
+    """The profile of the samples that satisfy a path, for trees of some depth.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Job:
         From the root on, in features of the original data.
     depth : int
     whole : bool
-        The whole profile; else what is known before root features are opened.
+        The whole profile; else its bounds before root features are opened.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """Lower and upper profile in table units, or what to begin with."""
+    """Lower and upper profile in table units; or the start of a board."""
 
     lower: Floats
     upper: Floats
@@ -63,14 +63,14 @@ class JobResult:
 
 @dataclass(frozen=True)
 class JobContext:
-    """What all jobs of a search share.
+    """The data that all jobs of a search share.
 
     Attributes
     ----------
     data : RowSamples
     memory_limit : int
     version : str
-        Of this library; workers that have another one refuse.
+        Of this library; workers with another version refuse.
     """
 
     data: RowSamples
@@ -79,18 +79,18 @@ class JobContext:
 
 
 def place_of(data: RowSamples, literal: Literal) -> tuple[int, int]:
-    """Column and side of the reduced data."""
+    """Return column and side in the reduced data for a literal."""
     column = int(np.flatnonzero(data.feature == literal[0])[0])
     return column, literal[1] ^ int(data.flipped[column])
 
 
 def literal_of(data: RowSamples, column: int, side: int) -> Literal:
-    """The reverse."""
+    """Return the literal for a column and side of the reduced data."""
     return int(data.feature[column]), side ^ int(data.flipped[column])
 
 
 def run_job(task: JobContext, job: Job, version: str) -> JobResult:
-    """What a worker does; `version` is its own."""
+    """Do a job on a worker with a version of the library."""
     if version != task.version:
         raise ClusterError(f"a worker has accel_oct {version}, not {task.version}: install the same everywhere")
     data = task.data
@@ -110,33 +110,33 @@ def run_job(task: JobContext, job: Job, version: str) -> JobResult:
 
 
 CONNECT_SECONDS = 10.0
-"""That a scheduler may take to answer."""
+"""Most seconds for a scheduler to answer."""
 
 PATIENCE = 120.0
-"""Seconds for which a cluster may be without any worker."""
+"""Most seconds for which a cluster may have no worker."""
 
 _LOOK_EVERY = 2.0
-"""Seconds between two looks at who is there."""
+"""Seconds between two counts of the workers."""
 
 
 class Workers(Protocol):
-    """Where jobs are sent, and answers come from in any order."""
+    """Take jobs and return answers in any order."""
 
     def free(self) -> int:
-        """How many more jobs would keep all of them at work."""
+        """Return how many more jobs would keep all workers busy."""
         ...
 
     def submit(self, job: Job) -> None:
-        """Have a job done."""
+        """Submit a job."""
         ...
 
     def collect(self, seconds: float) -> list[tuple[Job, JobResult]]:
-        """Answers that are there; waits for the first one for so many seconds. Raises what a job raised."""
+        """Return the answers so far, waiting some seconds for the first. Raises the error of a job."""
         ...
 
 
 class ThisThread:
-    """One job after the other, when answers are collected."""
+    """Does one job after the other, when answers are collected."""
 
     def __init__(self, task: JobContext) -> None:
         self._task = task
@@ -156,8 +156,8 @@ class ThisThread:
 class DaskWorkers:
     """The workers of a dask cluster, as many as there are at a time.
 
-    dask does a job again on another worker when the one that had it is lost. The data are the result of a task, not
-    scattered: what is scattered is gone with the worker that holds it.
+    dask repeats a job on another worker when its worker is lost. The data are the result of a task, not scattered:
+    scattered data are lost with the worker that holds them.
     """
 
     def __init__(self, client: Any, task: JobContext) -> None:
@@ -170,7 +170,7 @@ class DaskWorkers:
         self._seen = time.monotonic()
 
     def free(self) -> int:
-        """One job at work and one waiting per thread: a worker that is done must not wait for us."""
+        """Return the free slots: per thread one job runs and one waits, so that no worker idles."""
         self._look()
         return 2 * self._threads - len(self._futures)
 
@@ -181,7 +181,7 @@ class DaskWorkers:
         self._looked = now
         try:
             self._threads = sum(self._client.nthreads().values())
-        except Exception as error:  # of many kinds, by what is broken
+        except Exception as error:  # of many types
             raise ClusterError(f"the scheduler of the cluster does not answer: {_said(error)}") from error
         if self._threads:
             self._seen = now
@@ -214,7 +214,7 @@ class DaskWorkers:
         except TimeoutError:
             if future.status == "error":
                 raise
-            # The worker went away with the answer: dask is at it again.
+            # The worker was lost with the answer: dask repeats the job.
             self._done.put((job, future))
             return []
         except KilledWorker as error:
@@ -227,17 +227,17 @@ class DaskWorkers:
         return [(job, found)]
 
     def close(self) -> None:
-        """Drop what is not needed any more; a job at work runs to its end."""
+        """Cancel the jobs; a running one ends by itself."""
         futures = [*self._futures.values(), self._task]
         self._futures = {}
-        # A cluster that is gone cannot be told, and there is nothing to tell it.
+        # A cluster that is gone needs no message.
         if self._client.status == "running":
             self._client.cancel(futures)
 
 
 @contextmanager
 def workers_of(client: Any, task: JobContext) -> Iterator[Workers]:
-    """The workers that a user named: a client, an address, a number of processes, or None for this thread."""
+    """Yield the workers for a client, an address, a number of processes, or None for this thread."""
     if client is None:
         yield ThisThread(task)
         return
@@ -250,7 +250,7 @@ def workers_of(client: Any, task: JobContext) -> Iterator[Workers]:
 
 
 def check_client(client: Any) -> None:
-    """Refuse what cannot be a client, before anything is computed."""
+    """Raise InvalidInputError for an argument that cannot be a client."""
     if client is None:
         return
     try:
@@ -291,7 +291,7 @@ def _connected(client: Any) -> Iterator[Any]:
             yield own
         return
     with local_client(operator.index(client)) as own:
-        # Ctrl-C on a terminal goes to all processes; this one hears it and ends the others in good order.
+        # Ctrl-C on a terminal goes to all processes; this one handles it and ends the others.
         own.run(_ignore_interrupts)
         yield own
 
@@ -305,7 +305,7 @@ def _same(task: JobContext) -> JobContext:
 
 
 def _do(task: JobContext, job: Job) -> JobResult:
-    """Runs on a worker, with the version that is installed there."""
+    """Do a job on a worker, with the version that is installed there."""
     return run_job(task, job, __version__)
 
 
@@ -323,8 +323,8 @@ _LOOPBACK = "127.0.0.1"
 def local_client(n_workers: int) -> Iterator[Any]:
     """Start workers of one thread each, yield a client of theirs, and end them.
 
-    Every socket listens on the loopback interface only, and there is no dashboard. The scheduler has an HTTP server
-    without one too; its port is a free one, as that of any other socket.
+    Every socket listens on the loopback interface only, and there is no dashboard. The HTTP server of the scheduler
+    takes a free port, like every other socket.
     """
     from distributed import Client, LocalCluster
 

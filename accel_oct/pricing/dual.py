@@ -1,4 +1,4 @@
-"""The best multipliers: cutting planes on the dual, one tree per plane."""
+"""The dual: the best multipliers by cutting planes, one tree per plane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 _MOST_STEPS = 60
 
 _RECENT = 4
-"""Evaluations that are remembered with their prices."""
+"""Number of evaluations that are kept with their prices."""
 
 
 @dataclass
@@ -31,9 +31,9 @@ class Dual:
     ----------
     problem : Limited
     offer : callable (DecisionTree)
-        Told of every tree that is found on the way.
+        Takes every tree that is found on the way.
     should_stop : callable, optional
-        When to stop; the bound stays valid.
+        The bound is valid whenever it stops.
     root : int or None
         Only trees that branch on this feature at the root.
     """
@@ -47,11 +47,11 @@ class Dual:
     bound: float = np.inf
     """The smallest L(mu) so far: no tree that keeps the limits has a larger value."""
     best: PricedProblem | None = None
-    """Where it was reached."""
+    """The prices with this bound."""
     trees: list[DecisionTree] = field(default_factory=list)
     """The best tree of every evaluation."""
     recent: deque[tuple[PricedProblem, float]] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    """The last evaluations: prices, and what they bound all trees by."""
+    """The last evaluations: prices, and their bound on all trees."""
     _planes: list[FloatArray] = field(default_factory=list)
 
     @property
@@ -59,7 +59,7 @@ class Dual:
         return len(self.trees)
 
     def evaluate(self, prices: FloatArray) -> float:
-        """L(mu), taken as a bound; the best priced tree is offered and becomes a plane."""
+        """Compute L(mu) and take it as a bound; the best priced tree is offered and becomes a plane."""
         problem = self.problem
         priced = problem.priced(prices)
         tree, upper = problem.best_priced(
@@ -81,12 +81,12 @@ class Dual:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether the bound is below what the worst of all trees is worth: no tree keeps the limits."""
+        """Whether the bound is below the value of the worst tree, so that no tree keeps the limits."""
         worst = -self.problem.leaf_price * 2**self.problem.max_depth
         return bool(self.bound < worst - 1e-6 * self.problem.total_weight)
 
     def run(self, enough: Callable[[], float], prices: FloatArray | None = None) -> None:
-        """Until the planes meet the bound, or the bound is at most `enough()`, or time is up; from some prices on."""
+        """Minimise from some prices on, until the planes meet the bound or the bound is at most `enough()`."""
         problem = self.problem
         if prices is None:
             prices = np.zeros(problem.n_limits)
@@ -106,7 +106,7 @@ class Dual:
                     return
 
     def _lowest(self, box: FloatArray) -> tuple[FloatArray, float]:
-        """Where the planes known so far are lowest within the box, and how low that is."""
+        """Return the prices in the box where the largest plane is lowest, and its height there."""
         planes = np.array(self._planes)
         if self.problem.n_limits == 1 or self.problem.one_line:
             # At most one of two opposite limits has a price.
@@ -117,7 +117,7 @@ class Dual:
 
 
 def _lowest_of_lines(slopes: FloatArray, heights: FloatArray, box: float) -> tuple[float, float]:
-    """Where the largest of some lines is smallest between 0 and `box`: at an end, or where two of them meet."""
+    """Minimise the largest of some lines between 0 and `box`: at an end, or where two of them meet."""
     first, second = np.triu_indices(slopes.size, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         meet = (heights[second] - heights[first]) / (slopes[first] - slopes[second])
@@ -128,7 +128,7 @@ def _lowest_of_lines(slopes: FloatArray, heights: FloatArray, box: float) -> tup
 
 
 def _lowest_of_planes(planes: FloatArray, box: FloatArray) -> tuple[FloatArray, float]:
-    """The same in several dimensions."""
+    """Minimise the largest of some planes in a box."""
     from scipy.optimize import linprog  # costly, and only needed under constraints
 
     n_limits = box.size

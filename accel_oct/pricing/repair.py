@@ -1,8 +1,7 @@
-"""From a tree that prices like to a good one that keeps the limits.
+"""Repair: from the best tree at some prices to a good tree that keeps the limits.
 
-The top of the tree stays. Everything below its last two levels is open: for each of these parts all outcomes that are
-close to the best at the prices, and of two parts at a time the best pair that keeps the limits while the others stay
-as they are.
+The top of the tree is kept. The parts below, of depth two, are replaced: each has the outcomes that are close to the
+best at the prices, and for two parts at a time the best pair is taken that keeps the limits with the other parts fixed.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.tree import DecisionTree
 
 _ENOUGH = 1000
-"""Outcomes of a part, those with the least loss."""
+"""Most outcomes of a part, those with the least loss."""
 
 _MOST_PAIRS = 200_000
-"""Pairs of outcomes that are made for a part, some milliseconds."""
+"""Most pairs of outcomes for a part; they take some milliseconds."""
 
 _ROUNDS = 10
 
@@ -37,7 +36,7 @@ class Repair:
     problem : Limited
     priced : PricedProblem
     offer : callable (DecisionTree) -> float
-        Told of trees that keep the limits; returns the value of the best tree known.
+        Takes trees that keep the limits; returns the value of the best tree known.
     should_stop : callable
     """
 
@@ -58,7 +57,7 @@ class Repair:
             )
 
     def run(self, trees: Iterable[DecisionTree]) -> None:
-        """Offer what the tops of some trees lead to, each top once."""
+        """Repair some trees, each top once, and offer the results."""
         for tree in trees if self.possible else ():
             if not self.should_stop():
                 self._improve(tree.with_max_depth(self.problem.max_depth))
@@ -87,7 +86,7 @@ class Repair:
             self.offer(top)
 
     def _part(self, samples: SampleSet, path: list[int]) -> Outcomes:
-        """Outcomes of the samples at the end of a path, with as much slack as gives enough of them."""
+        """Return outcomes of the samples at the end of a path, with increasing slack until there are enough."""
         columns = self.problem.columns_below(self._columns, path)
         key = self.problem.key(samples) + columns.tobytes()
         if key not in self._known:
@@ -104,7 +103,7 @@ class Repair:
         return self._known[key]
 
     def _choice(self, parts: list[Outcomes]) -> list[int] | None:
-        """An outcome of each part such that the limits are kept and no change of two parts is better; None if none."""
+        """Return an outcome of each part that keep the limits, locally optimal for pairs of parts; None if none."""
         choice, value = [0] * len(parts), -np.inf
         for _ in range(_ROUNDS):
             before = value

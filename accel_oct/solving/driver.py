@@ -1,7 +1,8 @@
 """The driver: runs the phases of a computation under one clock, one stopper and one reporter.
 
-`accel_oct.solve`, `frontier`, `near_optimal`, ratios, tallies and the search over every split all are a `Run` with some
-phases. `drive` runs these until one proves something, it is time to stop or there are no more, and says how it ended.
+`accel_oct.solve`, `frontier`, `near_optimal`, ratios, tallies and the search over every split each are a `SearchRun`
+with some phases. `drive` runs these until one proves something, it is time to stop or there are no more, and says how
+it ended.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from accel_oct.solving.result import HistoryRow, Outcome, Status
+from accel_oct.solving.result import HistoryRow, RunOutcome, Status
 from accel_oct.support.progress import ProgressEvent, Reporter, Sink
 from accel_oct.support.stopping import Clock, Stopper
 
-__all__ = ["Phase", "Run", "SinglePhase", "drive"]
+__all__ = ["Phase", "SearchRun", "SinglePhase", "drive"]
 
 NOT_PROVEN = "nothing: not proven"
 
 
-class Run:
+class SearchRun:
     """The state of a computation that phases work on.
 
     Parameters
@@ -81,16 +82,16 @@ class Run:
         """Run work that Ctrl-C, the time limit and `progress` can stop; returns what stopped it, if anything."""
         return self.stopper.run(work)
 
-    def outcome(self, status: Status, decided_by: str) -> Outcome:
+    def outcome(self, status: Status, decided_by: str) -> RunOutcome:
         """End the run."""
         self.finish(status)
-        return Outcome(status, decided_by, self.clock.seconds, tuple(self.history))
+        return RunOutcome(status, decided_by, self.clock.seconds, tuple(self.history))
 
     def _remember(self, event: ProgressEvent) -> None:
         self.history.append(HistoryRow(event.seconds, event.objective, event.bound))
 
 
-RunType = TypeVar("RunType", bound=Run, contravariant=True)
+RunType = TypeVar("RunType", bound=SearchRun, contravariant=True)
 
 
 class Phase(Protocol[RunType]):
@@ -107,7 +108,7 @@ class Phase(Protocol[RunType]):
         """Work on the state. Returns what ends the run without a proof, or None to go on."""
 
 
-OneRun = TypeVar("OneRun", bound=Run)
+OneRun = TypeVar("OneRun", bound=SearchRun)
 
 
 class SinglePhase(Generic[OneRun]):
@@ -123,7 +124,7 @@ class SinglePhase(Generic[OneRun]):
         return self._function(run)
 
 
-def drive(run: OneRun, phases: Iterable[Phase[OneRun]]) -> Outcome:
+def drive(run: OneRun, phases: Iterable[Phase[OneRun]]) -> RunOutcome:
     """Run the phases that apply until one proves something, it is time to stop or there are no more."""
     for phase in phases:
         if not phase.applies(run):

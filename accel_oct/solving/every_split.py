@@ -24,8 +24,8 @@ from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ord
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Dual
-from accel_oct.solving.driver import Run, SinglePhase, drive
-from accel_oct.solving.result import HistoryRow, Outcome, Status
+from accel_oct.solving.driver import SearchRun, SinglePhase, drive
+from accel_oct.solving.result import HistoryRow, RunOutcome, Status
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
@@ -37,18 +37,18 @@ Ints = NDArray[np.int64]
 
 
 _ROUNDING = 1e-9
-"""Of values that are added up twice, far above what adding floats loses."""
+"""Relative tolerance for values that are computed twice, far above the rounding of sums."""
 
 
 @dataclass(frozen=True, eq=False)
-class EverySplitOutcome(Outcome):
-    """What a search found, in normalised units; see `Result` for the meaning of most of it.
+class EverySplitOutcome(RunOutcome):
+    """The outcome of a search, in normalised units; see `Result` for the meaning of most fields.
 
     Attributes
     ----------
     tree : OrderedTree or None
     searched_depth : int
-        To which depth trees had to be looked at.
+        Largest depth of the trees that were searched.
     """
 
     tree: OrderedTree | None
@@ -93,13 +93,13 @@ class EverySplit:
 
     @property
     def max_leaves(self) -> int | None:
-        """Of all limits the smallest."""
+        """The smallest limit on leaves, or None."""
         limits = [each.traits.leaves for each in self.bound_constraints]
         return min((limit for limit in limits if limit is not None), default=None)
 
     @cached_property
     def rules(self) -> LocalRules | None:
-        """What constraints ask of leaves and paths."""
+        """The rules of the constraints about leaves and paths."""
         found = [each.traits.on_paths(self.score.dataset.n_samples) for each in self.bound_constraints]
         return LocalRules.joined([rules for rules in found if rules is not None])
 
@@ -117,7 +117,7 @@ class EverySplit:
 
     @cached_property
     def gains(self) -> Floats:
-        """What each label earns on each sample."""
+        """What each label earns on each sample, (n_samples, n_classes)."""
         rows, dataset = self.score.rows, self.score.dataset
         gains = np.zeros((dataset.n_samples, dataset.n_classes))
         source = rows.source if isinstance(rows, ScoredDataset) else np.arange(dataset.n_samples)
@@ -126,7 +126,7 @@ class EverySplit:
 
     @property
     def limits(self) -> LeafLimits | None:
-        """The same for the search."""
+        """The rules about leaves and paths in the form of the search."""
         if self.rules is None:
             return None
         n_orders, apart = len(self.ranks), self.rules.apart
@@ -147,7 +147,7 @@ class EverySplit:
         return bool(np.all(np.array(sums) >= limits.least)) and limits.apart is None
 
     def check_depth_limit(self, leaf_penalty: float) -> None:
-        """Raise where trees could grow without end.
+        """Raise where nothing bounds the depth of the best tree.
 
         Raises
         ------
@@ -196,7 +196,7 @@ class EverySplit:
         return run.solve(known)
 
     def improved(self, outcome: EverySplitOutcome, trees: Iterable[OrderedTree], clock: Clock) -> EverySplitOutcome:
-        """What a search found, or the best of some trees that keep the constraints, if that is better."""
+        """Return the outcome with the best of some trees that keep the constraints, if one is better."""
         for tree in trees:
             objective = self.objective(tree, outcome.leaf_penalty)
             if objective > outcome.objective:
@@ -206,17 +206,17 @@ class EverySplit:
         return replace(outcome, seconds=clock.seconds)
 
     def earned(self, tree: OrderedTree) -> float:
-        """What the predictions of a tree earn, in units of weight."""
+        """Return the score of a tree, in units of weight."""
         gains = self.gains[self.rows]
         return float(gains[np.arange(len(gains)), tree.predict(self.ranks)].sum())
 
     def objective(self, tree: OrderedTree, leaf_penalty: float) -> float:
-        """The objective of a tree."""
+        """Return the objective of a tree."""
         return self.score.reported(self.earned(tree)) - leaf_penalty * tree.n_leaves
 
 
 def _whole_masses(rules: LocalRules, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Masses and least masses in the largest unit in which all masses are whole."""
+    """Return masses and least masses in the largest unit in which all masses are integers."""
     masses, least = [], []
     for mass, minimum in zip(rules.masses, rules.least, strict=True):
         if minimum <= 0:
@@ -230,8 +230,8 @@ def _whole_masses(rules: LocalRules, rows: NDArray[np.bool_]) -> tuple[Ints, Int
     return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
 
 
-class EverySplitRun(Run):
-    """One search: what it knows as it goes.
+class EverySplitRun(SearchRun):
+    """The run of one search.
 
     Attributes
     ----------
@@ -314,7 +314,7 @@ class EverySplitRun(Run):
         return stopped or "stopped"
 
     def finish(self, status: Status) -> None:
-        """Note the last values; what rounding put on the wrong side of them in earlier rows is put right."""
+        """Note the last values, and clip earlier rows that rounding put on the wrong side of them."""
         objective, limit = self.objective, self.objective
         if not self._finished:
             limit = max(min(self.space.score.reported(self._bound), self.history[-1].bound), objective)
@@ -324,7 +324,7 @@ class EverySplitRun(Run):
         self.note(objective, limit)
 
     def _check(self, tree: OrderedTree, value: float) -> None:
-        """Count again what the search says of its tree; a difference is a fault of the library."""
+        """Check value and limits of the tree that the search returned; a difference is a bug of the library."""
         space, most = self.space, self._most
         difference = abs(space.earned(tree) - min(self.price, most) * tree.n_leaves - value)
         limits = (space.max_depth, tree.depth), (space.max_leaves, tree.n_leaves)

@@ -23,10 +23,10 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import SubtreeBoundConfig
-from accel_oct.solving.driver import Run, SinglePhase, drive
+from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.problem import Problem, TallyProblem, refuse_beside_tally
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow, Outcome, Result, Status, build_result
+from accel_oct.solving.result import HistoryRow, Result, RunOutcome, Status, build_result
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
@@ -135,7 +135,7 @@ def _problem(
     return problem
 
 
-class FrontierRun(Run):
+class FrontierRun(SearchRun):
     """The computation of a frontier.
 
     Attributes
@@ -315,7 +315,7 @@ class Frontier:
     seconds : float
     """
 
-    def __init__(self, run: FrontierRun, outcome: Outcome) -> None:
+    def __init__(self, run: FrontierRun, outcome: RunOutcome) -> None:
         self._problem, self._table = run.problem, run.table
         self.seconds = outcome.seconds
         self.status: Status = outcome.status
@@ -384,7 +384,7 @@ class Frontier:
     def _result(
         self, tree: DecisionTree | None, objective: float, bound: float, status: Status, seconds: float
     ) -> Result:
-        outcome = Outcome(status, "the frontier", seconds, (HistoryRow(self.seconds, objective, bound),))
+        outcome = RunOutcome(status, "the frontier", seconds, (HistoryRow(self.seconds, objective, bound),))
         return build_result(
             outcome,
             self._problem.original,

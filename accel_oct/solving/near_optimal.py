@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, overload
@@ -30,7 +31,7 @@ from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
-from accel_oct.solving.driver import Run, SinglePhase, drive
+from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.problem import checked_tally, refuse_beside_tally
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Status
@@ -163,7 +164,7 @@ def near_optimal(
         found.trees,
         optimum=None,
         within=slack,
-        counts=TreeCounts(found.count, found.counted, found.by_leaves if found.counted else None),
+        counts=NearOptimalCounts(found.count, found.counted, found.by_leaves if found.counted else None),
         complete=found.complete,
         status=outcome.status,
         seconds=outcome.seconds,
@@ -174,7 +175,7 @@ def near_optimal(
     return trees
 
 
-class NearOptimalRun(Run):
+class NearOptimalRun(SearchRun):
     """The listing and counting of near-optimal trees."""
 
     proven_status: ClassVar[Status] = "finished"
@@ -545,7 +546,7 @@ class PredictionGroup:
 
 
 @dataclass(frozen=True)
-class TreeCounts:
+class NearOptimalCounts:
     """How many trees there are.
 
     Attributes
@@ -594,7 +595,7 @@ class NearOptimalTrees:
         *,
         optimum: float | None,
         within: float,
-        counts: TreeCounts,
+        counts: NearOptimalCounts,
         complete: bool,
         status: Status,
         seconds: float,
@@ -704,15 +705,13 @@ class NearOptimalTrees:
             kept = [listed for listed in self._listed if rule(self._tree(listed))]
         else:
             raise InvalidInputError(f"rule must be a function of a tree or a constraint, got {shown(rule)}")
-        by_leaves: dict[int, int] = {}
-        for listed in kept:
-            by_leaves[listed.n_leaves] = by_leaves.get(listed.n_leaves, 0) + 1
+        by_leaves = dict(sorted(Counter(listed.n_leaves for listed in kept).items())) if self.complete else None
         return NearOptimalTrees(
             self._setting,
             kept,
             optimum=self.optimum,
             within=self.within,
-            counts=TreeCounts(len(kept), self.complete, dict(sorted(by_leaves.items())) if self.complete else None),
+            counts=NearOptimalCounts(len(kept), self.complete, by_leaves),
             complete=self.complete,
             status=self.status,
             seconds=self.seconds,
@@ -741,7 +740,7 @@ class NearOptimalTrees:
             listed,
             optimum=optimum,
             within=within,
-            counts=TreeCounts(at_least, counted, self.count_by_leaves if counted else None),
+            counts=NearOptimalCounts(at_least, counted, self.count_by_leaves if counted else None),
             complete=self.complete and len(listed) == len(self._listed) and optimum is not None,
             status=status,
             seconds=self.seconds,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.mip import Rows
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.pricing import PriceBound, PricedKnowledge
+from accel_oct.pricing import PriceBound, RootBounds
 
 #: Added on the right, relative to the size of a row: bounds and sums are floating-point numbers.
 _SLACK = 1e-9
@@ -58,7 +58,7 @@ class HandOverStatistics:
 
 
 def hand_over(
-    master: Master, known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]
+    master: Master, known: RootBounds, incumbent: Incumbent, goal: Callable[[float], float]
 ) -> HandOverStatistics:
     """Add the rows and close roots in a master that is not loaded yet; `goal` as in `Closing`."""
     rows = [_value_row(master, known)]
@@ -74,7 +74,7 @@ def hand_over(
     return HandOverStatistics(len(rows), int(closed.sum()), best)
 
 
-def closed_roots(known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]) -> NDArray[np.bool_]:
+def closed_roots(known: RootBounds, incumbent: Incumbent, goal: Callable[[float], float]) -> NDArray[np.bool_]:
     """Return which features no better tree has at its root; the root of the best tree known stays open."""
     if incumbent.tree is None:
         return np.asarray(known.bounds == -np.inf)
@@ -98,7 +98,7 @@ def price_row(master: Master, bound: PriceBound) -> Rows | None:
     return _row(master, left, bound.priced.leaf_price * scale, bound.leaf * scale, bound.roots * scale)
 
 
-def _value_row(master: Master, known: PricedKnowledge) -> Rows:
+def _value_row(master: Master, known: RootBounds) -> Rows:
     data, price, scale = master.dataset, master.leaf_price, master.scale
     worst = -price * 2**master.topology.depth
     bounds = np.clip(known.bounds, worst, max(worst, data.total_weight - 2 * price))

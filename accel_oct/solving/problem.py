@@ -1,4 +1,4 @@
-"""What is to be solved: data, objective, depth, leaf price and constraints."""
+"""Problems: data, objective, depth, leaf price and constraints, on rows or on a tally."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be solved.
+    """A problem on rows.
 
     Attributes
     ----------
     original : BinaryDataset
-        As the user gave it; constraints and results speak of it.
+        As the user gave it; constraints and results refer to it.
     score : LinearScore
-        What the tree is to be good at.
+        The objective.
     dataset : BinaryDataset
-        What is computed on, the rows of `score`: identical ones may be merged.
+        The rows of `score` that are computed on; identical ones may be merged.
     max_depth : int
         Of the trees that are searched.
     leaf_penalty, leaf_price : float
@@ -73,7 +73,7 @@ class Problem:
         constraints: Sequence[Constraint] | None,
         merge: bool = True,
     ) -> Problem:
-        """From what a user gave, checked here."""
+        """Make a problem from the arguments of a user, and check them."""
         original, rows = score.dataset, score.rows
         leaf_price = rows.leaf_price(leaf_penalty, score.norm)
         return cls(
@@ -89,8 +89,8 @@ class Problem:
     def within_data(self) -> Problem:
         """Return the problem at the least depth at which some tree is as good as any deeper one.
 
-        A split that separates no samples can be taken out: predictions stay, and leaves and paths become fewer. What is
-        left asks no feature twice on a path, and every split on it separates one of the distinct rows at least.
+        Without a split that separates no samples a tree has the same predictions, with fewer leaves and shorter paths.
+        Such a tree has no feature twice on a path, and every split separates at least one of the distinct rows.
         """
         depth = min(self.max_depth, self.original.n_features)
         if _distinct(self.original.X[:_FEW_ROWS]) <= depth:
@@ -101,11 +101,11 @@ class Problem:
 
     @property
     def total_weight(self) -> float:
-        """Of all rows that earn something: no tree scores more."""
+        """The total weight of the rows of the score: no tree scores more."""
         return self.score.rows.total_weight
 
     def reported(self, value: float) -> float:
-        """A value in units of weight as users know it."""
+        """Convert a value from units of weight to units of the objective."""
         return self.score.reported(value)
 
     def value(self, tree: DecisionTree) -> float:
@@ -113,60 +113,60 @@ class Problem:
         return self.score.value(tree)
 
     def frontier_table(self, compute: Callable[..., FrontierTable] = frontier_table, **options: Any) -> FrontierTable:
-        """The best score for every number of leaves; `compute` and options as `accel_oct.exact.frontier_table`."""
+        """Compute the best score for every number of leaves, by a function like `accel_oct.exact.frontier_table`."""
         data = self.table_data
         return compute(data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options)
 
     @cached_property
     def rules(self) -> LocalRules | None:
-        """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
+        """The local rules of all constraints, in rows of `original`."""
         return local_rules(self.constraints)
 
     @property
     def table_data(self) -> BinaryDataset:
-        """What tables are made of: rows with their own masses where there are rules."""
+        """The rows for tables: not merged where there are local rules, which have a mass per row."""
         return self.dataset if self.rules is None else self.score.rows
 
     @cached_property
     def table_rules(self) -> LocalRules | None:
-        """The rules in rows of `table_data`: what is counted once per sample belongs to its first row."""
+        """The local rules in rows of `table_data`: the mass of a sample belongs to its first row."""
         rules, rows = self.rules, self.score.rows
         if rules is None or not isinstance(rows, ScoredDataset):
             return rules
         return LocalRules(rules.masses[:, rows.source] * rows.first, rules.least, rules.apart)
 
     def limited(self, limits: Sequence[LinearLimit]) -> LimitedProblem:
-        """The problem under some limits, for prices."""
+        """Return the problem under some limits, on points."""
         return LimitedProblem.of(
             self.original, limits, self.leaf_price, self.max_depth, self.rules, scored=self.score.rows
         )
 
     def priced(self, limits: Sequence[LinearLimit]) -> Limited:
-        """What prices are found for."""
+        """Return the problem under some limits that prices are found for."""
         return self.limited(limits)
 
     def incumbent(self) -> Incumbent:
-        """A new one: no tree is known."""
+        """Return a new incumbent, without a tree."""
         return Incumbent(self.dataset, self.leaf_price, self.constraints)
 
     def rounding(self, scale: float = 1.0) -> BoundRounding:
-        """How a solver's bound, or one from prices, becomes one on the values that trees can have."""
+        """Return the rounding of a bound, from a solver or prices, to the values that trees can have."""
         integral = self.score.rows.integral
         return BoundRounding(self.total_weight, self.leaf_price, self.most_leaves, integral, scale)
 
     @cached_property
     def coupling(self) -> tuple[BoundConstraint, ...]:
-        """The constraints that tie subtrees together."""
+        """The constraints that make subtrees depend on each other."""
         return tuple(constraint for constraint in self.constraints if constraint.traits.local is None)
 
     @property
     def subtrees_are_independent(self) -> bool:
-        """Whether the best subtree for some samples and a path does not depend on the rest of the tree."""
+        """Whether the best subtree for some samples and a path is independent of the rest of the tree."""
         return not self.coupling
 
     @property
     def max_leaves(self) -> int | None:
-        """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
+        """The limit on leaves, where all constraints are such limits or local rules; else None."""
         limits = [constraint.traits.leaves for constraint in self.coupling]
         return min((limit for limit in limits if limit is not None), default=None) if None not in limits else None
 
@@ -180,11 +180,11 @@ class Problem:
         room: int = 2**self.max_depth
         if not self._survives_pruning:
             return room
-        # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
+        # Some optimum has no empty leaf: removing one removes a split, and changes no other leaf.
         return min(room, self.original.n_samples)
 
 
-#: Rows that are looked at first: hardly any table has fewer distinct ones than a tree has levels.
+#: Number of rows that are counted first: few tables have fewer distinct rows than a tree has levels.
 _FEW_ROWS = 1000
 
 
@@ -194,7 +194,7 @@ def _distinct(X: NDArray[np.bool_]) -> int:
 
 
 def checked_trees(trees: Any, problem: Problem) -> list[DecisionTree]:
-    """Trees that a user gave to begin with; an error says which one does not fit the data."""
+    """Return the trees to begin with; the error says which one does not fit the data."""
     if trees is None:
         return []
     if isinstance(trees, DecisionTree) or not isinstance(trees, Sequence):
@@ -214,7 +214,7 @@ def checked_trees(trees: Any, problem: Problem) -> list[DecisionTree]:
 
 @dataclass(frozen=True)
 class TallyProblem(Problem):
-    """What is to be solved on a tally; made by `of_tally`.
+    """A problem on a tally; made by `of_tally`.
 
     The data sets of a `Problem` hold one row per cell here: good for totals, norms and leaf prices, not for trees.
 
@@ -238,7 +238,7 @@ class TallyProblem(Problem):
         constraints: Sequence[Constraint] | None,
         objective: Objective | str | None,
     ) -> TallyProblem:
-        """From what a user gave, checked here.
+        """Make a problem from the arguments of a user, and check them.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class TallyProblem(Problem):
         return self.reported(self.earned_by(tree))
 
     def earned_by(self, tree: DecisionTree) -> float:
-        """The same in units of weight, from whole counts: rounded once."""
+        """Return the score of a tree in units of weight, from whole counts and rounded once."""
         counts, labels = self.trees.counts(tree), tree.label[tree.leaves - 1]
         if self.score.amounts is None:
             return self.trees.score(tree)
@@ -287,7 +287,7 @@ class TallyProblem(Problem):
         return CellProblem.of(self.trees, self.earned, limits, self.leaf_price, self.max_depth, self.rules)
 
     def rounding(self, scale: float = 1.0) -> BoundRounding:
-        """Values are whole where units earn whole numbers; whole cells may do so by chance."""
+        """Return the rounding; values are integral where every unit earns an integer, which whole cells do not show."""
         integral = bool(np.all(self.earned == np.floor(self.earned)))
         return BoundRounding(self.total_weight, self.leaf_price, self.most_leaves, integral, scale)
 
@@ -300,7 +300,7 @@ class TallyProblem(Problem):
 
 
 class TallyIncumbent(Incumbent):
-    """The best tree known, by what the tally says of its leaves."""
+    """The incumbent, scored by the counts of a tally."""
 
     def __init__(self, problem: TallyProblem) -> None:
         super().__init__(problem.dataset, problem.leaf_price, problem.constraints)
@@ -311,7 +311,7 @@ class TallyIncumbent(Incumbent):
 
 
 def checked_tally(tally: Tally, max_depth: Any) -> int:
-    """The depth of trees that can be found on a tally; an error where it is too much, or there is nothing."""
+    """Return the depth as an int; raises InvalidInputError where the tally is too shallow or empty."""
     depth = checked_depth(max_depth)
     if depth > tally.depth:
         raise InvalidInputError(
@@ -325,7 +325,7 @@ def checked_tally(tally: Tally, max_depth: Any) -> int:
 
 
 def refuse_beside_tally(**arguments: Any) -> None:
-    """What makes no sense beside a tally, or is not there yet: an error names it."""
+    """Raise InvalidInputError for arguments that cannot be combined with a tally."""
     for name, value in arguments.items():
         if value is not None and not (name == "objective" and as_objective(value).is_accuracy):
             reason = (
@@ -339,7 +339,7 @@ def refuse_beside_tally(**arguments: Any) -> None:
 
 
 def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
-    """A sum over cells, or an error."""
+    """Bind an objective to the cells of a tally, or raise InvalidInputError."""
     objective = objective.on_tally()
     score = objective.bind(trees.cells())
     if isinstance(score, RatioScore):
@@ -358,14 +358,14 @@ def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
         return False
     if score.amounts is None or again.amounts is None:
         return bool(np.isclose(score.norm, again.norm, rtol=1e-9))
-    # Scores may be scaled in another way where weights are not whole.
+    # Scores may have another scale where weights are not integral.
     parts = again.amounts.reshape(len(score.amounts), len(PARTS), -1) / again.norm
     expected = score.amounts[:, None, :] * np.array(PARTS)[:, None] / score.norm
     return bool(np.allclose(parts, expected, rtol=1e-9, atol=1e-12 * float(expected.max())))
 
 
 def _earned(score: LinearScore, tally: Tally) -> FloatArray:
-    """What a unit of each cell earns where a class is predicted."""
+    """Return what a unit of each cell earns for each predicted class."""
     unit = 2.0**tally.unit
     if score.amounts is None:
         return np.eye(tally.n_classes)[score.dataset.y] * unit

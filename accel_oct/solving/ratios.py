@@ -33,7 +33,7 @@ from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import Solver, relative_gap
 from accel_oct.objectives import Accuracy, Fixed, LinearScore, RatioScore
 from accel_oct.solving.config import Config
-from accel_oct.solving.driver import Run, SinglePhase, drive
+from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.frontier import Frontier, frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
@@ -77,7 +77,7 @@ Levels = tuple[Sequence[Level], Status]
 LinearStep = Callable[[Fixed, int, float | None], Levels]
 
 
-class RatioSearch(Run):
+class RatioSearch(SearchRun):
     """The tree with the best penalised ratio, and a bound on all of them at any time.
 
     Parameters
@@ -89,7 +89,7 @@ class RatioSearch(Run):
     linear : callable
         See `LinearStep`.
     clock, progress
-        As in `Run`.
+        As in `SearchRun`.
     rounding : float
         How far the linear problems may be off, relative to the largest sums in them.
     exact : bool

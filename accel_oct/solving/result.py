@@ -40,7 +40,7 @@ class HistoryRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RunOutcome:
     """How a computation ended.
 
     Attributes
@@ -199,7 +199,7 @@ class Result:
 
 
 def build_result(
-    outcome: Outcome,
+    outcome: RunOutcome,
     dataset: BinaryDataset,
     tree: DecisionTree | None,
     objective: float,
@@ -216,7 +216,7 @@ def build_result(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : RunOutcome
     dataset : BinaryDataset
         Its names are those of the result.
     tree : DecisionTree or None
@@ -257,7 +257,7 @@ def chosen_result(
     """Build the result of a tree that was chosen among those close to a proven optimum."""
     bound = max(optimum, objective)
     status: Status = "optimal" if objective >= optimum else "gap_limit"
-    outcome = Outcome(status, "chosen among near-optimal trees", 0.0, (HistoryRow(0.0, objective, bound),))
+    outcome = RunOutcome(status, "chosen among near-optimal trees", 0.0, (HistoryRow(0.0, objective, bound),))
     return build_result(outcome, dataset, tree, objective, bound, constraints=constraints)
 
 

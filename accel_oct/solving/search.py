@@ -1,4 +1,4 @@
-"""What is known during a solve: the state that its phases share."""
+"""The search: the state that the phases of a solve share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from accel_oct.constraints.base import check_traits
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
-from accel_oct.pricing import PricedKnowledge
+from accel_oct.pricing import RootBounds
 from accel_oct.solving.config import Config
-from accel_oct.solving.driver import Phase, Run, drive
+from accel_oct.solving.driver import Phase, SearchRun, drive
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Result, Scope, Status, build_result
@@ -24,7 +24,7 @@ from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
 
 
-class Search(Run):
+class Search(SearchRun):
     """The shared state: phases improve `incumbent`, tighten the bound, and leave statistics and notes.
 
     Parameters
@@ -33,7 +33,7 @@ class Search(Run):
     config : Config
     options : SolveOptions
     clock, progress
-        As in `Run`.
+        As in `SearchRun`.
     backend_name : str
         For the result.
 
@@ -49,11 +49,11 @@ class Search(Run):
     statistics : dict of dataclasses
         By phase and by component.
     notes : dict of str to str or tuple of str
-        What was decided on the way and why.
+        Decisions of phases, with their reasons.
     multipliers : tuple of float
         Of the constraints, per unit of their limits and in the normalised objective, where they were priced.
-    priced : PricedKnowledge or None
-        What prices say of trees by their root, where they proved nothing.
+    priced : RootBounds or None
+        Bounds by root from prices, where these proved nothing.
     beside : callable (Stopper) -> callable, or None
         Makes the question whether to stop that tables ask, where local search goes on between their steps.
     agreement : Agreement or None
@@ -78,7 +78,7 @@ class Search(Run):
         self.statistics: dict[str, Any] = {}
         self.notes: dict[str, str | tuple[str, ...]] = {}
         self.multipliers: tuple[float | None, ...] = ()
-        self.priced: PricedKnowledge | None = None
+        self.priced: RootBounds | None = None
         self.beside: Callable[[Stopper], Callable[[], bool]] | None = None
         self.agreement: Agreement | None = None
         self.slack = PROOF_TOLERANCE * problem.total_weight
@@ -94,13 +94,13 @@ class Search(Run):
 
     @cached_property
     def subtrees(self) -> SubtreeCache:
-        """Optimal subtrees of depth two by path, for whoever needs them."""
+        """Optimal subtrees of depth two, cached by path."""
         data = self.problem.dataset
         solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes)
         return SubtreeCache(solver, self.config.cache_memory_limit)
 
     def begin_with(self, trees: Sequence[DecisionTree]) -> None:
-        """Offer trees as they are, with the best labels, and pruned."""
+        """Offer some trees: unchanged, with the best labels, and pruned."""
         data, price = self.problem.dataset, self.problem.leaf_price
         for tree in trees:
             for variant in (tree, tree.relabelled(data), tree.pruned(data, price)):
@@ -115,19 +115,19 @@ class Search(Run):
 
     @property
     def is_infeasible(self) -> bool:
-        """Proven that no tree keeps every constraint."""
+        """Whether it is proven that no tree keeps every constraint."""
         return self.incumbent.tree is None and self.bound == -math.inf
 
     @property
     def objective(self) -> float:
-        """Of the incumbent, from the leaf penalty as it was given rather than as it was rounded."""
+        """The objective of the incumbent, with the leaf penalty as given, not rounded."""
         if self.incumbent.tree is None:
             return -math.inf
         paid = self.problem.leaf_penalty * self.incumbent.tree.n_leaves
         return self.problem.reported(self.incumbent.score) - paid
 
     def tighten(self, bound: float) -> bool:
-        """Take a valid bound, in units of weight; whether it proves the incumbent."""
+        """Take a valid bound, in units of weight; returns whether it proves the incumbent."""
         self.bound = min(self.bound, bound)
         self.record()
         return self.is_proven
@@ -144,15 +144,15 @@ class Search(Run):
         self.notes.setdefault("infeasible", tuple(constraint.name for constraint in constraints))
 
     def offer_and_record(self, tree: DecisionTree) -> bool:
-        """Offer a tree; a better one shows in the history at once. False only where a rule forbids a better one."""
+        """Offer a tree and record a better one at once; returns False only where a rule forbids a better tree."""
         with self.recording:
             refused = self.incumbent.refused
-            if self.incumbent.offer(tree):  # the tables may have told of a better tree that they have not built yet
+            if self.incumbent.offer(tree):  # the tables may have recorded a better tree that is not built yet
                 self.record(self.history[-1].objective)
             return self.incumbent.refused == refused
 
     def record(self, known: float = -math.inf) -> None:
-        """Add a row to the history if something changed; `known` is the objective of a tree not yet built."""
+        """Record objective and bound; `known` is the objective of a tree that is not built yet."""
         with self.recording:
             objective = max(self.objective, known)
             bound = max(self.problem.reported(self.bound), objective)
@@ -161,7 +161,7 @@ class Search(Run):
     # ---------------------------------------------------------------- the end
 
     def solve(self, phases: Iterable[Phase[Search]]) -> Result:
-        """Run phases, and return what is known then."""
+        """Run phases, and return the result."""
         outcome = drive(self, phases)
         problem, tree = self.problem, self.incumbent.tree
         depth = problem.claimed_depth or problem.max_depth

@@ -1,4 +1,4 @@
-"""From a table to a proven tree."""
+"""`accel_oct.solve`: which run with which phases solves a problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accel_oct.mip import SolveOptions, Solver, as_solver, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import Config, as_config
-from accel_oct.solving.driver import Phase
+from accel_oct.solving.driver import Phase, SinglePhase
 from accel_oct.solving.frontier import computed_frontier
 from accel_oct.solving.phases import (
     FeatureSets,
@@ -31,7 +31,7 @@ from accel_oct.solving.phases import (
 from accel_oct.solving.phases.branch_and_cut import component_factories
 from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refuse_beside_tally
 from accel_oct.solving.ratios import RatioSteps, best_ratio
-from accel_oct.solving.result import Result, Status, constraint_reports
+from accel_oct.solving.result import Result, constraint_reports
 from accel_oct.solving.search import Search
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
@@ -144,7 +144,7 @@ def solve_tallied(
     progress: Sink | None = None,
     start: Sequence[DecisionTree] = (),
 ) -> Result:
-    """What `accel_oct.solve` does with a tally."""
+    """Solve a problem on a tally: by its frontier, or by prices where subtrees depend on each other."""
     if not all(constraint.traits.by_tables for constraint in problem.coupling):
         return _by_prices(problem, options, config, clock, progress, start)
     memory_limit = config.subtree_bounds.memory_limit
@@ -153,7 +153,7 @@ def solve_tallied(
 
 
 def _with_start(result: Result, problem: TallyProblem, start: Sequence[DecisionTree]) -> Result:
-    """A tree to begin with that is better; there can be one where time was short."""
+    """Return the result with a better tree to begin with, if there is one; a stopped search may miss it."""
     for tree in start if result.status != "optimal" else ():
         value = problem.value(tree) - problem.leaf_penalty * tree.n_leaves
         if value > result.objective and all(constraint.violation(tree) <= 0 for constraint in problem.constraints):
@@ -167,22 +167,10 @@ def _with_start(result: Result, problem: TallyProblem, start: Sequence[DecisionT
 
 
 class CellPrices(PriceAndClose):
-    """Prices on the cells of a tally, whatever the constraints: they were checked when they were bound."""
+    """Prices on the cells of a tally. The constraints were checked when they were bound."""
 
     def applies(self, search: Search) -> bool:
         return True
-
-
-class NothingMore:
-    """On rows a solver would go on; a tally has nothing to give to it."""
-
-    name = "nothing more"
-
-    def applies(self, search: Search) -> bool:
-        return True
-
-    def run(self, search: Search) -> Status | None:
-        return "stopped"
 
 
 def _by_prices(
@@ -193,10 +181,10 @@ def _by_prices(
     progress: Sink | None,
     start: Sequence[DecisionTree],
 ) -> Result:
-    """The best tree that keeps constraints on classes, groups, weights, leaves and paths, with its proof.
+    """Find the best tree that keeps constraints on classes, groups, weights, leaves and paths.
 
-    The status is "stopped" where memory does not suffice to go through the trees that prices leave open; the bound is
-    valid then.
+    The status is "stopped" where memory does not suffice to enumerate the trees that prices leave open; the bound is
+    valid.
     """
     if problem.max_depth > MOST_DEPTH:
         raise InvalidInputError(
@@ -206,4 +194,5 @@ def _by_prices(
     for tree in start:
         search.incumbent.offer(tree.with_max_depth(problem.max_depth))
     search.record()
-    return search.solve([SingleLeaf(), CellPrices(), NothingMore()])
+    # On rows a solver would follow; it cannot work on a tally.
+    return search.solve([SingleLeaf(), CellPrices(), SinglePhase("no solver", lambda search: "stopped")])

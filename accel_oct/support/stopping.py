@@ -24,11 +24,11 @@ DEFAULT_MEMORY_LIMIT = 4 * 2**30
 StopReason = Literal["time_limit", "interrupted", "stopped", "memory_limit"]
 
 _PATIENCE = 10.0
-"""Seconds that work which was told to stop may take to do so, from the second Ctrl-C on."""
+"""Most seconds for work to stop after the second Ctrl-C."""
 
 
 class OutOfMemory(Exception):
-    """What is kept would take more memory than allowed."""
+    """A computation would take more memory than allowed."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,12 @@ class Stopper:
 
 
 def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
-    """Run `work` so that Ctrl-C reaches us while a solver holds the thread.
+    """Run `work` so that Ctrl-C is handled while compiled code holds the thread.
 
-    Python runs signal handlers in the main thread only, and a solver that holds it would keep them waiting. So the work
-    goes to another thread while this one waits. The first Ctrl-C asks the work to stop, and what it has found is used.
-    A second one discards that: KeyboardInterrupt, but only once the work has stopped, so that nothing goes on computing
-    behind the caller's back. Work that does not stop for seconds is left behind with a warning.
+    Python runs signal handlers in the main thread only. So the work runs in another thread while this one waits. The
+    first Ctrl-C calls `on_interrupt`, which asks the work to stop, and what it has found is used. A second one discards
+    that: KeyboardInterrupt is raised once the work has stopped, so that nothing goes on computing in the background.
+    Work that does not stop for seconds is left behind with a warning.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -148,39 +148,23 @@ def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], Non
 
 @contextmanager
 def remembered_interrupts() -> Iterator[threading.Event]:
-    """An event that every Ctrl-C sets, also one that a solve takes as a request to stop.
+    """Yield an event that every Ctrl-C sets, also one that a solve takes as a request to stop.
 
-    For work of many solves: a solve that was about to end when Ctrl-C came tells nobody of it.
+    For work of many solves: a solve that was about to end when Ctrl-C came does not report it.
     """
-    event = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield event  # signals are not ours to handle here
-        return
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        try:
-            before(number, frame)
-        except KeyboardInterrupt:
-            event.set()
-            raise
-
-    signal.signal(signal.SIGINT, remember)
-    try:
+    with _handled_interrupts(lambda event: True) as event:
         yield event
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class _Kept:
-    """Ctrl-C that waits for the next work that can be stopped."""
+    """Presses of Ctrl-C that wait for the next work that can be stopped."""
 
     def __init__(self) -> None:
         self.pressed = 0
         self.waiting = False
 
     def take(self) -> int:
-        """How often it was pressed without anybody hearing it."""
+        """Return the number of presses that nobody has taken yet."""
         pressed, self.pressed = self.pressed, 0
         return pressed
 
@@ -190,36 +174,52 @@ _kept = _Kept()
 
 @contextmanager
 def kept_interrupts() -> Iterator[threading.Event]:
-    """Ctrl-C between pieces of work is kept: the next piece hears of it when it begins, and stops.
+    """Keep Ctrl-C between pieces of work for the next piece, which stops when it begins.
 
-    So a solve that has a tree already returns it, whenever Ctrl-C comes. A second one between pieces of work is raised
-    at once. The event tells whether one came.
+    So a solve that has a tree returns it, whenever Ctrl-C comes. A second one between pieces of work is raised at once.
+    The event says whether one came.
     """
+
+    def keep(event: threading.Event) -> bool:
+        if event.is_set() and not _kept.waiting:
+            return True
+        _kept.pressed += 1
+        return False
+
+    with _handled_interrupts(keep) as event:
+        try:
+            yield event
+        finally:
+            _kept.take()
+
+
+@contextmanager
+def _handled_interrupts(is_raised: Callable[[threading.Event], bool]) -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C sets; `is_raised` takes it before, and decides whether KeyboardInterrupt is raised."""
     event = threading.Event()
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield event  # signals are not ours to handle here
         return
 
-    def keep(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         try:
             before(number, frame)
         except KeyboardInterrupt:
-            if event.is_set() and not _kept.waiting:
-                raise
+            raised = is_raised(event)
             event.set()
-            _kept.pressed += 1
+            if raised:
+                raise
 
-    signal.signal(signal.SIGINT, keep)
+    signal.signal(signal.SIGINT, handle)
     try:
         yield event
     finally:
         signal.signal(signal.SIGINT, before)
-        _kept.take()
 
 
 def _wait(done: threading.Event, on_interrupt: Callable[[], None]) -> int:
-    """Wait for the work, or until patience with it ends; returns how often Ctrl-C was pressed."""
+    """Wait for the work to end, or to overrun `_PATIENCE`; returns the number of presses of Ctrl-C."""
     _kept.waiting = True
     try:
         return _waited(done, on_interrupt)

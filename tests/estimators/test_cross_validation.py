@@ -20,7 +20,7 @@ from accel_oct import OptimalTreeClassifierCV, Solver
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
 from accel_oct.solving.config import Config
-from accel_oct.solving.driver import Run
+from accel_oct.solving.driver import SearchRun
 from accel_oct.solving.frontier import FrontierRun
 from accel_oct.solving.search import Search
 from accel_oct.support.progress import ProgressEvent
@@ -142,7 +142,7 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
         made.append(len(made) + 1)
         if len(made) == at:
             run.stopper.request("interrupted")
-        return Run.perform(run, work)
+        return SearchRun.perform(run, work)
 
     monkeypatch.setattr(FrontierRun, "perform", perform)
     return made
@@ -180,7 +180,7 @@ def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.Monke
 
     def perform(search: Search, work: Callable[[Stopper], object]) -> Any:
         search.stopper.request("interrupted")
-        return Run.perform(search, work)
+        return SearchRun.perform(search, work)
 
     monkeypatch.setattr(Search, "perform", perform)
     with pytest.warns(ConvergenceWarning, match="interrupted"):

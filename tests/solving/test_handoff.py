@@ -20,7 +20,7 @@ from accel_oct.constraints import MinLeafWeight, Recall, StatisticalParity
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.mip import Rows
-from accel_oct.pricing import Closing, Dual, PricedKnowledge, PricedSearch, RootByRoot
+from accel_oct.pricing import Closing, Dual, PricedSearch, RootBounds, RootByRoot
 from accel_oct.solving.config import Config
 from accel_oct.solving.priced_rows import closed_roots, hand_over, price_row
 from accel_oct.solving.proof import BoundRounding
@@ -81,7 +81,7 @@ def trees_of(rng: np.random.Generator, instance: Instance) -> Iterator[DecisionT
         yield random_tree(rng, instance, instance.max_depth)
 
 
-def knowledge_at(rng: np.random.Generator, problem: LimitedProblem) -> PricedKnowledge:
+def knowledge_at(rng: np.random.Generator, problem: LimitedProblem) -> RootBounds:
     """At random prices, common ones and those of single roots, some with tables."""
     common, own = [], []
     for _ in range(3):
@@ -96,10 +96,10 @@ def knowledge_at(rng: np.random.Generator, problem: LimitedProblem) -> PricedKno
         dual.evaluate(random_prices(rng, problem))
         assert dual.best is not None
         own.append((root, dual.best, dual.bound))
-    return PricedKnowledge.of(problem, common, own, {})
+    return RootBounds.of(problem, common, own, {})
 
 
-def told(master: Master, known: PricedKnowledge, incumbent: Incumbent) -> Rows:
+def told(master: Master, known: RootBounds, incumbent: Incumbent) -> Rows:
     """The rows that are added; the last one closes roots, if any are."""
     before = master.model.rows.n_rows
     hand_over(master, known, incumbent, lambda value: value)
@@ -233,7 +233,7 @@ def test_closed_roots_hold_no_better_tree(seed: int) -> None:
 
 
 def _check_excluded(
-    master: Master, known: PricedKnowledge, incumbent: Incumbent, closed: np.ndarray[Any, np.dtype[np.bool_]]
+    master: Master, known: RootBounds, incumbent: Incumbent, closed: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> None:
     """Of the rows that are added, those of closed roots are broken by trees with these roots, and by no other."""
     before, told = master.model.rows.n_rows, closed_roots(known, incumbent, lambda value: value)

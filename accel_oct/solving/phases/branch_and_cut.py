@@ -1,4 +1,4 @@
-"""The master problem on a solver: what the other phases leave open, and what only a MIP can say."""
+"""The phase of branch and cut: the master problem on a MIP solver, for what the other phases leave open."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STOPPED_BY: dict[Termination, Status] = {
 
 @dataclass(frozen=True)
 class SolverStatistics:
-    """What the solver did, and what it was asked."""
+    """Figures of the solver and the model."""
 
     columns: int
     rows: int
@@ -64,7 +64,7 @@ class IntegerProgram:
     backends : sequence of Backend
         To try in turn; only ``solver="auto"`` gives more than one.
     factories : sequence of (name, factory)
-        Components of the user's own; see `prepare`.
+        Components of the user; see `prepare`.
     """
 
     name = "branch and cut"
@@ -75,10 +75,10 @@ class IntegerProgram:
         self._built: tuple[Master, list[Component], Agreement] | None = None
 
     def prepare(self, search: Search) -> None:
-        """Build the user's own components, and constraints of which no form is known, and try them on a few trees.
+        """Build the components of the user, and constraints without declared traits, and check them on a few trees.
 
-        What is wrong with them shows before any work is done, and also where no solver has to run. The rows of other
-        constraints are tried when they are needed; see `_master`.
+        So their errors show before any work is done, also where no solver has to run. The rows of other constraints
+        are checked when the master is built; see `_master`.
         """
         problem = search.problem
         rows = [each for each in problem.constraints if not is_built_in(each) and not each.traits.says_something]

@@ -1,17 +1,18 @@
-"""The best tree under rules about the set of features that it uses: branch on groups in or out.
+"""The phase for rules about the set of features that a tree uses: branch and bound over groups of columns.
 
-A node of this search has chosen some groups, whose prices are paid, and excluded others; so are those that can no
-longer be paid for. The best tree of all on the columns that are left bounds every tree below the node, and answers for
-it where the tree keeps the rules. Otherwise the tree uses groups g_1, g_2, ... that were not chosen, and cannot pay for
-all of them. Every tree that keeps the rules
+Columns that no rule distinguishes form a group. A set of groups that keeps the rules keeps them without some of its
+groups. A node of the search has chosen some groups, whose prices are paid, and excluded others, also those that can no
+longer be paid for. The best tree on the remaining columns bounds every tree below the node, and is the answer for the
+node where it keeps the rules. Otherwise it uses groups g_1, g_2, ... that were not chosen and cannot all be paid for.
+Every tree that keeps the rules
 
     does not use g_1;  or uses g_1 and not g_2;  or uses g_1, g_2 and not g_3;  ...
 
-and these are the children. When all is spent, the columns of the chosen groups are left: few, so that the tables are
-small. Where one more group will spend all, every group that it may be is a child.
+and these are the children. When the budget is spent, only the few columns of the chosen groups remain, and tables are
+small. Where any further group spends the budget, there is a child for each.
 
-Sets that are not too many are not branched on at all but listed, and looked up in tables that have the best split of
-every group: see `accel_oct.exact.group_sets`.
+Where there are not too many sets, they are listed instead, and looked up in tables with the best split of every group:
+see `accel_oct.exact.group_sets`.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ BoolArray = NDArray[np.bool_]
 
 
 _MOST_ONE_BY_ONE = 4000
-"""Sets that are looked at where no formula lists them."""
+"""Most sets that are enumerated where no formula lists them."""
 
 
 class SetRules:
-    """All rules together, about common groups.
+    """All rules together, on common groups.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class SetRules:
     of_column : int array (n_features,)
         The common group of every column.
     size : int
-        How many there are.
+        Number of groups.
     """
 
     def __init__(self, rules: Sequence[FeatureRule]) -> None:
@@ -85,7 +86,7 @@ class SetRules:
 
     @classmethod
     def of(cls, constraints: Sequence[BoundConstraint]) -> SetRules:
-        """The rules about features among bound constraints."""
+        """Collect the rules about features of bound constraints."""
         declared = [constraint.traits.features for constraint in constraints]
         return cls([rule for rule in declared if rule is not None])
 
@@ -96,14 +97,14 @@ class SetRules:
         return all(rule.excess(own) <= 0 for rule, own in zip(self._rules, parts, strict=True))
 
     def paid(self, groups: frozenset[int]) -> frozenset[int]:
-        """These groups, and all others that take nothing from what may be used besides."""
+        """Return these groups and all that can be added without excluding any other."""
         free = np.ones(self.size, dtype=bool)
         for rule, part, part_of in zip(self._rules, self._parts, self._part_of, strict=True):
             free &= rule.free({part[g] for g in groups})[part_of]
         return groups | frozenset(np.flatnonzero(free).tolist())
 
     def affordable(self, chosen: frozenset[int]) -> BoolArray:
-        """Which groups can be used together with the chosen ones; those themselves among them."""
+        """Return which groups can be used together with the chosen ones, including these."""
         known = self._affordable.get(chosen)
         if known is None:
             known = np.array([self.keep(chosen | {g}) for g in range(self.size)], dtype=bool)
@@ -111,13 +112,13 @@ class SetRules:
         return known
 
     def columns(self, groups: BoolArray) -> IntArray:
-        """The columns of some groups."""
+        """Return the columns of some groups."""
         return np.flatnonzero(groups[self.of_column])
 
     def largest(self, chosen: frozenset[int], open_: BoolArray, most: int) -> IntArray | None:
-        """All sets of open groups, the chosen ones among them, to which none can be added.
+        """Return all maximal sets of open groups that contain the chosen ones.
 
-        A row each, filled up with -1. None where they are more than `most`.
+        One row per set, padded with -1. None where there are more than `most`.
         """
         first = self.paid(chosen)
         room = self._rules[0].most if len(self._rules) == 1 else None
@@ -131,7 +132,7 @@ class SetRules:
                 return None
             more = [g for g in np.flatnonzero(self.affordable(groups) & open_).tolist() if g not in groups]
             if not more:
-                found.add(groups & allowed)  # what was excluded may be free by now
+                found.add(groups & allowed)  # excluded groups may be free by now
             for group in more:
                 larger = self.paid(groups | {group})
                 if larger not in seen:
@@ -157,42 +158,41 @@ class SetRules:
 Offer = Callable[[DecisionTree], float]
 
 _FEW_SETS = 1000
-"""Sets of samples that are enumerated for a node that can still be branched on."""
+"""Most sets of samples that are enumerated for a node that can still be branched on."""
 
 
 class NodeSolver(Protocol):
-    """Best trees that branch on some columns only, and obey whatever is no rule about features."""
+    """Finds the best tree on some columns that keeps the constraints other than rules about features."""
 
     def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
-        """A bound on all these trees, and one of them to branch on.
+        """Return a bound on all these trees, and one of them to branch on.
 
         Parameters
         ----------
         columns : int array
             At least one.
         known : float
-            What a tree has to be better than to be of interest.
+            The value that a tree has to exceed.
         offer : callable
-            Told of every tree that may be the best of all; returns the value of the best one known.
+            Takes every tree that may be the best of all; returns the value of the best one known.
         final : bool
-            Whether the node cannot be branched on, so that more work is worth its while.
+            Whether the node cannot be branched on, so that more work pays.
 
         Returns
         -------
-        The bound, and the best tree if it is better than what is known; where the solver could not find the best, some
-        tree or None.
+        The bound, and the best tree if its value exceeds `known`; some tree or None where the best was not found.
         """
 
 
 @dataclass
 class TableNodes:
-    """Nothing is asked but few leaves: by the tables.
+    """Solver for nodes whose only other constraints are leaf limits and local rules: the tables.
 
     Parameters
     ----------
     max_leaves : int or None
     rules : LocalRules or None
-        About leaves and paths.
+        On leaves and paths.
     """
 
     dataset: BinaryDataset
@@ -244,14 +244,14 @@ class TableNodes:
 
 @dataclass
 class PricedNodes:
-    """Limits on predictions and leaves: by prices, and by every tree that they leave open.
+    """Solver for nodes with limits on predictions and leaves: prices, and enumeration of the trees they leave open.
 
     Parameters
     ----------
     problem : LimitedProblem
         Of all columns.
     rules : sequence of Rule
-        The constraints that the limits stand for, which decide in the end.
+        The constraints of the limits, which decide whether a tree is allowed.
     rounding : BoundRounding
     """
 
@@ -303,7 +303,7 @@ class PricedNodes:
 
 
 def on_columns(tree: DecisionTree, columns: IntArray) -> DecisionTree:
-    """A tree on some columns as one on all of them."""
+    """Convert a tree on some columns to one on all of them."""
     return DecisionTree(np.where(tree.feature >= 0, columns[tree.feature], -1), tree.label)
 
 
@@ -312,11 +312,11 @@ def on_columns(tree: DecisionTree, columns: IntArray) -> DecisionTree:
 
 _MOST_SETS = 3 * 10**6
 _AT_ONCE, _PATIENCE = 0.05, 4.0
-"""Seconds that looking at all sets may take before anything else was tried; and how many times what others took."""
+"""Most seconds for looking up all sets: at the beginning, and as a multiple of the seconds spent before."""
 
 
 class SetLists:
-    """The largest sets that the rules allow, for trees of depth three or four of which nothing else is asked.
+    """The maximal sets that the rules allow, for trees of depth three or four without other constraints.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class SetLists:
 
     @cached_property
     def _sets(self) -> IntArray | None:
-        """None where they are too many, or their tables too large."""
+        """The sets; None where there are too many or their tables are too large."""
         if self._max_depth not in (3, 4):
             return None
         free = self._rules.paid(frozenset())
@@ -357,20 +357,20 @@ class SetLists:
 
     @property
     def size(self) -> int:
-        """How many sets there are, as far as they can be listed."""
+        """Number of sets; 0 where they cannot be listed."""
         return 0 if self._sets is None else len(self._sets)
 
     @cached_property
     def seconds(self) -> float:
-        """How long it would take to look at all of them, roughly."""
+        """Estimated seconds for looking up all sets."""
         return np.inf if self._sets is None else self._tables.seconds(len(self._sets), self._sets.shape[1])
 
     def is_quicker(self, spent: float) -> bool:
-        """Whether looking at all sets is worth trying after other means have had so many seconds."""
+        """Whether to look up all sets after other means have spent some seconds."""
         return self.seconds <= max(_AT_ONCE, _PATIENCE * spent)
 
     def search(self, known: float, found: Callable[[BoolArray], float]) -> bool:
-        """Look at all sets; `found` hears of those that are better and returns what is known then. False if stopped."""
+        """Look up all sets; `found` takes better ones and returns the best value then. Returns False if stopped."""
         sets = self._sets
         assert sets is not None
 
@@ -387,7 +387,7 @@ class SetLists:
 
 @dataclass(frozen=True)
 class SetNode:
-    """Groups that are paid for, and groups that may be used, those among them."""
+    """The groups that are paid for, and all groups that may be used."""
 
     chosen: frozenset[int]
     open: BoolArray
@@ -402,25 +402,25 @@ class FeatureSetSearch:
     dataset : BinaryDataset
     rules : SetRules
     solver : NodeSolver
-        Of the problem on the columns of a node.
+        For the columns of a node.
     offer : callable (tree) -> value
-        Told of every tree that is worth a look; returns the value of the best tree that keeps the rules.
+        Takes every tree that may be the best; returns the value of the best tree that keeps the rules.
     tighten : callable (bound) -> bool
-        Told of every bound; whether it proves the best tree.
+        Takes every bound; returns whether it proves the best tree.
     stopper : Stopper
     lists : SetLists or None
-        Looks at all sets where that is quicker.
+        Looks up all sets where that is quicker.
     slack : float
-        A node that is better than the best tree by no more than this is not looked at.
+        Nodes whose bound exceeds the best value by no more than this are skipped.
 
     Attributes
     ----------
     nodes : int
-        That were looked at, with tables of their own each.
+        Number of nodes solved.
     sets : int
-        That were looked up instead, if any.
+        Number of sets looked up instead.
     waiting : int
-        Nodes that were not looked at yet.
+        Number of open nodes.
     """
 
     dataset: BinaryDataset
@@ -449,7 +449,7 @@ class FeatureSetSearch:
         free = self.rules.paid(frozenset())
         root = SetNode(free, self.rules.affordable(free))
         waiting = [(-bound, 0, next(ticket), root)]
-        left = -np.inf  # what nodes that are done with may still hold
+        left = -np.inf  # bound on closed nodes that were not solved to the end
         while waiting:
             bound = -waiting[0][0]
             if self.tighten(max(bound, self._known, left)) or self.stopper():
@@ -479,7 +479,7 @@ class FeatureSetSearch:
         self.tighten(max(self._known, left, rest))
 
     def _look_up(self, lists: SetLists) -> bool:
-        """Look at every set that the rules allow; whether that was finished."""
+        """Look up every set that the rules allow; returns whether that was finished."""
 
         def found(groups: BoolArray) -> float:
             self.solver.best(self.rules.columns(groups), self._known, self._offer, final=True)
@@ -489,7 +489,7 @@ class FeatureSetSearch:
         return lists.search(self._known, found)
 
     def _visit(self, node: SetNode) -> tuple[float, list[SetNode]]:
-        """A bound on the trees of a node that is better than what is known, and what to look at next."""
+        """Return a bound on the trees of a node, and its children."""
         columns = self._columns(node)
         if not columns.size:
             return self._known, []  # leaves were offered when the solve began
@@ -512,7 +512,7 @@ class FeatureSetSearch:
         return self.rules.columns(node.open)
 
     def _children(self, node: SetNode, tree: DecisionTree) -> list[SetNode]:
-        """Of a node, by a tree that breaks a rule."""
+        """Return the children of a node, by a tree that breaks a rule."""
         children = self._last_choices(node)
         if children is not None:
             return children
@@ -529,7 +529,7 @@ class FeatureSetSearch:
         return children
 
     def _halves(self, node: SetNode, used: frozenset[int]) -> list[SetNode]:
-        """Of a node whose best tree is not known: one group in or out, of those used if possible."""
+        """Return two children of a node whose best tree is not known: one group in or out, a used one if possible."""
         undecided = [g for g in np.flatnonzero(node.open).tolist() if g not in node.chosen]
         group = next((g for g in undecided if g in used), undecided[0])
         without = node.open.copy()
@@ -537,12 +537,12 @@ class FeatureSetSearch:
         return [SetNode(node.chosen, without), self._with(node, group)]
 
     def _with(self, node: SetNode, group: int) -> SetNode:
-        """The node with one more group paid for."""
+        """Return the node with one more group paid for."""
         chosen = self.rules.paid(node.chosen | {group})
         return SetNode(chosen, node.open & self.rules.affordable(chosen))
 
     def _last_choices(self, node: SetNode) -> list[SetNode] | None:
-        """A child for every group that may still be chosen, if each of them spends all; else None."""
+        """Return a child for every group that may still be chosen, if each spends the budget; else None."""
         children = []
         for group in np.flatnonzero(node.open).tolist():
             if group not in node.chosen:
@@ -553,7 +553,7 @@ class FeatureSetSearch:
         return children
 
     def _by_weight(self, tree: DecisionTree) -> list[int]:
-        """The groups of a tree, by the weight of the samples that meet a branch on them: that of the root first."""
+        """Return the groups of a tree, the root's first, then by the weight of the samples at their branches."""
         branches = tree.branch_nodes - 1
         weights = self.dataset.weights @ tree.visits(self.dataset.X, tree.branch_nodes)
         total = np.bincount(self.rules.of_column[tree.feature[branches]], weights, self.rules.size)
@@ -570,16 +570,16 @@ _DEEPEST_PRICED = 4
 
 @dataclass(frozen=True)
 class FeatureSetStatistics:
-    """What the search came to.
+    """Figures of the search.
 
     Attributes
     ----------
     groups : int
-        That the rules tell apart.
+        Number of groups.
     nodes : int
-        That were looked at, with tables of their own each.
+        Number of nodes solved, with tables of their own each.
     sets : int
-        That were looked up in common tables, where nothing else was asked of the trees.
+        Number of sets looked up in common tables.
     """
 
     seconds: float
@@ -613,12 +613,12 @@ class FeatureSets:
 
 
 def _others(search: Search) -> list[BoundConstraint]:
-    """Constraints that tie subtrees together and are no rules about features."""
+    """Return the coupling constraints that are not rules about features."""
     return [constraint for constraint in search.problem.coupling if constraint.traits.features is None]
 
 
 def _solver(search: Search, stopper: Stopper) -> NodeSolver:
-    """For what is asked besides the rules about features."""
+    """Return the solver for the constraints other than rules about features."""
     problem, threads = search.problem, search.options.threads
     memory_limit = search.config.subtree_bounds.memory_limit
     others = _others(search)

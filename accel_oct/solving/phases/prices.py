@@ -1,4 +1,4 @@
-"""Linear constraints by prices: a bound from multipliers, then every tree that they leave open."""
+"""The phase of prices: linear constraints by a bound from multipliers, then every tree that it leaves open."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PricingStatistics:
-    """What pricing came to.
+    """Figures of pricing.
 
     Attributes
     ----------
     evaluations : int
-        Multipliers that were tried, each with a best tree; those of single roots among them.
+        Number of multipliers tried, those of single roots included.
     dual_bound : float
         The best bound from common multipliers alone, normalised.
     slack : float
-        In units of weight: how far below it all trees were enumerated, before roots got multipliers of their own.
+        In units of weight, the slack below it within which all trees were enumerated at common multipliers.
     outcomes : int
-        Pairs of outcomes that were combined.
+        Number of pairs of outcomes combined.
     """
 
     seconds: float
@@ -46,7 +46,7 @@ class PricingStatistics:
 class PriceAndClose:
     """Applies where every constraint is local or a list of limits on predictions and leaves; see `accel_oct.pricing`.
 
-    Of local rules on masses it takes one.
+    At most one local rule may be about a mass.
     """
 
     name = "prices"
@@ -56,7 +56,7 @@ class PriceAndClose:
         if not search.config.prices or problem.subtrees_are_independent:
             return False
         if problem.max_leaves is not None:
-            return False  # the tables of all numbers of leaves know the answer
+            return False  # the tables of all numbers of leaves have the answer
         if problem.rules is not None and len(problem.rules.least) > 1:
             return False
         return all(constraint.traits.is_priced for constraint in problem.coupling)
@@ -101,7 +101,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         priced = zip(problem.constraints, search.multipliers, strict=True)
         search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
     if isinstance(limited, LimitedProblem) and not search.is_proven and not search.is_infeasible and not stopper():
-        search.priced = prices.knowledge()
+        search.priced = prices.root_bounds()
     search.statistics["prices"] = PricingStatistics(
         seconds=time.perf_counter() - began,
         dual_seconds=dual_seconds,
@@ -113,7 +113,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
 
 
 def _per_constraint(search: Search, multipliers: FloatArray) -> tuple[float | None, ...]:
-    """The largest multiplier among the limits of each constraint: of opposite ones at most one binds."""
+    """Return the largest multiplier among the limits of each constraint: of opposite limits at most one binds."""
     found: list[float | None] = []
     begin = 0
     for constraint in search.problem.constraints:

@@ -1,9 +1,9 @@
 """Phases that compute the optimum: a single leaf, and exact subtree tables, usually all that a solve needs.
 
-Tables choose subtrees one by one, so what they find is optimal only while nothing ties subtrees together. Rules about
-single leaves and paths do not, and the tables know them. A limit on leaves does, but the tables of all numbers of
-leaves know the answer. Under any other constraint the best tree of all that keep the local rules is still a bound on
-the best one that is allowed, and is the answer when it happens to be allowed itself.
+Tables choose subtrees one by one, so their tree is optimal only while subtrees are independent. Rules about single
+leaves and paths keep them independent, and the tables apply these rules. A limit on leaves does not, but the tables of
+all numbers of leaves have the answer. Under any other constraint the best tree of the tables is still a bound on the
+best one that is allowed, and is the answer when it is allowed itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from accel_oct.support.stopping import Stopper
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """Time, and how many sets of samples were looked at on which level."""
+    """Seconds, and number of sets of samples by level."""
 
     seconds: float
     pair_levels: int
@@ -34,7 +34,7 @@ class TableStatistics:
 
 
 class SubtreeTables:
-    """The best tree of all, by tables of exact subtrees."""
+    """The best tree, by tables of exact subtrees."""
 
     name = "subtree bounds"
 
@@ -50,7 +50,7 @@ class SubtreeTables:
 
 
 class LastStep:
-    """For a solver that is done, while trees lie closer together than it can tell: the tables can."""
+    """The tables after branch and cut, where trees lie closer together than a solver can tell."""
 
     name = "branch and cut, then subtree bounds"
 
@@ -104,7 +104,7 @@ def _best_of_all(search: Search) -> Status | None:
 
 
 def _leaf_limited(search: Search) -> Status | None:
-    """The best tree with a limited number of leaves, read off the tables of all numbers."""
+    """Find the best tree with a limited number of leaves in the tables of all numbers."""
     problem = search.problem
     data = problem.table_data
 
@@ -133,7 +133,7 @@ def _leaf_limited(search: Search) -> Status | None:
 
 
 class SingleLeaf:
-    """Depth zero, or one class and nothing that could ask for more than a leaf. All leaves were offered already."""
+    """Problems of depth zero, or of one class without constraints: all leaves were offered already."""
 
     name = "a single leaf"
 

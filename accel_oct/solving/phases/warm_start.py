@@ -22,25 +22,25 @@ from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 _LONGEST_STEP = 2.0
-"""Seconds that a step may take which cannot be interrupted."""
+"""Most seconds of a step that cannot be interrupted."""
 
 _SECOND_CART = 0.5
-"""Seconds up to which CART is run by a second criterion; on larger data the local search has its own greedy trees."""
+"""Most seconds of CART with a second criterion; on larger data local search grows its own greedy trees."""
 
 _SMALL_TABLES, _LARGEST_TABLES = 2**25, 2**27
-"""Bytes that the tables of such a step may take whatever the memory limit is, and however large it is."""
+"""Bytes for the tables of such a step: always allowed, and never exceeded."""
 
 
 @dataclass(frozen=True)
 class WarmStartStatistics:
-    """What the warm start came to."""
+    """Seconds of the warm start, and the objective after it."""
 
     seconds: float
     objective: float
 
 
 class WarmStart:
-    """Trees are offered as they are found; whether a constraint forbids them is the incumbent's question."""
+    """Offers good first trees to the incumbent, which checks the constraints."""
 
     name = "warm start"
 
@@ -56,7 +56,7 @@ class WarmStart:
 
 
 def _improve(search: Search, stopper: Stopper) -> None:
-    """Steps that cannot be interrupted are left out where they would take too long."""
+    """Run the steps; those that cannot be interrupted are left out where they would take too long."""
     problem, config, incumbent = search.problem, search.config, search.incumbent
     data, price = problem.dataset, problem.leaf_price
     start = incumbent.tree
@@ -94,25 +94,25 @@ def _polish(search: Search, start: DecisionTree, stopper: Stopper) -> None:
 
 
 _SOON, _SOON_WITHOUT_LIMIT = 0.5, 10.0
-"""Seconds of tables below which they are waited for, with a time limit and without one.
+"""Estimated seconds of the tables below which local search is left out, with a time limit and without one.
 
-Bounds save more than half of the estimate as a rule, and better trees at the start save little of what is left.
+Bounds usually save more than half of the estimate, and better trees at the start save little of the rest.
 """
 
 _FIRST_SHARE, _FIRST_LIMIT, _FIRST_SECONDS = 0.1, 0.25, 2.0
-"""Of the tables' estimate, of the time limit, and at most: what the search gets before the tables begin."""
+"""Time of local search before the tables: share of their estimate, share of the time limit, and most seconds."""
 
 _SHARES = ((0.2, 0.15, 0.1), (2.0, 0.4, 0.25), (math.inf, 0.7, 0.5))
-"""Of the time beside the tables: while better trees are found, and when there was none for a while.
+"""Share of the time beside the tables, while better trees are found and when there was none for a while.
 
-By how many times the limit the tables would take, at most.
+The first number is the largest ratio of the tables' estimate to the limit that the shares are for.
 """
 
 _MOST_CELLS = 2**27
-"""Rows times columns above which the time is better spent on the tables, and a copy would take too much memory."""
+"""Most rows times columns; above it a copy of the data takes too much memory."""
 
 _MOST_STEPS = 100
-"""Without a time limit."""
+"""Most steps without a time limit."""
 
 
 class LocalImproving:
@@ -123,7 +123,7 @@ class LocalImproving:
     search : Search
     improver : Improver
     estimate : float
-        Seconds that the tables would take.
+        Estimated seconds of the tables.
     """
 
     def __init__(self, search: Search, improver: Improver, estimate: float) -> None:
@@ -139,7 +139,7 @@ class LocalImproving:
 
     @classmethod
     def of(cls, search: Search, stopper: Stopper) -> LocalImproving | None:
-        """None where it is switched off or would not pay."""
+        """Return the local search; None where it is switched off or would not pay."""
         problem, data = search.problem, search.problem.dataset
         if not search.config.local_search or problem.max_depth < 2 or data.n_classes < 2:
             return None
@@ -157,7 +157,7 @@ class LocalImproving:
         return None if estimate < soon else cls(search, improver, estimate)
 
     def run_first(self) -> None:
-        """Starts, and some steps before the tables."""
+        """Start, and make some steps before the tables begin."""
         improver, left = self._improver, self._search.clock.left
         improver.begin(self._search.incumbent.tree)
         seconds = min(_FIRST_SHARE * self._estimate, _FIRST_SECONDS)
@@ -169,7 +169,7 @@ class LocalImproving:
         self._note()
 
     def beside(self, stopper: Stopper) -> Callable[[], bool]:
-        """For tables to ask whether they should stop: now and then some steps are made before the answer."""
+        """Return the stop question for the tables; from time to time it makes some steps before the answer."""
         if self._search.clock.limit is None:
             return stopper
         self._improver.stopper = stopper
@@ -197,6 +197,6 @@ class LocalImproving:
         self._search.statistics["local_search"] = self._improver.counts
 
     def describe(self) -> tuple[str, Figures]:
-        """For whoever watches."""
+        """Return step and figures for progress events."""
         counts = self._improver.counts
         return "local search", {"starts": counts.starts, "moves": counts.moves, "better": counts.better}
