@@ -23,7 +23,7 @@ from accel_oct.cluster.workers import local_client
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct_bench.data import Registry, data_folder
 from accel_oct_bench.isolation import Cancelled, Isolation
-from accel_oct_bench.machine import machine
+from accel_oct_bench.measurement import machine
 from accel_oct_bench.results import ResultsFile, ResultsFolder, read_lines
 from accel_oct_bench.rows import FAILED, Row, Task, run_label
 from accel_oct_bench.suite import Choice, load_suite, planned, whole
