@@ -25,6 +25,14 @@ fcntl = pytest.importorskip("fcntl", reason="process groups are Unix's")
 termios = pytest.importorskip("termios")
 
 
+@pytest.fixture(autouse=True)
+def interrupts_are_raised() -> Iterator[None]:
+    """Python's own handler, also where the tests were started in the background, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Labels by chance: a proof at depth 5 takes minutes."""
