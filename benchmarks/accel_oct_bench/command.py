@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -83,7 +84,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> int:
     """Make the runs of a suite that the folder of results does not have yet."""
-    from accel_oct_bench.runner import array_of, print_step, run_suite, time_text  # loads NumPy and more
+    from accel_oct_bench.runner import array_of, run_suite, shown_progress, time_text  # loads NumPy and more
     from accel_oct_bench.suite import Choice  # as above
 
     choice = Choice(
@@ -101,17 +102,18 @@ def run(
     folder = Path("results") / Path(suite).stem if out is None else out
     began = time.monotonic()
     try:
-        done = run_suite(
-            suite,
-            folder,
-            data_dir=data_dir,
-            choice=choice,
-            jobs=jobs,
-            dask=dask,
-            array=None if array is None else array_of(array),
-            redo=_listed(redo) or (),
-            progress=None if quiet else print_step,
-        )
+        with nullcontext() if quiet else shown_progress() as progress:
+            done = run_suite(
+                suite,
+                folder,
+                data_dir=data_dir,
+                choice=choice,
+                jobs=jobs,
+                dask=dask,
+                array=None if array is None else array_of(array),
+                redo=_listed(redo) or (),
+                progress=progress,
+            )
     except KeyboardInterrupt as error:
         print(f"accel-oct: interrupted: {error}", file=sys.stderr)
         return _INTERRUPTED

@@ -23,12 +23,12 @@ from accel_oct.cluster.workers import local_client
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct_bench.data import Registry, data_folder
 from accel_oct_bench.isolation import Cancelled, Isolation
-from accel_oct_bench.machine import machine
+from accel_oct_bench.measurement import machine
 from accel_oct_bench.results import ResultsFile, ResultsFolder, read_lines
 from accel_oct_bench.rows import FAILED, Row, Task, run_label
 from accel_oct_bench.suite import Choice, load_suite, planned, whole
 
-__all__ = ["LOCAL", "Step", "Summary", "array_of", "print_step", "run_suite", "time_text"]
+__all__ = ["LOCAL", "Step", "Summary", "array_of", "run_suite", "shown_progress", "time_text"]
 
 #: Instead of the address of a scheduler: a cluster on this machine.
 LOCAL = "local"
@@ -45,8 +45,6 @@ class Step(NamedTuple):
     ----------
     done, total : int
         Runs to make now; rows that were there before are not counted.
-    seconds : float
-        Since the beginning.
     row : Row or None
         The last row; None at the beginning.
     seconds_left : float or None
@@ -55,7 +53,6 @@ class Step(NamedTuple):
 
     done: int
     total: int
-    seconds: float
     row: Row | None = None
     seconds_left: float | None = None
 
@@ -194,9 +191,9 @@ def _written(
 ) -> list[Row]:
     """Write rows as they come."""
     made: list[Row] = []
-    began = first = time.monotonic()
+    first = time.monotonic()
     try:
-        progress(Step(0, len(todo), 0.0))
+        progress(Step(0, len(todo)))
         with closing(rows):
             for row in rows:
                 file.append(row)
@@ -205,7 +202,7 @@ def _written(
                 if len(made) == 1:
                     first = now  # the first row includes the start-up
                 left = (now - first) / (len(made) - 1) * (len(todo) - len(made)) if len(made) > 1 else None
-                progress(Step(len(made), len(todo), now - began, row, left))
+                progress(Step(len(made), len(todo), row, left))
     except KeyboardInterrupt:
         asked = {task.key for task in todo}
         there = sum(row.key in asked for row in read_lines(file.path)[0])  # it may have come right after a row
@@ -326,17 +323,40 @@ def _run_on_worker(text: str) -> str:
 # ---------------------------------------------------------------- progress
 
 
-def print_step(step: Step, stream: TextIO | None = None) -> None:
-    """Print one line per row, with an estimate of the remaining time."""
-    row = step.row
-    if row is None:
+@contextmanager
+def shown_progress(stream: TextIO | None = None) -> Iterator[Callable[[Step], None]]:
+    """Yield a function that shows steps: a bar on a terminal, one line per row elsewhere."""
+    target = sys.stderr if stream is None else stream
+    if not target.isatty():
+        yield lambda step: None if step.row is None else print(_step_text(step), file=target, flush=True)
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    text = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), text)
+    console = Console(file=target, force_terminal=True)
+    with Progress(*columns, console=console, expand=True, transient=True) as bar:
+        shown = bar.add_task("starting: loading code", total=None)
+
+        def show(step: Step) -> None:
+            bar.update(shown, total=step.total, completed=step.done)
+            if step.row is not None:
+                bar.update(shown, description=_step_text(step))
+
+        yield show
+
+
+def _step_text(step: Step) -> str:
+    """Return the last row and an estimate of the remaining time as text."""
+    row = step.row
+    assert row is not None
     error = f" ({row.error})" if row.error else ""
-    parts = [f"{step.done}/{step.total}", f"{run_label(row.instance, row.method)}, {row.status}"]
-    parts[1] += f" {row.wall_seconds:.2f} s{error}"
-    if step.seconds_left is not None and step.done < step.total:
-        parts.append(f"about {time_text(step.seconds_left)} left")
-    print("  ".join(parts), file=stream or sys.stderr, flush=True)
+    said = f"{run_label(row.instance, row.method)}, {row.status} {row.wall_seconds:.2f} s{error}"
+    left = step.seconds_left
+    estimate = "" if left is None or step.done == step.total else f"  about {time_text(left)} left"
+    return f"{step.done}/{step.total}  {said}{estimate}"
 
 
 def time_text(seconds: float) -> str:

@@ -6,8 +6,6 @@ the names of `accel_oct.constraints` in small letters; ``group`` denotes the gro
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,10 +22,11 @@ from accel_oct.solving.parsing import constraint
 from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
 from accel_oct_bench.data import EncodedData, Registry, fingerprint
+from accel_oct_bench.measurement import cpu_seconds, peak_mb
 from accel_oct_bench.peers import PEERS, Problem, measured
 from accel_oct_bench.rows import STATUSES, Instance, Method, Task
 
-__all__ = ["FRONTIER", "Outcome", "constraints_of", "dataset_of", "peak_mb", "prepare", "solve_task", "warm_up"]
+__all__ = ["FRONTIER", "Outcome", "constraints_of", "dataset_of", "prepare", "solve_task", "warm_up"]
 
 #: Fields of a row, by name.
 Outcome = dict[str, Any]
@@ -110,9 +109,9 @@ def _some_of(data: EncodedData) -> EncodedData:
 
 def solve_task(task: Task, data: EncodedData) -> Outcome:
     """Solve and measure a task; an exception becomes a status and a sentence."""
-    wall, cpu = time.perf_counter(), _cpu_seconds()
+    wall, cpu = time.perf_counter(), cpu_seconds()
     found = _caught(lambda: _outcome(task.instance, task.method, data))
-    spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak_mb()}
+    spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": cpu_seconds() - cpu, "peak_mb": peak_mb()}
     return spent | found  # a peer measures its own seconds, without reading its answer
 
 
@@ -183,20 +182,3 @@ def _of_peer(instance: Instance, method: Method, data: EncodedData) -> Outcome:
 
 def _sentence(error: BaseException) -> str:
     return " ".join(str(error).split())[:_LONGEST_ERROR]
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU seconds of all threads of this process and of the programs that it ran."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def peak_mb() -> float:
-    """Return the largest resident memory of this process so far, in 2**20 bytes."""
-    try:
-        # getrusage would count the memory of the process that this one was forked from.
-        with open("/proc/self/status", encoding="ascii") as lines:
-            return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (2**20 if sys.platform == "darwin" else 2**10)

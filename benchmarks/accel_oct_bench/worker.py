@@ -21,7 +21,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from accel_oct_bench.machine import machine, versions
+from accel_oct_bench.measurement import machine, versions
 from accel_oct_bench.rows import Task, finite
 from accel_oct_bench.solving import prepare, solve_task, warm_up
 

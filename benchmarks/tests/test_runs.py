@@ -16,7 +16,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct_bench.command import main
 from accel_oct_bench.results import LockedError, all_rows, read_results
 from accel_oct_bench.rows import Row
-from accel_oct_bench.runner import Step, array_of, print_step, run_suite, time_text
+from accel_oct_bench.runner import Step, array_of, run_suite, shown_progress, time_text
 from accel_oct_bench.suite import Choice
 
 
@@ -174,8 +174,8 @@ def test_estimates_are_told_in_words(tmp_path: Path) -> None:
     assert [step.seconds_left is None for step in steps] == [True, True, False, False, False]
     assert isinstance(steps[1].row, Row) and steps[4].seconds_left == 0
     assert (time_text(45), time_text(600), time_text(7200)) == ("45 s", "10 min", "2.0 h")
-    with (tmp_path / "log").open("w") as stream:
+    with (tmp_path / "log").open("w") as stream, shown_progress(stream) as show:
         for step in steps:
-            print_step(step, stream)
+            show(step)
     text = (tmp_path / "log").read_text().splitlines()
     assert len(text) == 4 and Counter("left" in line for line in text) == {True: 2, False: 2}

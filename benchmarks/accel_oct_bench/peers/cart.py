@@ -8,7 +8,7 @@ import numpy as np
 
 from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree
-from accel_oct_bench.peers.base import Answer, Look, Nested, Peer, Problem
+from accel_oct_bench.peers.base import Answer, Look, Nested, Peer, Problem, tree_of
 
 __all__ = ["CART", "best_cart", "nested"]
 
@@ -16,9 +16,9 @@ CRITERIA = ("gini", "entropy", "log_loss")
 
 
 def best_cart(dataset: BinaryDataset, max_depth: int, leaf_price: float, seed: int = 0) -> DecisionTree:
-    """The best tree of three criteria, each pruned to the largest value of score minus `leaf_price` per leaf.
+    """Return the best tree of three criteria, each pruned to the largest value of score minus `leaf_price` per leaf.
 
-    Pruning is exact: of all trees that turning branch nodes into leaves can give, the most valuable one.
+    Pruning is exact: of all trees that result from turning branch nodes into leaves, the most valuable one.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -27,22 +27,16 @@ def best_cart(dataset: BinaryDataset, max_depth: int, leaf_price: float, seed: i
     for criterion in CRITERIA:
         model = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
         model.fit(table, dataset.y, sample_weight=dataset.weights)
-        found.append(_tree(nested(model.tree_)).pruned(dataset, leaf_price))
+        found.append(tree_of(nested(model.tree_)).pruned(dataset, leaf_price))
     return max(found, key=lambda tree: tree.value(dataset, leaf_price))
 
 
 def nested(fitted: Any, node: int = 0) -> Nested:
-    """A tree of scikit-learn on 0/1 columns, classes left out: every leaf says class 0."""
+    """Return the shape of a tree of scikit-learn on 0/1 columns: every leaf has class 0."""
     zero, one = int(fitted.children_left[node]), int(fitted.children_right[node])
     if zero < 0:
         return 0
     return int(fitted.feature[node]), nested(fitted, zero), nested(fitted, one)
-
-
-def _tree(shape: Nested) -> DecisionTree:
-    if isinstance(shape, tuple):
-        return DecisionTree.branch(shape[0], _tree(shape[1]), _tree(shape[2]))
-    return DecisionTree.leaf(shape)
 
 
 def _fit(problem: Problem) -> Look:

@@ -26,7 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 from accel_oct import OptimalTreeClassifierCV
 from accel_oct.encoding import Table
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES
-from accel_oct_bench.studies.common import MarkdownTable, parser_of, raw_sets, registry_at, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import MarkdownTable, parser_of, raw_sets, registry_at
 
 FOLDS = 5
 

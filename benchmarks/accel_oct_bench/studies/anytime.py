@@ -27,9 +27,9 @@ import numpy as np
 import accel_oct
 import accel_oct.exact
 from accel_oct.data import BinaryDataset
-from accel_oct_bench.machine import machine
+from accel_oct_bench.measurement import machine, timed
 from accel_oct_bench.peers.cart import best_cart
-from accel_oct_bench.studies.common import MarkdownTable, data_sets, numeric_table, parser_of, timed
+from accel_oct_bench.studies.common import MarkdownTable, data_sets, numeric_table, parser_of
 
 FROM_FOLDER = ("sonar_QB_5", "ozone-one_QB_5", "ozone-one_QT_5")
 

@@ -1,12 +1,11 @@
-"""Shared by the studies: their data, timing, CART as a yardstick, and tables that are printed row by row."""
+"""Shared by the studies: data, CART as a yardstick, and tables that are printed row by row."""
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +18,13 @@ from accel_oct_bench.peers.cart import CRITERIA
 
 __all__ = [
     "MarkdownTable",
-    "Timed",
     "best_cart",
     "bundled_tables",
     "data_sets",
-    "least_seconds",
     "numeric_table",
     "parser_of",
     "raw_sets",
     "registry_at",
-    "timed",
 ]
 
 
@@ -107,31 +103,6 @@ def numeric_table(n_samples: int, n_columns: int, dtype: Any = np.float32) -> tu
     a, b, c, d = table.T[:4]
     y = ((a > 0.3) ^ (b + c > 0.2) | (d > 1)) ^ (rng.random(n_samples) < 0.1)
     return table, y.astype(int)
-
-
-# ---------------------------------------------------------------- timing
-
-Value = TypeVar("Value")
-
-
-class Timed(NamedTuple):
-    """Wall and CPU seconds of a call."""
-
-    seconds: float
-    cpu: float
-
-
-def timed(work: Callable[[], Value]) -> tuple[Value, Timed]:
-    """Call a function and return its result and its time."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    value = work()
-    return value, Timed(time.perf_counter() - wall, time.process_time() - cpu)
-
-
-def least_seconds(work: Callable[[], object], repeats: int) -> float:
-    """Return the least wall time of some calls, after one call that loads code."""
-    work()
-    return min(timed(work)[1].seconds for _ in range(repeats))
 
 
 # ---------------------------------------------------------------- CART

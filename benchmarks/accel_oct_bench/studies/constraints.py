@@ -28,7 +28,8 @@ from accel_oct.constraints import (
     Recall,
     StatisticalParity,
 )
-from accel_oct_bench.studies.common import MarkdownTable, parser_of, registry_at, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import MarkdownTable, parser_of, registry_at
 
 FAIRNESS = ("adult", "german-credit", "ricci", "student-mat")
 CLASSES = ("balance-scale", "wine_QT_5")

@@ -15,7 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from accel_oct.exact import DepthTwoSolver
-from accel_oct_bench.studies.common import MarkdownTable, least_seconds
+from accel_oct_bench.measurement import least_seconds
+from accel_oct_bench.studies.common import MarkdownTable, parser_of
 
 SIZES = ((200, 50), (200, 300), (5000, 90))
 
@@ -32,6 +33,7 @@ def seconds_per_call(function: Callable[[], object], budget: float = 0.5) -> flo
 
 
 def main() -> None:
+    parser_of(__doc__, data_dir=False).parse_args()
     rng = np.random.default_rng(0)
     table = MarkdownTable("samples", "features", "weights", "D2S/s", "product/s", "D2S/product", words=0)
     for n_samples, n_features in SIZES:

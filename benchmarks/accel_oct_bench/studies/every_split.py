@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct_bench.studies.common import MarkdownTable, bundled_tables, parser_of, raw_sets, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import MarkdownTable, bundled_tables, parser_of, raw_sets
 
 TOLERANCE = 1e-9
 

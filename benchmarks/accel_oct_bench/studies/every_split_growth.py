@@ -26,10 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct_bench.machine import machine, versions
-from accel_oct_bench.solving import peak_mb
+from accel_oct_bench.measurement import machine, peak_mb, timed, versions
 from accel_oct_bench.studies.anytime import Row
-from accel_oct_bench.studies.common import MarkdownTable, best_cart, numeric_table, parser_of, timed
+from accel_oct_bench.studies.common import MarkdownTable, best_cart, numeric_table, parser_of
 from accel_oct_bench.studies.every_split import contree as fit_contree
 
 DEPTHS = (2, 3)

@@ -15,7 +15,8 @@ import numpy as np
 
 import accel_oct
 from accel_oct.constraints import MaxFeatures
-from accel_oct_bench.studies.common import MarkdownTable, parser_of, registry_at, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import MarkdownTable, parser_of, registry_at
 
 NAMES = (
     "ILPD_QT_5", "balance-scale", "banknote_QT_5", "breast-cancer", "car_evaluation", "fertility_QT_5",

@@ -38,7 +38,8 @@ from accel_oct.mip import (
     create_backend,
 )
 from accel_oct.mip.conformance.suite import hard_knapsack
-from accel_oct_bench.studies.common import parser_of, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import parser_of
 
 N_CUTS, N_NONZEROS, N_COLUMNS = 5_000, 100, 2_000
 clock = time.process_time

@@ -13,8 +13,8 @@ import warnings
 import numpy as np
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct_bench.solving import peak_mb
-from accel_oct_bench.studies.common import numeric_table, parser_of, timed
+from accel_oct_bench.measurement import peak_mb, timed
+from accel_oct_bench.studies.common import numeric_table, parser_of
 
 
 def main() -> None:

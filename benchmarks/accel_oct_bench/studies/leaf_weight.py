@@ -15,7 +15,8 @@ import numpy as np
 
 import accel_oct
 from accel_oct.constraints import MinLeafWeight
-from accel_oct_bench.studies.common import MarkdownTable, data_sets, parser_of, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import MarkdownTable, data_sets, parser_of
 
 
 def seconds(X: Any, y: Any, depth: int, constraints: list[Any]) -> float:

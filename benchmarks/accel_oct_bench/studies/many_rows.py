@@ -24,7 +24,7 @@ from accel_oct.pieces.gathering import Gathered
 from accel_oct.solving.frontier import Frontier
 from accel_oct.support.progress import ProgressEvent
 from accel_oct.tree import DecisionTree
-from accel_oct_bench.solving import peak_mb
+from accel_oct_bench.measurement import peak_mb
 from accel_oct_bench.studies.common import MarkdownTable, parser_of
 
 N_COLUMNS = 50

@@ -7,6 +7,7 @@ Writes the table as 20 Parquet files, unless they exist, and fits it in a new pr
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct_bench.solving import peak_mb
-from accel_oct_bench.studies.common import parser_of, timed
+from accel_oct_bench.measurement import peak_mb, timed
 
 N_PIECES = 20
 
@@ -41,7 +41,7 @@ def fit(folder: Path, depth: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = parser_of(__doc__, data_dir=False)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--columns", type=int, default=10)

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct_bench.studies.common import MarkdownTable, best_cart, bundled_tables, parser_of, raw_sets, timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import MarkdownTable, best_cart, bundled_tables, parser_of, raw_sets
 from accel_oct_bench.studies.every_split import contree
 
 PENALTIES = (0.01, 0.001)

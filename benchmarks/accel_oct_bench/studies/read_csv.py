@@ -10,6 +10,7 @@ its own, since peak memory is that of a process; the memory of the imports is pr
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accel_oct_bench.solving import peak_mb
-from accel_oct_bench.studies.common import parser_of, timed
+from accel_oct_bench.measurement import peak_mb, timed
 
 
 def write(path: Path, n: int, holes: bool) -> None:
@@ -61,7 +61,7 @@ def measure(reader: str, path: str) -> None:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, data_dir=False)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=3_300_000)
     parser.add_argument("--holes", action="store_true")
     options = parser.parse_args()

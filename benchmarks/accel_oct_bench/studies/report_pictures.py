@@ -8,7 +8,6 @@ Needs playwright, matplotlib (for Pillow) and a chromium on the path.
 
 from __future__ import annotations
 
-import argparse
 import io
 import shutil
 import tempfile
@@ -25,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from accel_oct import OptimalTreeClassifier
+from accel_oct_bench.studies.common import parser_of
 
 #: Beyond this many bytes a picture is too heavy for a page.
 HEAVIEST = 200_000
@@ -62,8 +62,7 @@ CLASSES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", type=Path)
+    parser = parser_of(__doc__)
     parser.add_argument("--output", type=Path, default=Path("docs/images"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:

@@ -16,12 +16,14 @@ from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master, TreePoint
 from accel_oct.heuristics.cart import cart
 from accel_oct.mip import Event, Point
-from accel_oct_bench.studies.common import timed
+from accel_oct_bench.measurement import timed
+from accel_oct_bench.studies.common import parser_of
 
 N_SAMPLES, N_FEATURES, DEPTH, REPEATS = 7200, 90, 4, 7
 
 
 def main() -> None:
+    parser_of(__doc__, data_dir=False).parse_args()
     rng = np.random.default_rng(0)
     X = rng.random((N_SAMPLES, N_FEATURES)) < rng.uniform(0.1, 0.9, N_FEATURES)
     y = (X[:, 0] ^ X[:, 1] ^ (rng.random(N_SAMPLES) < 0.3)).astype(int)

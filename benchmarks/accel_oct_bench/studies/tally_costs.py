@@ -16,7 +16,8 @@ import numpy as np
 
 from accel_oct import Tally, frontier, gather
 from accel_oct.data.column_sets import n_sets
-from accel_oct_bench.studies.common import MarkdownTable, least_seconds, parser_of
+from accel_oct_bench.measurement import least_seconds
+from accel_oct_bench.studies.common import MarkdownTable, parser_of
 
 ROWS = 1 << 20
 CASES = [(20, 4, 2), (50, 2, 2), (50, 3, 2), (50, 4, 2), (50, 4, 4), (100, 3, 2), (100, 4, 2)]
