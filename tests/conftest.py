@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 
 # How many examples of a property are drawn: `daily` in `make test`, the others in `make test-ci` and `make test-long`.
-# There are no deadlines, because machines are shared. Fixtures are not renewed between examples: they only switch between ways of computing.
+# There are no deadlines, because machines are shared. Fixtures are not renewed between examples: they only switch
+# between ways of computing.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 settings.register_profile("daily", _COMMON, max_examples=30)
 settings.register_profile("ci", _COMMON, max_examples=100)

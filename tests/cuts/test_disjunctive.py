@@ -120,7 +120,6 @@ def test_refined_root_is_the_optimum_on_chains(length: int) -> None:
         assert max(root.leaf_value, float(root.bounds.max())) == pytest.approx(optimum, abs=1e-9), instance
 
 
-@settings(max_examples=25, deadline=None)
 @given(instances(max_samples=12, max_features=4, min_depth=2, max_depth=3))
 def test_bounds_of_a_path_count_its_samples_only(instance: Instance) -> None:
     """Before any refinement, a row below a branch claims no more than the samples of its path weigh."""
@@ -132,7 +131,6 @@ def test_bounds_of_a_path_count_its_samples_only(instance: Instance) -> None:
             assert row.bounds.max() <= weight - instance.leaf_price + 1e-9 or not row.samples.size
 
 
-@settings(max_examples=25, deadline=None)
 @given(instances(max_samples=12, max_features=4, min_depth=1, max_depth=3))
 def test_a_tree_is_proposed_while_it_is_better_than_the_incumbent(instance: Instance) -> None:
     """Once at most, and not where the incumbent is optimal already."""
