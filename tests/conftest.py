@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-# How many examples of a property are drawn: `daily` in `make test`, the others in `make test-ci` and `make test-long`.
+# Examples of a property that are drawn: `daily` in `make test`, `ci` in `make test-slow`, `long` in `make test-long`.
 # There are no deadlines, because machines are shared. Fixtures are not renewed between examples: they only switch
 # between ways of computing.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -1,5 +1,6 @@
-"""What a tree must satisfy besides being good: the protocol, and the constraints that come with the library."""
+"""What a tree must satisfy besides being good: how constraints are written, and those that come with the library."""
 
+from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.fairness import (
     ConditionalParity,
     EqualisedOdds,
@@ -7,18 +8,11 @@ from accel_oct.constraints.fairness import (
     PredictiveEquality,
     StatisticalParity,
 )
-from accel_oct.constraints.features import (
-    FeatureBudget,
-    FeatureCosts,
-    ForbiddenFeatures,
-    MaxFeatures,
-)
-from accel_oct.constraints.leaves import MaxLeaves
-from accel_oct.constraints.linear import Linear, LinearLimit
-from accel_oct.constraints.pairs import ForbiddenPairs
-from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all, local_rules
+from accel_oct.constraints.features import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures
+from accel_oct.constraints.leaves import MaxLeaves, MinLeafWeight
+from accel_oct.constraints.linear import Linear
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
-from accel_oct.constraints.support import MinLeafWeight
+from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, LinearLimit, Traits
 
 __all__ = [
     "BoundConstraint",
@@ -29,6 +23,8 @@ __all__ = [
     "FalsePositiveRate",
     "FeatureBudget",
     "FeatureCosts",
+    "FeaturePairs",
+    "FeatureRule",
     "ForbiddenFeatures",
     "ForbiddenPairs",
     "Linear",
@@ -42,6 +38,6 @@ __all__ = [
     "Recall",
     "Specificity",
     "StatisticalParity",
+    "Traits",
     "bind_all",
-    "local_rules",
 ]

@@ -12,7 +12,7 @@ two. `compare` goes on to whole solves. The checks raise AssertionError with the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -20,15 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all
-from accel_oct.constraints.statements import contradiction
-from accel_oct.data import BinaryDataset
+from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
+from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
+from accel_oct.data import BinaryDataset, Tally
+from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import every_tree, some_trees
+from accel_oct.tree.sample_trees import every_tree, some_trees
 
 __all__ = ["Case", "Check", "ConstraintFactory", "cases", "checks", "compare"]
 
@@ -37,6 +38,9 @@ ConstraintFactory = Callable[[BinaryDataset], Constraint]
 
 #: What values may be off by, relative to the numbers that they are compared with; `violation` may forgive as much.
 TOLERANCE = 1e-8
+
+#: Trees of a case that are asked about several data sets.
+_FEW_TREES = 60
 
 #: By how much `forbid` cuts off the tree that it was asked about.
 _CUT_OFF = 0.5
@@ -178,12 +182,10 @@ def violation_depends_on_the_tree_alone(case: Case, bound: BoundConstraint, fact
 @_check
 def reported_values_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """Where there are `value` and `allowed`, a value within the limits keeps the constraint, one outside breaks it."""
-    if not hasattr(bound, "value") or not hasattr(bound, "allowed"):
-        return
     lower, upper = bound.allowed
-    for tree in case.trees:
-        value = float(bound.value(tree))
-        if math.isnan(value):
+    for tree in case.trees if bound.allowed != (None, None) else ():
+        value = bound.value(tree)
+        if value is None or math.isnan(value):
             continue
         room = TOLERANCE * max(1.0, abs(value), *(abs(limit) for limit in (lower, upper) if limit is not None))
         room += TOLERANCE * case.dataset.total_weight
@@ -197,7 +199,7 @@ def reported_values_agree_with_violation(case: Case, bound: BoundConstraint, fac
             )
 
 
-# ---------------------------------------------------------------- what is said besides
+# ---------------------------------------------------------------- rows
 
 
 @_check
@@ -221,8 +223,7 @@ def rows_hold_for_every_allowed_tree(case: Case, bound: BoundConstraint, factory
 @_check
 def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """The rows of `forbid` cut off the tree that breaks the rule and hold for every tree that keeps it."""
-    forbid = getattr(bound, "forbid", None)
-    if forbid is None:
+    if type(bound).forbid is BoundConstraint.forbid and bound.traits.local is None:
         return
     for master in _masters(case):
         bound.add_to(master)
@@ -230,7 +231,7 @@ def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint,
         allowed = [(tree, x) for tree, x in lifted if _keeps(bound, tree)]
         points = np.array([x for _, x in allowed]).reshape(len(allowed), master.model.n_columns)
         for tree, x in lifted:
-            rows = None if _keeps(bound, tree) else forbid(tree, master)
+            rows = None if _keeps(bound, tree) else bound.forbid(tree, master)
             if rows is None:
                 continue
             assert rows.violation(x).max(initial=0.0) > _CUT_OFF, f"forbid does not cut off {_where(case, tree)}"
@@ -249,12 +250,92 @@ def _largest_violation(rows: Rows, points: NDArray[np.float64]) -> NDArray[np.fl
     return found
 
 
+# ---------------------------------------------------------------- traits
+
+
 @_check
-def limits_and_local_rules_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """`local` says exactly what `violation` says; `limits` hold for every tree without violation."""
+def traits_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """Every form of `traits` allows exactly the trees that `violation` allows."""
     for tree in case.trees:
-        problem = contradiction(bound, case.dataset, tree, _keeps(bound, tree))
+        problem = bound.traits.contradiction(tree, case.dataset.X, _keeps(bound, tree))
         assert problem is None, f"{problem}: {_where(case, tree)}"
+
+
+@_check
+def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """What `traits.reads` does not name may change, and the same trees are allowed."""
+    constraint, trees, data = factory(case.dataset), _some(case.trees), case.dataset
+    for word, changed, order in _changes(data, constraint.named_columns):
+        if word in bound.traits.reads:
+            continue
+        where = f"`reads` does not name {word!r}, but with other values of it"
+        try:
+            (other,) = bind_all([constraint], changed)
+        except InvalidInputError as error:
+            raise AssertionError(f"{where} it cannot be bound ({error}): data set {case.name!r}") from error
+        for tree in trees:
+            moved = tree if order is None else _moved(tree, order)
+            kept, X = _keeps(bound, tree), data.X if word == "X" else changed.X
+            problem = other.traits.contradiction(moved, X, kept)
+            assert problem is None, f"{where} {problem}: {_where(case, tree)}"
+            # With other features a tree predicts something else, which `violation` may look at.
+            assert word == "X" or _keeps(other, moved) == kept, f"{where} `violation` changes: {_where(case, tree)}"
+
+
+@_check
+def a_tally_tells_the_same(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """On a tally of the data, if `traits` say that it can be bound to one, the same trees are allowed."""
+    data, traits, constraint = case.dataset, bound.traits, factory(case.dataset)
+    if not {"group"}.issuperset(constraint.named_columns):
+        return  # a tally has one kind of groups
+    if not fits_tally(traits.reads) or not data.integral or not (traits.is_priced or traits.on_paths(data.n_samples)):
+        return
+    labels, groups = data.classes[data.y], data.row_values["group"]
+    tally = Tally.of(data.X, labels, depth=case.max_depth, sample_weight=data.weights, groups=groups)
+    try:
+        (other,) = bind_to_tally([constraint], tallied_trees(replace(tally, group_name="group")))
+    except InvalidInputError as error:
+        raise AssertionError(f"{error}: data set {case.name!r}") from error
+    for tree in _some(case.trees):
+        same = _keeps(other, tree) == _keeps(bound, tree)
+        assert same, f"violation {bound.violation(tree)}, on a tally {other.violation(tree)}: {_where(case, tree)}"
+
+
+def _some(trees: tuple[DecisionTree, ...]) -> tuple[DecisionTree, ...]:
+    return trees[:: max(1, len(trees) // _FEW_TREES)]
+
+
+def _moved(tree: DecisionTree, order: NDArray[np.int64]) -> DecisionTree:
+    return DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
+
+
+def _changes(
+    data: BinaryDataset, named: Sequence[str]
+) -> Iterator[tuple[str, BinaryDataset, NDArray[np.int64] | None]]:
+    """Words of `Traits.reads`, data in which nothing else changes, and the new places of the features, if any.
+
+    Columns that the constraint has named are groups.
+    """
+
+    def values(**changed: Any) -> BinaryDataset:
+        return replace(data, row_values={**data.row_values, **changed})
+
+    n, given = data.n_samples, data.weights if data.given is None else data.given
+    yield "class", replace(data, y=(data.y + 1) % data.n_classes), None
+    other = BinaryDataset.from_arrays(data.X, data.classes[data.y], given * (1 + np.arange(n) % 3) + 1.0)
+    yield "weight", replace(other, row_values=data.row_values), None
+    yield "group", values(group=np.roll(data.row_values["group"], 1)), None
+    yield "group" if "amount" in named else "rows", values(amount=data.row_values["amount"][::-1] + 1), None
+    halves = {name: np.repeat(column, 2) for name, column in data.row_values.items()}
+    twice = BinaryDataset.from_arrays(
+        np.repeat(data.X, 2, axis=0), data.classes[np.repeat(data.y, 2)], np.repeat(given / 2, 2)
+    )
+    yield "rows", replace(twice, row_values=halves), None
+    yield "X", replace(data, X=~data.X), None
+    order = np.roll(np.arange(data.n_features), 1)
+    back = np.argsort(order)
+    names = tuple(data.feature_names[place] for place in back)
+    yield "features", replace(data, X=np.ascontiguousarray(data.X[:, back]), feature_names=names), order
 
 
 # ---------------------------------------------------------------- whole solves

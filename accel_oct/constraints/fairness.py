@@ -5,8 +5,9 @@ Rates are weighted shares, and their differences are linear in the predictions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain, permutations
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
-from accel_oct.constraints.linear import FORGIVEN, LinearLimit, excess
+from accel_oct.constraints.base import BoundConstraint, Constraint
+from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
 
 BoolArray = NDArray[np.bool_]
@@ -30,7 +31,7 @@ _MOST_GROUPS = 50
 
 
 @dataclass(frozen=True, eq=False)
-class _BetweenGroups(NamesAClass):
+class _BetweenGroups(NamesAClass, Constraint):
     """At most a difference of `at_most` between any two groups, in the share predicted `positive`."""
 
     group: Any = None
@@ -55,7 +56,26 @@ class _BetweenGroups(NamesAClass):
             [(f"{names[g]}{label}", rows & (place == g)) for g in range(len(names))]
             for label, rows in self._populations(dataset, positive)
         ]
-        return BoundParity(self._name(dataset), dataset, positive, float(self.at_most), families)
+        arrays = tuple(name for name, values in self._told_apart if values is not None and not isinstance(values, str))
+        return BoundParity(self._name(dataset), dataset, positive, float(self.at_most), families, arrays)
+
+    @property
+    def _told_apart(self) -> list[tuple[str, Any]]:
+        """The arguments that have a value per row, or name a column."""
+        return [("group", self.group)]
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        return tuple(values for _, values in self._told_apart if isinstance(values, str))
+
+    def on_tally(self, counted: bool) -> _BetweenGroups:
+        for argument, values in self._told_apart:
+            if values is not None and not isinstance(values, str):
+                raise InvalidInputError(
+                    f"{type(self).__name__}: {argument} must be None or the name of the tally's groups, "
+                    "as a tally has no rows to give values for: make it with `groups`"
+                )
+        return self
 
     def _name(self, dataset: BinaryDataset) -> str:
         between = f" ({self.group})" if isinstance(self.group, str) else ""
@@ -117,13 +137,17 @@ class ConditionalParity(_BetweenGroups):
 
     given: Any = None
 
+    @property
+    def _told_apart(self) -> list[tuple[str, Any]]:
+        return [("group", self.group), ("given", self.given)]
+
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
         names, place = _groups(self.given, dataset, "ConditionalParity: given")
         return [(f" (given {name})", place == position) for position, name in enumerate(names)]
 
 
 @dataclass(frozen=True, eq=False)
-class BoundParity:
+class BoundParity(BoundConstraint):
     """Shares of predictions within families of groups, of which no two may differ by more than a limit.
 
     Groups without weight have no rate and are left out.
@@ -134,7 +158,7 @@ class BoundParity:
     positive: int
     at_most: float
     families: list[list[tuple[str, BoolArray]]]
-    limits: tuple[LinearLimit, ...] = field(init=False)
+    arrays: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         exact = self.dataset.exact
@@ -142,15 +166,18 @@ class BoundParity:
         object.__setattr__(self, "families", kept)
         for _, rows in chain.from_iterable(kept):
             self.dataset.check_rates(rows, self.name)
-        limits = []
-        for family in kept:
+
+    @cached_property
+    def traits(self) -> Traits:
+        exact, limits = self.dataset.exact, []
+        for family in self.families:
             shares = [exact.shares(rows) for _, rows in family]
             for (g, (name, _)), (h, (other, _)) in permutations(enumerate(family), 2):
                 difference = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
                 difference[:, self.positive] = shares[g] - shares[h]
                 named = f"{self.name}: {name} above {other}"
                 limits.append(LinearLimit(named, difference, self.at_most, tolerance=FORGIVEN))
-        object.__setattr__(self, "limits", tuple(limits))
+        return Traits(limits=tuple(limits), reads={"class", "weight", "group"}, arrays=self.arrays)
 
     @property
     def allowed(self) -> tuple[None, float]:
@@ -176,10 +203,6 @@ class BoundParity:
 
     def violation(self, tree: DecisionTree) -> float:
         return excess(self._difference(tree), None, self.at_most)
-
-    def add_to(self, master: Master) -> None:
-        for limit in self.limits:
-            limit.add_to(master)
 
 
 def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:

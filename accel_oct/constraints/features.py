@@ -1,27 +1,25 @@
-"""Which features a tree may use: none of some, at most so many, at most for so much.
+"""Which features a tree may use: none of some, at most so many, at most for so much, not both of a pair.
 
 What is said of the whole tree depends on the set of features that it uses, in groups: usually all columns that were
-made from one column of the user's table. With u_g = 1 where the tree uses group g, the master has ``b[n, f] <= u_g(f)``
-for every node n and every column f of the group.
+made from one column of the user's table.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import distinct_values, feature_places, listed, number
-from accel_oct.constraints.linear import FORGIVEN, TOLERANCE
+from accel_oct.constraints.base import BoundConstraint, Constraint
+from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.formulation import Master
-from accel_oct.mip import Rows
-from accel_oct.mip.model import ColumnBlock
+from accel_oct.exact import LocalRules
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]
@@ -29,89 +27,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureBudget:
-    """``sum of price_g over the groups g that the tree uses <= at_most``: a bound rule about the set of features.
-
-    Attributes
-    ----------
-    name : str
-    group : int array (n_features,)
-        Of every column.
-    price : float array (n_groups,)
-        Not negative: what keeps the rule keeps it with fewer features.
-    at_most : float
-    """
-
-    name: str
-    group: IntArray
-    price: FloatArray
-    at_most: float
-
-    def cost(self, groups: Iterable[int]) -> float:
-        """Of distinct groups; rounded once, so that it never falls when groups are added."""
-        return math.fsum(self.price[g] for g in groups)
-
-    def excess(self, groups: Iterable[int]) -> float:
-        """By how much distinct groups cost too much; at most zero where they do not."""
-        room = TOLERANCE * max(self.at_most, float(self.price.max(initial=0.0)))
-        return self.cost(groups) - self.at_most - room
-
-    @property
-    def allowed(self) -> tuple[None, float]:
-        return None, self.at_most
-
-    def value(self, tree: DecisionTree) -> float:
-        """What the groups that the tree uses cost together."""
-        return self.cost(self._used(tree))
-
-    def violation(self, tree: DecisionTree) -> float:
-        return self.excess(self._used(tree))
-
-    def _used(self, tree: DecisionTree) -> set[int]:
-        return set(self.group[list(tree.features_used)].tolist())
-
-    def add_to(self, master: Master) -> None:
-        priced = np.flatnonzero(self.price)
-        if not priced.size:
-            return
-        used = use_columns(master, self.group, self.price > 0, self.name)
-        scale = 1.0 / max(self.price.max(), self.at_most)
-        upper = self.at_most * scale + FORGIVEN
-        master.model.add_rows(Rows.single(used.index, self.price[priced] * scale, upper=upper), self.name)
-
-
-def use_columns(master: Master, group: IntArray, wanted: NDArray[np.bool_], name: str) -> ColumnBlock:
-    """Columns u_g for the wanted groups, in their order: at least one where the tree branches on a column of g."""
-    place = np.cumsum(wanted) - 1
-    label, number_ = f"used ({name})", 1
-    while label in master.model.blocks:
-        number_ += 1
-        label = f"used ({name}, {number_})"
-    used = master.model.add_block(label, int(wanted.sum()), integer=True)
-    features = np.flatnonzero(wanted[group])
-    b = master.b.index[:, features]
-    own = np.broadcast_to(used.index[place[group[features]]], b.shape)
-    master.model.add_rows(
-        Rows.from_entries(
-            np.tile(np.arange(b.size), 2),
-            np.concatenate([b.ravel(), own.ravel()]),
-            np.repeat([1.0, -1.0], b.size),
-            n_rows=b.size,
-            upper=0.0,
-        ),
-        name,
-    )
-
-    def fill(tree: DecisionTree, x: FloatArray) -> None:
-        groups = group[list(tree.features_used)]
-        used.view(x)[place[groups[wanted[groups]]]] = 1.0
-
-    master.add_lift(fill)
-    return used
-
-
-@dataclass(frozen=True, eq=False)
-class MaxFeatures:
+class MaxFeatures(Constraint):
     """At most `n` distinct features: ``sum of u_g <= n``.
 
     Parameters
@@ -130,15 +46,14 @@ class MaxFeatures:
         if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer) or self.n < 0:
             raise InvalidInputError(f"MaxFeatures: n must be a whole number of at least 0, got {shown(self.n)}")
 
-    def bind(self, dataset: BinaryDataset) -> FeatureBudget:
+    def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
         names, group = _grouped(self.groups, dataset, "MaxFeatures: groups")
-        return FeatureBudget(
-            f"at most {self.n} feature{'s' * (self.n != 1)}", group, np.ones(len(names)), float(self.n)
-        )
+        budget = FeatureBudget(group, np.ones(len(names)), float(self.n))
+        return BoundFeatureRule(f"at most {self.n} feature{'s' * (self.n != 1)}", budget, self.groups is not None)
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureCosts:
+class FeatureCosts(Constraint):
     """Every group that the tree uses costs its price once: ``sum of price_g u_g <= at_most``.
 
     Parameters
@@ -162,7 +77,7 @@ class FeatureCosts:
         if not 0 <= number(self.at_most, "FeatureCosts: at_most") < np.inf:
             raise InvalidInputError(f"FeatureCosts: at_most must be finite and not negative, got {shown(self.at_most)}")
 
-    def bind(self, dataset: BinaryDataset) -> FeatureBudget:
+    def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
         assert self.at_most is not None
         names, group = _grouped(self.groups, dataset, "FeatureCosts: groups")
         if isinstance(self.prices, Mapping):
@@ -174,7 +89,9 @@ class FeatureCosts:
             price = _prices(self.prices, len(names))
         if not (np.isfinite(price).all() and (price >= 0).all()):
             raise InvalidInputError(f"FeatureCosts: prices must be finite and not negative, got {shown(self.prices)}")
-        return FeatureBudget(f"features for at most {self.at_most:g}", group, price, float(self.at_most))
+        budget, by_place = FeatureBudget(group, price, float(self.at_most)), not isinstance(self.prices, Mapping)
+        name = f"features for at most {self.at_most:g}"
+        return BoundFeatureRule(name, budget, by_place or self.groups is not None)
 
     def _named_prices(self, names: list[Any], unused: Container[Any]) -> FloatArray:
         """`unused` are columns that no feature may have been made from, such as those that are constant in a fold."""
@@ -190,7 +107,7 @@ class FeatureCosts:
 
 
 @dataclass(frozen=True, eq=False)
-class ForbiddenFeatures:
+class ForbiddenFeatures(Constraint):
     """No branch on some columns: ``sum of b[n, f] over all nodes n and forbidden f <= 0``.
 
     Parameters
@@ -201,23 +118,116 @@ class ForbiddenFeatures:
 
     features: Any
 
-    def bind(self, dataset: BinaryDataset) -> BoundForbiddenFeatures:
+    def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
         where = "ForbiddenFeatures: features"
-        places = [place for value in listed(self.features, where) for place in feature_places(value, dataset, where)]
+        named = listed(self.features, where)
+        places = [place for value in named for place in feature_places(value, dataset, where)]
         group = np.zeros(dataset.n_features, dtype=np.int64)
         group[places] = 1
         names = ", ".join(dataset.feature_names[place] for place in sorted(set(places))[:5])
         name = f"no branch on {names}" + (", ..." if len(set(places)) > 5 else "")
-        return BoundForbiddenFeatures(name, group, np.array([0.0, 1.0]), 0.0)
+        by_place = not all(isinstance(value, str) for value in named)
+        return BoundFeatureRule(name, FeatureBudget(group, np.array([0.0, 1.0]), 0.0), by_place)
 
 
-class BoundForbiddenFeatures(FeatureBudget):
-    """Features that cost something, and nothing to pay with."""
+@dataclass(frozen=True, eq=False)
+class ForbiddenPairs(Constraint):
+    """No path from the root to a leaf, or no tree, branches on both columns of a pair.
 
-    def add_to(self, master: Master) -> None:
-        columns = master.b.index[:, self.group == 1]
-        if columns.size:
-            master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), self.name)
+    On a path: ``b[m, f] + sum of b[n, g] over the partners g of f <= 1`` for every node n and every m above it. In the
+    tree: ``u_f + u_g <= 1`` for every pair.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs of int or str
+        Two columns each, by index or by name; columns of the user's table stand for all features made from them.
+    on : {"path", "tree"}
+
+    Notes
+    -----
+    On paths, subtrees stay independent, and the subtree tables know the rule (`Traits.local`). In a tree the rule is
+    about the set of features that the tree uses, and is proven like `MaxFeatures`.
+    """
+
+    pairs: Any
+    on: Literal["path", "tree"] = "path"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.on, str) or self.on not in ("path", "tree"):
+            raise InvalidInputError(f"ForbiddenPairs: on must be 'path' or 'tree', got {shown(self.on)}")
+
+    def bind(self, dataset: BinaryDataset) -> BoundFeatureRule | BoundPathPairs:
+        where, found, by_place = "ForbiddenPairs: pairs", set(), False
+        for pair in listed(self.pairs, where):
+            members = [feature_places(value, dataset, where) for value in listed(pair, where)]
+            if len(members) != 2 or set(members[0]) & set(members[1]):
+                raise InvalidInputError(f"{where} must hold two different columns each, got {shown(pair)}")
+            found |= {(min(f, g), max(f, g)) for f in members[0] for g in members[1]}
+            by_place = by_place or not all(isinstance(value, str) for value in pair)
+        pairs, name = tuple(sorted(found)), f"{len(found)} forbidden pairs in a {self.on}"
+        if self.on == "tree":
+            return BoundFeatureRule(name, FeaturePairs(pairs, dataset.n_features), by_place)
+        return BoundPathPairs(name, pairs, dataset.X.shape, by_place)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundFeatureRule(BoundConstraint):
+    """A rule about the set of features that a tree uses.
+
+    Attributes
+    ----------
+    name : str
+    rule : FeatureRule
+    by_place : bool
+        Whether features were given by their places, not by the names of columns.
+    """
+
+    name: str
+    rule: FeatureRule
+    by_place: bool
+
+    @cached_property
+    def traits(self) -> Traits:
+        return Traits(features=self.rule, reads={"features"} if self.by_place else frozenset())
+
+    @property
+    def allowed(self) -> tuple[None, float]:
+        return None, self.rule.at_most
+
+    def value(self, tree: DecisionTree) -> float:
+        """What the features that the tree uses cost together."""
+        return self.rule.cost(self.rule.used(tree))
+
+    def violation(self, tree: DecisionTree) -> float:
+        return self.rule.excess(self.rule.used(tree))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPathPairs(BoundConstraint):
+    """Pairs of columns that may not share a path, the smaller one first, for data of some shape."""
+
+    name: str
+    pairs: tuple[tuple[int, int], ...]
+    shape: tuple[int, int]
+    by_place: bool
+
+    @cached_property
+    def traits(self) -> Traits:
+        reads = {"features"} if self.by_place else frozenset()
+        return Traits(local=LocalRules.pairs(*self.shape, self.pairs), reads=reads)
+
+    @property
+    def allowed(self) -> tuple[None, float]:
+        return None, 0.0
+
+    def value(self, tree: DecisionTree) -> float:
+        """How many pairs occur."""
+        return self.violation(tree)
+
+    def violation(self, tree: DecisionTree) -> float:
+        """How many pairs occur; each path counts for itself."""
+        paths = [{feature for feature, _ in tree.path(leaf)} for leaf in tree.leaves.tolist()]
+        return float(sum(f in used and g in used for used in paths for f, g in self.pairs))
 
 
 def _grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:

@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, number, share
-from accel_oct.constraints.linear import FORGIVEN, LinearLimit, excess
+from accel_oct.constraints.base import BoundConstraint, Constraint
+from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
 
 BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class BoundRate:
+class BoundRate(BoundConstraint):
     """``part / whole`` within limits, where part and whole are weights of samples that are predicted to be of a class.
 
     The rate of a tree is a quotient of whole numbers, from the weights as they were given, and compared as such. Only
-    `limits`, by which trees are sought, are in floating point.
+    its limits, by which trees are sought, are in floating point.
 
     Attributes
     ----------
@@ -52,13 +53,19 @@ class BoundRate:
     at_least: float | None = None
     at_most: float | None = None
     count: bool = False
-    limits: tuple[LinearLimit, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.dataset.check_rates(self._counted, self.name)
+
+    @property
+    def _counted(self) -> BoolArray:
+        """Samples that may belong to the whole."""
+        return np.asarray(self.whole.any(axis=1) | self.always)
+
+    @cached_property
+    def traits(self) -> Traits:
         exact = self.dataset.exact
-        some = self.whole.any(axis=1) | self.always
-        self.dataset.check_rates(some, self.name)
-        shares = exact.shares(some)
+        shares = exact.shares(self._counted)
         constant, total, limits = float(shares[self.always].any()), exact.total() * exact.unit, []
         for sign, limit in ((1.0, self.at_most), (-1.0, self.at_least)):
             if limit is None:
@@ -69,7 +76,7 @@ class BoundRate:
                 unit = float(min(1 / total, Fraction(sys.float_info.max)))
             coefficients = sign * shares[:, None] * (self.part - limit * self.whole)
             limits.append(LinearLimit(self.name, coefficients, sign * limit * constant, tolerance=FORGIVEN, unit=unit))
-        object.__setattr__(self, "limits", tuple(limits))
+        return Traits(limits=tuple(limits), reads={"class", "weight"})
 
     def _rate(self, tree: DecisionTree) -> Fraction | None:
         """The rate, or the amount; None where there is nothing to take a share of."""
@@ -96,13 +103,9 @@ class BoundRate:
         size = self.dataset.exact.total() * self.dataset.exact.unit if self.count else Fraction(1)
         return excess(rate, self.at_least, self.at_most, size)
 
-    def add_to(self, master: Master) -> None:
-        for limit in self.limits:
-            limit.add_to(master)
-
 
 @dataclass(frozen=True, eq=False)
-class _Rate(NamesAClass):
+class _Rate(NamesAClass, Constraint):
     """A rate of one class with limits on either side."""
 
     positive: Any = None
@@ -173,7 +176,7 @@ class Precision(_Rate):
 
 
 @dataclass(frozen=True, eq=False)
-class PositiveBudget(NamesAClass):
+class PositiveBudget(NamesAClass, Constraint):
     """At most so much weight is predicted to be `positive`.
 
     Parameters

@@ -1,34 +1,32 @@
 """Constraints on a tally: limits by cell, and trees that are measured from what the tally says of their leaves.
 
-A constraint is bound to two kinds of small data sets. On one row per cell it says its limits: what predicting a class
-for all of a cell uses, and so what a unit of its weight does. On one row per leaf and cell of a tree, through its own
-`violation` and `value`, it says how the tree stands to it: that decides, as on rows.
+A constraint that reads nothing but classes, groups and weights is bound to two kinds of small data sets. On one row per
+cell it declares its forms: what predicting a class for all of a cell uses, and so what a unit of its weight does. On
+one row per leaf and cell of a tree, through its own `violation` and `value`, it measures the tree: that decides, as on
+rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from accel_oct.constraints.base import BoundConstraint, Constraint, as_list, bind_all
 from accel_oct.constraints.fairness import SENSITIVE
-from accel_oct.constraints.features import BoundForbiddenFeatures
-from accel_oct.constraints.linear import Linear, LinearLimit
-from accel_oct.constraints.protocol import BoundConstraint, Constraint, bind_all, local_rules
-from accel_oct.constraints.support import MinLeafWeight
+from accel_oct.constraints.traits import Traits
 from accel_oct.data import Tally
+from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.tallied import CELL, TalliedRows, TalliedTrees
+from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["TallyConstraint", "bind_to_tally", "tallied_trees"]
+__all__ = ["TallyConstraint", "bind_to_tally", "for_tally", "tallied_trees"]
 
-_PARTS = (0.25, 0.75)
-"""A cell in two rows: who knows nothing but cells and weights says the same of both together."""
+PARTS = (0.25, 0.75)
+"""Shares of the two rows that a cell is split into: what reads only classes, groups and weights does not change."""
 
 
 def tallied_trees(tally: Tally) -> TalliedTrees:
@@ -38,49 +36,54 @@ def tallied_trees(tally: Tally) -> TalliedTrees:
     return TalliedTrees(tally, (SENSITIVE,) if tally.group_name is None else (SENSITIVE, tally.group_name))
 
 
+def for_tally(constraints: Sequence[Constraint] | None, counted: bool = False) -> list[Constraint]:
+    """What a user gave, in terms that a tally knows; see `Constraint.on_tally`."""
+    return [each.on_tally(counted) if isinstance(each, Constraint) else each for each in as_list(constraints)]
+
+
 def bind_to_tally(constraints: Sequence[Constraint] | None, trees: TalliedTrees) -> tuple[TallyConstraint, ...]:
     """Bind what a user gave.
 
     Raises
     ------
     InvalidInputError
-        Naming what is no constraint, or one that asks for more than classes, groups and weights.
+        Naming what is no constraint, or one that reads more than classes, groups and weights.
     """
-    cells = trees.cells()
-    given = list(constraints) if isinstance(constraints, Sequence) and not isinstance(constraints, str) else []
-    named = [_for_rows(constraint, cells) for constraint in given]
-    bound = bind_all(named if given else constraints, cells)
-    return tuple(TallyConstraint(*pair, trees) for pair in zip(given, bound, strict=True))
+    stated = for_tally(constraints)
+    bound, halved = bind_all(stated, trees.cells()), bind_all(stated, trees.cells(PARTS))
+    return tuple(TallyConstraint(*parts, trees) for parts in zip(stated, bound, halved, strict=True))
 
 
-class TallyConstraint:
+class TallyConstraint(BoundConstraint):
     """A constraint that knows a tally.
 
-    Attributes
-    ----------
-    limits : tuple of LinearLimit, or None
-        By cell: what predicting a class for the whole cell uses. None for rules about leaves and paths.
-    local : LocalRules or None
-        The masses of whole cells.
+    Its traits are by cell: limits say what predicting a class for the whole cell uses, local rules have the masses of
+    whole cells.
     """
 
-    def __init__(self, constraint: Constraint, bound: BoundConstraint, trees: TalliedTrees) -> None:
+    def __init__(
+        self, constraint: Constraint, bound: BoundConstraint, halved: BoundConstraint, trees: TalliedTrees
+    ) -> None:
         self._constraint, self._bound, self._trees = constraint, bound, trees
         self._seen: tuple[DecisionTree, BoundConstraint] | None = None
-        self.local = _local(bound, trees.tally.n_features)
-        self.limits: tuple[LinearLimit, ...] | None = None if self.local is not None else getattr(bound, "limits", None)
-        if self.local is None and self.limits is None:
+        declared, n_cells = bound.traits, trees.tally.n_cells
+        local = declared.on_paths(n_cells)
+        self._traits = Traits(
+            local=local,
+            limits=declared.limits if local is None and declared.is_priced else None,
+            leaves=declared.leaves,
+            reads=declared.reads,
+        )
+        if not self._traits.says_something:
             raise InvalidInputError(f"constraints: `{self.name}` cannot be kept on a tally, only on rows")
-        if any(limit.branches is not None or limit.leaves < 0 for limit in self.limits or ()):
-            raise InvalidInputError(
-                f"constraints: `{self.name}` cannot be kept on a tally, only on rows: it is about branches"
-            )
-        halves = trees.cells(_PARTS)
-        (again,) = bind_all([_for_rows(constraint, halves)], halves)
-        if not _says_the_same(self.local, self.limits, again, trees.tally.n_features):
+        if not fits_tally(declared.reads) or not same_by_cell(declared, halved.traits, n_cells):
             raise InvalidInputError(
                 f"constraints: `{self.name}` asks for more than a tally knows: classes, groups and weights"
             )
+
+    @property
+    def traits(self) -> Traits:
+        return self._traits
 
     @property
     def name(self) -> str:
@@ -88,13 +91,10 @@ class TallyConstraint:
 
     @property
     def allowed(self) -> tuple[float | None, float | None]:
-        found: tuple[float | None, float | None] = getattr(self._bound, "allowed", (None, None))
-        return found
+        return self._bound.allowed
 
-    def value(self, tree: DecisionTree) -> float:
-        """What is limited; not a number where the constraint does not say."""
-        measured: Any = self._on(tree)
-        return float(measured.value(tree)) if hasattr(measured, "value") else float("nan")
+    def value(self, tree: DecisionTree) -> float | None:
+        return self._on(tree).value(tree)
 
     def violation(self, tree: DecisionTree) -> float:
         return self._on(tree).violation(tree)
@@ -104,68 +104,32 @@ class TallyConstraint:
 
     def _on(self, tree: DecisionTree) -> BoundConstraint:
         """Bound to what a tree does."""
+        if not self._traits.reads - {"features"}:
+            return self._bound  # it knows the tree alone
         if self._seen is None or self._seen[0] is not tree:
-            rows = self._trees.rows(tree)
-            self._seen = tree, _for_rows(self._constraint, rows).bind(rows)
+            self._seen = tree, self._constraint.bind(self._trees.rows(tree))
         return self._seen[1]
 
 
-def _for_rows(constraint: Constraint, rows: TalliedRows) -> Constraint:
-    """With what is given by cell as the rows need it."""
-    for argument in ("group", "given"):
-        values = getattr(constraint, argument, None)
-        if values is not None and not isinstance(values, str) and not isinstance(constraint, type):
-            raise InvalidInputError(
-                f"{type(constraint).__name__}: {argument} must be None or the name of the tally's groups, "
-                "as a tally has no rows to give values for: make it with `groups`"
-            )
-    if isinstance(constraint, MinLeafWeight) and constraint.samples is not None:
-        raise InvalidInputError("MinLeafWeight: samples cannot be told from a tally, which knows weights: give amount")
-    if isinstance(constraint, Linear) and constraint.predictions is not None:
-        cells = np.asarray(rows.row_values[CELL])
-        try:
-            by_cell = np.asarray(constraint.predictions, dtype=np.float64)
-        except (TypeError, ValueError):
-            return constraint  # binding tells what is wrong
-        shape = (int(cells.max()) + 1, rows.n_classes)
-        if by_cell.shape != shape:
-            raise InvalidInputError(
-                f"Linear: predictions must have a row per cell of the tally and a column per class, {shape}, "
-                f"got the shape {by_cell.shape}"
-            )
-        return replace(constraint, predictions=by_cell[cells] * rows.weights[:, None])
-    return constraint
-
-
-def _local(bound: BoundConstraint, n_features: int) -> LocalRules | None:
-    if isinstance(bound, BoundForbiddenFeatures):
-        # A column that is apart from itself may not be used at all.
-        return LocalRules(np.zeros((1, 1)), (0.0,), np.diag(bound.group == 1))
-    return local_rules(bound)
-
-
-def _says_the_same(
-    local: LocalRules | None, limits: tuple[LinearLimit, ...] | None, other: BoundConstraint, n_features: int
-) -> bool:
-    """Whether a constraint says of cells in two parts what it says of whole ones."""
-    if local is not None:
-        again = _local(other, n_features)
-        if again is None or len(again.least) != len(local.least) or not _close(local.totals, again.totals):
+def same_by_cell(whole: Traits, halved: Traits, n_cells: int) -> bool:
+    """Whether the forms of a constraint say of rows in two parts, see `PARTS`, what they say of whole ones."""
+    ours, others = whole.on_paths(n_cells), halved.on_paths(n_cells * len(PARTS))
+    if ours is not None:
+        if others is None or len(others.least) != len(ours.least) or not _close(ours.totals, others.totals):
             return False
-        return bool(np.all(np.abs(np.subtract(again.least, local.least)) <= 1e-12 * local.totals))
-    mine, others = limits or (), getattr(other, "limits", None) or ()
-    if len(mine) != len(others):
+        parts = others.masses.reshape(len(ours.least), n_cells, len(PARTS))
+        by_row = all(_close(ours.masses * share, parts[:, :, place]) for place, share in enumerate(PARTS))
+        return by_row and bool(np.all(np.abs(np.subtract(others.least, ours.least)) <= 1e-12 * ours.totals))
+    if len(whole.limits or ()) != len(halved.limits or ()):
         return False
-    for one, two in zip(mine, others, strict=True):
-        if not (
-            _close(one.upper, two.upper)
-            and one.leaves == two.leaves
-            and (one.predictions is None) == (two.predictions is None)
-        ):
+    for one, two in zip(whole.limits or (), halved.limits or (), strict=True):
+        if (one.predictions is None) != (two.predictions is None):
             return False
-        if one.predictions is not None:
-            parts = two.predictions.reshape(len(one.predictions), len(_PARTS), -1)
-            if not all(_close(one.predictions * share, parts[:, place]) for place, share in enumerate(_PARTS)):
+        if one.leaves != two.leaves or not _close(one.upper, two.upper):
+            return False
+        if one.predictions is not None and two.predictions is not None:
+            parts = two.predictions.reshape(n_cells, len(PARTS), -1)
+            if not all(_close(one.predictions * share, parts[:, place]) for place, share in enumerate(PARTS)):
                 return False
     return True
 

@@ -7,12 +7,13 @@ With B its branches (n, f) and L its leaves (n, k), every other tree satisfies
     sum of b[n, f] over B + sum of w[n, k] over L  <=  |B| + |L| - 1,
 
 for a tree that has all of them is this one. The row is REQUIRED. It removes a single tree, so a rule that lives on
-these rows alone is exact and slow. A rule that knows why the tree breaks it may say more, see `Forbids`.
+these rows alone is exact and slow. A rule that knows why the tree breaks it may say more, by `forbid`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -23,9 +24,8 @@ from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.tree import DecisionTree
 
 
-@runtime_checkable
-class Forbids(Protocol):
-    """What a rule may offer besides its definition."""
+class ForbiddingRule(Rule, Protocol):
+    """A rule that may know why a tree breaks it."""
 
     def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
         """Rows that every tree that keeps the rule satisfies, and one of which this tree violates by at least one."""
@@ -38,7 +38,7 @@ class NoGoods:
     ----------
     master : Master
         With integral predictions: labels are part of what a rule may look at.
-    rules : tuple of Rule
+    rules : sequence of ForbiddingRule
     agreement : Agreement, optional
         Checks every candidate that keeps the rules, and what they forbid.
     """
@@ -46,7 +46,7 @@ class NoGoods:
     name = "no_goods"
     needs = Needs([Event.CANDIDATE], [Validity.REQUIRED])
 
-    def __init__(self, master: Master, rules: tuple[Rule, ...], agreement: Agreement | None = None) -> None:
+    def __init__(self, master: Master, rules: Sequence[ForbiddingRule], agreement: Agreement | None = None) -> None:
         if not master.integral_predictions:
             raise InvalidInputError("constraints need a master with integral predictions")
         self.master = master
@@ -66,9 +66,7 @@ class NoGoods:
         """What the broken rules say themselves, if it cuts the tree off."""
         said = []
         for rule in self.rules:
-            if not isinstance(rule, Forbids) or not broken_rules([rule], tree):
-                continue
-            reasons = rule.forbid(tree, self.master)
+            reasons = rule.forbid(tree, self.master) if broken_rules([rule], tree) else None
             if reasons is not None:
                 said.append(reasons)
                 if self._agreement is not None:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 
 from accel_oct.constraints import Constraint
 from accel_oct.constraints.fairness import SENSITIVE
+from accel_oct.constraints.tallied import for_tally
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.labels import as_labels, as_weights, encode_labels
 from accel_oct.data.tally import Tally
@@ -31,12 +32,11 @@ from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import unlimited_depth_error
 from accel_oct.estimators.fitted import FittedClassifier
-from accel_oct.estimators.in_pieces import by_weight, column_table, gathered_for_fit, gathered_rows, opened
+from accel_oct.estimators.in_pieces import column_table, gathered_for_fit, gathered_rows, opened
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
 from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
-from accel_oct.objectives import Accuracy, ClassWeights, Objective, as_objective
-from accel_oct.objectives.costs import COSTS
-from accel_oct.objectives.shares import balancing
+from accel_oct.objectives import ClassWeights, Objective, as_objective
+from accel_oct.objectives.sums import COSTS, balancing
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
@@ -194,7 +194,7 @@ class TreeClassifier(FittedClassifier):
     def _objective(self, class_factors: Any) -> Objective:
         if self.class_weight is None:
             return as_objective(self.objective)
-        if not isinstance(as_objective(self.objective), Accuracy):
+        if not as_objective(self.objective).is_accuracy:
             raise InvalidInputError(
                 f"class_weight cannot be combined with objective {shown(self.objective)}, which says itself what "
                 "classes are worth; leave one of them out"
@@ -240,7 +240,7 @@ class TreeClassifier(FittedClassifier):
         Ratios take several searches, and limits an enumeration that grows faster with the features than any table.
         """
         budget = DEFAULT_BUDGET if self.time_limit is None else min(DEFAULT_BUDGET, max(0.0, self.time_limit / 2))
-        if not isinstance(as_objective(self.objective), Accuracy):
+        if not as_objective(self.objective).is_accuracy:
             budget *= _OTHER_OBJECTIVES
         return budget, _UNDER_CONSTRAINTS if self.constraints or self.max_features_used is not None else None
 
@@ -253,7 +253,7 @@ class TreeClassifier(FittedClassifier):
             data.n_samples,
             int(data.dataset.sample_counts.sum()),
         )
-        return found if data.tally is None else by_weight(found, data.dataset.samples is not None)
+        return found if data.tally is None else for_tally(found, counted=data.dataset.samples is not None)
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
         """Keep the tree that was found, in the user's terms."""

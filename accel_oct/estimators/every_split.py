@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from accel_oct.constraints import MaxLeaves, bind_all
+from accel_oct.constraints.base import limits_of
+from accel_oct.data.reads import fits_every_encoding
 from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.orders import TableOrders
@@ -30,29 +31,20 @@ from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore
-from accel_oct.solving.activity import Relay, Teller
-from accel_oct.solving.every_split import (
-    EverySplit,
-    EverySplitOutcome,
-    bound_over_every_split,
-    keeps_subtrees_independent,
-    priced_limits,
-)
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock, constraint_reports
+from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, bound_over_every_split
+from accel_oct.solving.result import Result, build_result
 from accel_oct.support.arguments import checked_depth
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.support.progress import Reporter, Sink
+from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
 
 __all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error"]
 
 
 def _can_search(model: Any) -> bool:
-    """Whether a classifier's parameters leave subtrees independent and ask for no other technique."""
-    if model.preset != "default" or model.config is not None or model.components or model.max_features_used is not None:
-        return False
-    listed = model.constraints
-    return listed is None or (isinstance(listed, list | tuple) and all(map(keeps_subtrees_independent, listed)))
+    """Whether a classifier's parameters ask for no other technique."""
+    others = (model.config, model.max_features_used)
+    return model.preset == "default" and not model.components and all(value is None for value in others)
 
 
 def unlimited_depth_error() -> InvalidInputError:
@@ -100,26 +92,23 @@ class TableSearch:
         """The search that a classifier asks for; None where it is to be one over chosen splits."""
         if not (isinstance(model.encoder, str) and model.encoder == "auto" and _can_search(model)):
             return None
+        if not _leaves_subtrees_independent(model, checked):
+            return None
         orders = TableOrders.of(checked.X, checked.weights, missing=model.missing, ignored=checked.ignored)
         if orders is None or _suits_tables(model, orders):
             return None
         data = _with_orders(model, checked, orders)
-        if not isinstance(data.score, LinearScore):
+        if not isinstance(data.score, LinearScore) or not fits_every_encoding(data.score.reads):
             return None
-        constraints = model._all_constraints(data)
-        try:
-            bind_all(constraints, data.dataset)
-        except InvalidInputError:
-            return None  # a constraint names a feature, not a column: search chosen splits
-        space = EverySplit(data.score, orders.ranks, orders.rows, constraints, model.max_depth)
-        return cls(model, checked, orders, data, space)
+        space = EverySplit(data.score, orders.ranks, orders.rows, model._all_constraints(data), model.max_depth)
+        return cls(model, checked, orders, data, space) if all(map(space.takes, space.bound_constraints)) else None
 
-    def solve(self, leaf_penalty: float, clock: Clock, progress: Progress | None = None) -> Solved:
+    def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search, and encode the rows as the tree that was found asks; the encoder is kept by the classifier."""
         return self.encoded(self.searched(leaf_penalty, clock, progress))
 
     def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Progress | None = None
+        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
     ) -> Iterator[Solved]:
         """The optimum of each penalty, in the order given; each search begins with the trees of those before.
 
@@ -131,7 +120,7 @@ class TableSearch:
             known += [] if outcome.tree is None else [outcome.tree]
             yield self.encoded(outcome)
 
-    def frontier(self, clock: Clock, progress: Progress | None = None) -> Iterator[Solved]:
+    def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """The best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield replace(self, space=space).encoded(outcome)
@@ -140,7 +129,7 @@ class TableSearch:
         self,
         leaf_penalty: float,
         clock: Clock,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         known: Sequence[OrderedTree] = (),
     ) -> EverySplitOutcome:
         """Search; deep trees that are not found at once begin with good ones over chosen splits.
@@ -157,7 +146,7 @@ class TableSearch:
         return self.space.improved(outcome, greedy_trees(self.space, leaf_penalty), clock)
 
     def _searched(
-        self, leaf_penalty: float, clock: Clock, progress: Progress | None, known: Sequence[OrderedTree]
+        self, leaf_penalty: float, clock: Clock, progress: Sink | None, known: Sequence[OrderedTree]
     ) -> EverySplitOutcome:
         space, options = self.space, _options(self.model, clock.limit)
         if space.max_depth is not None and space.max_depth < _DEEP:
@@ -184,7 +173,7 @@ class TableSearch:
                 rank[node] = self.orders.orders[column].middle(int(own[low].max()), int(own[~low].min()))
         return replace(tree, rank=tuple(rank))
 
-    def _over_chosen_splits(self, leaf_penalty: float, clock: Clock, progress: Progress | None) -> list[OrderedTree]:
+    def _over_chosen_splits(self, leaf_penalty: float, clock: Clock, progress: Sink | None) -> list[OrderedTree]:
         """A good tree over chosen splits."""
         checked, depth = self.checked, self.space.max_depth
         finer = copy.copy(self.model)
@@ -196,8 +185,8 @@ class TableSearch:
             warnings.simplefilter("ignore")
             encoder = finer._fitted_encoder(checked.X, labels, checked.weights, checked.ignored)
             data = finer._encoded_data(checked, encoder)
-            relay = Relay(Teller(progress, lambda: clock.seconds), "first trees")
-            found = finer._solve(data, seconds, relay).found
+            part = Reporter(progress, lambda: clock.seconds).part("first trees")
+            found = finer._solve(data, seconds, part).found
         tree = None if found is None else self._ordered(found, encoder.conditions_)
         return [] if tree is None else [tree]
 
@@ -235,11 +224,30 @@ class TableSearch:
         return Solved(encoder, data, _result(outcome, cuts, data, self.space))
 
 
+def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
+    """Whether constraints are about leaves and paths, however the table is encoded; asked with a feature per column."""
+    if not model.constraints:
+        return True
+    data = _with_columns(model, checked, range(len(checked.table.columns)))
+    try:
+        bound = bind_all(model.constraints, data.dataset)
+    except InvalidInputError:
+        return False  # a constraint names a feature, not a column: search chosen splits
+    local = [each.traits.leaves is not None or each.traits.on_paths(data.n_samples) is not None for each in bound]
+    return all(local) and all(fits_every_encoding(each.traits.reads) for each in bound)
+
+
 def _with_orders(model: Any, checked: CheckedRows, orders: TableOrders) -> TrainingData:
-    """The rows with one feature per order, where constraints may name columns; its values do not matter."""
-    sources = tuple(checked.table.name(order.column) for order in orders.orders) if model.constraints else ()
+    """The rows with one feature per order, where constraints may name columns."""
+    return _with_columns(model, checked, [order.column for order in orders.orders] if model.constraints else ())
+
+
+def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> TrainingData:
+    """The rows with one feature for each of some columns; its values do not matter."""
+    sources = tuple(map(checked.table.name, columns))
     binary = np.zeros((len(checked.codes), len(sources)), dtype=bool)
-    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, None)
+    names = tuple(f"\0{place}" for place in range(len(sources)))  # no column has such a name
+    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, names)
 
 
 def table_bound(
@@ -264,29 +272,28 @@ def table_bound(
     if orders is None or is_stopped():
         return None
     data = _with_orders(model, checked, orders)
-    if not isinstance(data.score, LinearScore):
+    if not isinstance(data.score, LinearScore) or not fits_every_encoding(data.score.reads):
         return None
+    space = EverySplit(data.score, orders.ranks, orders.rows, (), checked_depth(model.max_depth))
     independent, limits = [], []
     for constraint in model._all_constraints(data):
         try:
             (bound,) = bind_all([constraint], data.dataset)
         except InvalidInputError:
             continue  # about features of the encoder: relaxed
-        if keeps_subtrees_independent(constraint):
+        if not fits_every_encoding(bound.traits.reads):
+            continue
+        if space.takes(bound):
             independent.append(constraint)
         else:
-            limits += priced_limits([bound])
-    space = EverySplit(data.score, orders.ranks, orders.rows, independent, checked_depth(model.max_depth))
-    interrupted, end, found = threading.Event(), time.perf_counter() + limit, []
-
-    def should_stop() -> bool:
-        return interrupted.is_set() or time.perf_counter() >= end
-
-    def work() -> None:
-        threads = usable_threads(n_threads(model.n_jobs))
-        found.append(bound_over_every_split(space, limits, model.leaf_penalty, should_stop, threads, objective))
-
-    run_interruptibly(work, interrupted.set)
+            limits += [limit for limit in limits_of([bound]) if limit.is_priced]
+    space = replace(space, constraints=independent)
+    threads, found = usable_threads(n_threads(model.n_jobs)), []
+    Stopper(time.monotonic() + limit).run(
+        lambda stopper: found.append(
+            bound_over_every_split(space, limits, model.leaf_penalty, stopper, threads, objective)
+        )
+    )
     return found[0]
 
 
@@ -311,21 +318,24 @@ class FeatureSearch:
             raise unlimited_depth_error()
         rows = data.dataset.weights > 0
         ranks = np.ascontiguousarray(data.dataset.X[rows].T.astype(np.int32))
-        return cls(model, data, EverySplit(data.score, ranks, rows, model._all_constraints(data), None))
+        space = EverySplit(data.score, ranks, rows, model._all_constraints(data), None)
+        if not all(map(space.takes, space.bound_constraints)):
+            raise unlimited_depth_error()
+        return cls(model, data, space)
 
     def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Progress | None = None
+        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
     ) -> Iterator[Solved]:
         """The optimum of each penalty; `clock` gives the clock of the next search."""
         for penalty in penalties:
             yield self.solve(penalty, clock(), progress)
 
-    def frontier(self, clock: Clock, progress: Progress | None = None) -> Iterator[Solved]:
+    def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """The best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield replace(self, space=space).encoded(outcome)
 
-    def solve(self, leaf_penalty: float, clock: Clock, progress: Progress | None = None) -> Solved:
+    def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search."""
         return self.encoded(self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress))
 
@@ -339,7 +349,7 @@ class FeatureSearch:
 
 
 def _by_leaves(
-    space: EverySplit, options: SolveOptions, clock: Clock, progress: Progress | None
+    space: EverySplit, options: SolveOptions, clock: Clock, progress: Sink | None
 ) -> Iterator[tuple[EverySplit, EverySplitOutcome]]:
     """The best tree for each number of leaves, each with the problem that it solves."""
     most = space.max_leaves
@@ -391,19 +401,8 @@ def _result(
             )
         found = found if space.max_depth is None else found.with_max_depth(space.max_depth)
     constraints = bind_all(space.constraints, data.dataset)
-    return Result(
-        found=found,
-        objective=outcome.objective,
-        bound=outcome.bound,
-        status=outcome.status,
-        seconds=outcome.seconds,
-        nodes=0,
-        backend="none",
-        stats=outcome.stats,
-        history=outcome.history,
-        feature_names=data.dataset.feature_names,
-        class_names=data.dataset.class_names,
-        constraints=constraint_reports(constraints, found),
+    return build_result(
+        outcome, data.dataset, found, outcome.objective, outcome.bound, constraints=constraints, stats=outcome.stats
     )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from accel_oct.constraints import MaxLeaves, bind_all, local_rules
+from accel_oct.constraints import bind_all
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
 from accel_oct.estimators.parameters import n_threads
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.objectives import Fixed, LinearScore
 from accel_oct.solving.frontier import frontier, solve_path
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock
+from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock
 
 __all__ = ["along_penalties", "by_leaves"]
 
@@ -25,7 +26,7 @@ def along_penalties(
     checked: CheckedRows,
     penalties: Sequence[float],
     clock: Callable[[], Clock],
-    progress: Progress | None,
+    progress: Sink | None,
 ) -> Iterator[Solved]:
     """The optimum of each penalty, in the order given; the model keeps the encoding of the last one.
 
@@ -53,13 +54,13 @@ def _results(
     data: TrainingData,
     penalties: Sequence[float],
     clock: Callable[[], Clock],
-    progress: Progress | None,
+    progress: Sink | None,
 ) -> Iterator[Result]:
     """Read off one frontier of binary features, unless something was asked for that only `solve` does."""
     constraints = model._all_constraints(data)
     asked = (model.backend, model.preset, model.gap, model.config, model.components)
     bound = bind_all(constraints, data.dataset)
-    independent = all(local_rules(each) is not None or isinstance(each, MaxLeaves) for each in bound)
+    independent = all(each.traits.by_tables for each in bound)
     if asked != ("highs", "default", 0.0, None, None) or not independent or not isinstance(data.score, LinearScore):
         for penalty in penalties:
             yield model.set_params(leaf_penalty=penalty)._solve(data, clock().left, progress)
@@ -76,9 +77,7 @@ def _results(
     )
 
 
-def by_leaves(
-    model: Any, named: Any, checked: CheckedRows, clock: Clock, progress: Progress | None
-) -> Iterator[Solved]:
+def by_leaves(model: Any, named: Any, checked: CheckedRows, clock: Clock, progress: Sink | None) -> Iterator[Solved]:
     """The best tree with at most 1, 2, 3, ... leaves, leaf penalties not counted.
 
     Raises

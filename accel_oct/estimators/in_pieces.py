@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import Constraint, MinLeafWeight
+from accel_oct.constraints.base import named_groups
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
@@ -17,16 +17,14 @@ from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import joined
 from accel_oct.pieces.encoders import BatchEncoder
-from accel_oct.pieces.engines import Engine, PiecesProgress
+from accel_oct.pieces.engines import Engine
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.gathering import BATCH, gather
-from accel_oct.pieces.recognising import named_groups
 from accel_oct.pieces.sources import BESIDE, Piece, Source
-from accel_oct.solving.activity import Activity, activity_listener
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["answered", "by_weight", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
+__all__ = ["answered", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
 
 
 def in_memory_only(what: str) -> InvalidInputError:
@@ -81,7 +79,7 @@ def gathered_for_fit(
         encoder=encoder,
         depth=depth,
         keep=keep,
-        progress=_teller(progress),
+        progress=progress,
     )
 
 
@@ -102,14 +100,6 @@ def gathered_rows(found: Gathered, sensitive: Any, weighted: bool) -> BinaryData
     return replace(found.data, row_values=values)
 
 
-def by_weight(constraints: list[Constraint], alike: bool) -> list[Constraint]:
-    """For a tally, which knows weights: numbers of samples as weights, where all samples weigh one (`alike`)."""
-    return [
-        MinLeafWeight(each.samples) if alike and isinstance(each, MinLeafWeight) and each.samples is not None else each
-        for each in constraints
-    ]
-
-
 def _names(sensitive: Any) -> list[str]:
     if sensitive is None:
         return []
@@ -119,19 +109,6 @@ def _names(sensitive: Any) -> list[str]:
             f"sensitive_features must name columns where X is data in pieces, got {shown(sensitive)}"
         )
     return list(names)
-
-
-def _teller(progress: Any) -> Any:
-    """Tells a watcher of a fit how far the passes are."""
-    listener = activity_listener(progress)
-    if listener is None:
-        return None
-
-    def tell(done: PiecesProgress) -> None:
-        pieces = done.pieces if done.n_pieces is None else (done.pieces, done.n_pieces)
-        listener(Activity(0.0, "encoding", done.step, {"pieces": pieces, "rows": done.rows}))
-
-    return tell
 
 
 # ---------------------------------------------------------------- prediction

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
+from accel_oct.constraints import BoundConstraint, Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.objectives import InstanceCosts
+from accel_oct.objectives import Score
 
 __all__ = ["all_constraints", "check_splittable", "excluded_columns", "nested_parameters", "with_nested"]
 
@@ -80,19 +80,16 @@ def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
     return frozenset(found)
 
 
-def check_splittable(constraints: Any, objective: Any) -> None:
+def check_splittable(constraints: Sequence[BoundConstraint], score: Score) -> None:
     """Raise for arrays with one entry per row: cross-validation cannot split what it does not know to be rows."""
-    listed = list(enumerate(constraints)) if isinstance(constraints, list | tuple) else []
-    for where, value in [*((f"constraints[{place}]", each) for place, each in listed), ("objective", objective)]:
-        for name in ("group", "given", "predictions") if where != "objective" else ("costs",):
-            entry = getattr(value, name, None)
-            per_row = entry is not None and not isinstance(entry, str | dict)
-            if per_row and (where != "objective" or isinstance(value, InstanceCosts)):
-                hint = "costs" if where == "objective" else "sensitive_features"
-                raise InvalidInputError(
-                    f"{where}: {name} is an array over the rows, which does not follow the folds; "
-                    f"name a column, or pass {hint} to fit"
-                )
+    held = [(f"constraints[{place}]", each.traits.arrays) for place, each in enumerate(constraints)]
+    for where, arrays in [*held, ("objective", score.arrays)]:
+        if arrays:
+            hint = "costs" if where == "objective" else "sensitive_features"
+            raise InvalidInputError(
+                f"{where}: {arrays[0]} is an array over the rows, which does not follow the folds; "
+                f"name a column, or pass {hint} to fit"
+            )
 
 
 # ---------------------------------------------------------------- limits as parameters of the estimator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
+from accel_oct.constraints import bind_all
 from accel_oct.data.labels import as_labels, as_weights
 from accel_oct.encoding.columns import Table
 from accel_oct.encoding.frames import is_indexable
@@ -22,11 +23,11 @@ from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.every_split import TableSearch
 from accel_oct.estimators.held_out import held_out_data, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
-from accel_oct.estimators.rules import check_splittable
+from accel_oct.estimators.rules import check_splittable, nested_parameters
 from accel_oct.estimators.training import Attached, CheckedRows, Solved, attached
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Scope
-from accel_oct.solving.search import Clock
+from accel_oct.support.stopping import Clock
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -161,12 +162,13 @@ def trade_off(
     field, asked = _limit_field(model, constraint), _checked(limits)
     named = given_data(X, y, sample_weight, sensitive_features)
     X, y, sample_weight, sensitive_features = named.X, named.y, named.sample_weight, named.sensitive_features
-    if cv is not None:
-        check_splittable(model.constraints, model.objective)
-        if is_in_pieces(X, y):
-            raise in_memory_only("cross-validation")
+    if cv is not None and is_in_pieces(X, y):
+        raise in_memory_only("cross-validation")
     base: OptimalTreeClassifier = clone(model)
     fitting = _Fitting(base, X, y, sample_weight, sensitive_features, costs)
+    if cv is not None:
+        data = fitting.data
+        check_splittable(bind_all(base._all_constraints(data), data.dataset), data.score)
     found = [_point(base, fitting, constraint, field, limit) for limit in asked]
     if cv is not None:
         codes = fitting.data.dataset.y
@@ -216,11 +218,11 @@ def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:
         raise InvalidInputError(
             f"constraint must be the place of one of the model's constraints, got {shown(constraint)}"
         )
-    value = listed[constraint]
+    parameters, place = nested_parameters(listed, None), constraint % len(listed)
     for field in _LIMITS:
-        if is_dataclass(value) and getattr(value, field, None) is not None:
+        if parameters.get(f"constraints__{place}__{field}") is not None:
             return field
-    raise InvalidInputError(f"constraint: {type(value).__name__} has no limit that could be varied")
+    raise InvalidInputError(f"constraint: {type(listed[place]).__name__} has no limit that could be varied")
 
 
 def _checked(limits: Any) -> list[Any]:
@@ -291,10 +293,10 @@ def _held_out(
                 continue
             rows = held_out_data(own, rows_of(X, test), labels[test], test_weights, given.of_rows(test))
             try:
-                bound: Any = own.constraints[constraint].bind(rows)
-                found[place, fold, 0] = bound.value(result.found)
-            except (InvalidInputError, AttributeError):
-                pass  # a group that is not in the fold, or a constraint that measures nothing
+                value = own.constraints[constraint].bind(rows).value(result.found)
+            except InvalidInputError:
+                value = None  # a group that is not in the fold
+            found[place, fold, 0] = math.nan if value is None else value
             found[place, fold, 1] = own._objective(data.class_factors).bind(rows).value(result.found)
     return found
 

@@ -10,7 +10,7 @@ author called REQUIRED or IMPLIED.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -31,10 +31,6 @@ ROUNDING = 1e-9
 
 #: Lifted trees that later cuts are compared with: at most this many, and at most this many numbers.
 _MOST_KNOWN, _MOST_NUMBERS = 16, 2**22
-
-#: Finds what a constraint says of a tree besides its rows that contradicts its `violation`: from the tree, and whether
-#: `violation` allows it, to a sentence or None.
-Statements = Callable[[DecisionTree, bool], str | None]
 
 
 def broken_row(rows: Rows, x: FloatArray) -> tuple[int, float] | None:
@@ -66,8 +62,6 @@ class Part:
     rows : Rows
     columns, lifts : range
         Own columns of the model, and places in `Master.lifts`.
-    statements : callable or None
-        See `Statements`.
     """
 
     author: str
@@ -75,7 +69,6 @@ class Part:
     rows: Rows
     columns: range
     lifts: range
-    statements: Statements | None = None
 
     def problem(self, master: Master, x: FloatArray) -> str | None:
         """What is wrong with the part at a lifted tree, as a clause; None where all of it is satisfied."""
@@ -116,7 +109,7 @@ class Agreement:
         return model.n_columns, len(model.row_batches)
 
     @contextmanager
-    def written_by(self, author: str, rule: Rule | None = None, statements: Statements | None = None) -> Iterator[None]:
+    def written_by(self, author: str, rule: Rule | None = None) -> Iterator[None]:
         """Record the columns, rows and lifts that are added to the master inside the block as one author's part.
 
         Raises
@@ -136,7 +129,7 @@ class Agreement:
                 "said by objective= (docs/objectives.md)"
             )
         rows = Rows.concatenate([rows for _, rows in model.row_batches[batches:]])
-        self._parts.append(Part(author, rule, rows, own, range(lifts, len(self.master.lifts)), statements))
+        self._parts.append(Part(author, rule, rows, own, range(lifts, len(self.master.lifts))))
 
     @contextmanager
     def written_by_the_library(self) -> Iterator[None]:
@@ -176,9 +169,6 @@ class Agreement:
         """Check any tree: each rule's part where the rule allows it, and components' where all rules do."""
         rules = [part.rule for part in self._parts if part.rule is not None]
         broken = {id(rule) for rule in rules if broken_rules([rule], tree)}
-        for part in self._parts:
-            if id(part.rule) in broken:
-                _check_statements(part, tree, kept=False)
         kept = [part for part in self._parts if not broken or (part.rule is not None and id(part.rule) not in broken)]
         self._check(tree, kept, allowed=not broken)
 
@@ -200,8 +190,6 @@ class Agreement:
         key = tree.feature.tobytes() + tree.label.tobytes()
         if key in self._seen:
             return
-        for part in parts:
-            _check_statements(part, tree, kept=True)
         x = self._lifted(tree)
         for part in parts:
             problem = part.problem(self.master, x)
@@ -253,12 +241,6 @@ class Agreement:
         if tree.n_leaves == 1:
             return f"the leaf {data.class_names[int(tree.label[0])]!r}"
         return f"a tree with {tree.n_leaves} leaves and {data.feature_names[int(tree.feature[0])]!r} at its root"
-
-
-def _check_statements(part: Part, tree: DecisionTree, *, kept: bool) -> None:
-    problem = None if part.statements is None else part.statements(tree, kept)
-    if problem is not None:
-        raise InvalidInputError(f"{part.author}: {problem} (docs/write-a-constraint.md)")
 
 
 class Vouched:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.objectives.protocol import Objective
+from accel_oct.objectives.base import Objective
 from accel_oct.objectives.ratios import F1
-from accel_oct.objectives.shares import Accuracy, BalancedAccuracy
+from accel_oct.objectives.sums import Accuracy, BalancedAccuracy
 
 #: What `objective` may be in words.
 NAMED: dict[str, type[Any]] = {"accuracy": Accuracy, "balanced_accuracy": BalancedAccuracy, "f1": F1}
@@ -22,7 +22,7 @@ def as_objective(value: Any) -> Objective:
             known = ", ".join(map(repr, NAMED))
             raise InvalidInputError(f"objective must be one of {known} or an Objective, got {shown(value)}")
         return NAMED[value]()  # type: ignore[no-any-return]
-    if isinstance(value, type) or not isinstance(value, Objective):
+    if not isinstance(value, Objective):
         hint = f"; did you mean {value.__name__}(...)?" if isinstance(value, type) else ""
-        raise InvalidInputError(f"objective has no method `bind`, got {shown(value)}{hint}")
+        raise InvalidInputError(f"objective must be a name or an accel_oct Objective, got {shown(value)}{hint}")
     return value

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.objectives.costs import by_classes
-from accel_oct.objectives.protocol import RatioScore
+from accel_oct.objectives.base import Objective, RatioScore
+from accel_oct.objectives.sums import by_classes
 
 
 def _weights(dataset: BinaryDataset) -> NDArray[np.float64]:
@@ -22,7 +22,7 @@ def _weights(dataset: BinaryDataset) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio:
+class Ratio(Objective):
     """``(weighted sum of numerator[true, predicted]) / (weighted sum of denominator[true, predicted])``.
 
     Parameters
@@ -48,7 +48,7 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class FBeta:
+class FBeta(Objective):
     """The F-beta score of one class: ``(1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP)`` with b = beta.
 
     Parameters
@@ -93,7 +93,7 @@ class FBeta:
 
 
 @dataclass(frozen=True)
-class F1:
+class F1(Objective):
     """The harmonic mean of the precision and the recall of one class: `FBeta` with beta 1.
 
     Parameters

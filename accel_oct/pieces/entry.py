@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.gathered import Gathered
-from accel_oct.pieces.recognising import is_in_pieces, named_groups
+from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.support.arguments import checked_depth
 
 __all__ = ["read_pieces"]
 
 
 def read_pieces(
-    X: Any, y: Any, sample_weight: Any, *, max_depth: Any, constraints: Any = None, client: Any = None
+    X: Any, y: Any, sample_weight: Any, *, max_depth: Any, groups: Sequence[str] = (), client: Any = None
 ) -> tuple[Any, Any, Any]:
     """What is to be solved on: X, y and weights in memory as they are, binary columns in pieces gathered.
 
@@ -22,8 +23,10 @@ def read_pieces(
     X, y, sample_weight
         As handed to `solve`: of data in pieces y and the weights are names of columns, y for dask also a collection
         beside X. What `gather` returned stands for its data.
-    max_depth, constraints
-        Of the solve: a tally must be deep enough, and groups that constraints name are told apart.
+    max_depth : int
+        Of the solve: a tally must be deep enough.
+    groups : sequence of str
+        Columns that constraints name: their values are told apart.
     client : distributed.Client, optional
         Whose workers read the pieces.
     """
@@ -39,7 +42,8 @@ def read_pieces(
     # Loads scikit-learn, which solves on arrays do without.
     from accel_oct.pieces.gathering import gather
 
-    groups = named_groups(constraints) or None
     depth = checked_depth(max_depth)
-    found = gather(X, y, groups=groups, sample_weight=sample_weight, encoder=None, depth=depth, client=client)
+    found = gather(
+        X, y, groups=list(groups) or None, sample_weight=sample_weight, encoder=None, depth=depth, client=client
+    )
     return found.data, None, None

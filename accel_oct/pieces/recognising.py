@@ -15,7 +15,6 @@ __all__ = [
     "is_relation",
     "is_source",
     "is_table_file",
-    "named_groups",
 ]
 
 #: How names of Parquet files end.
@@ -77,10 +76,3 @@ def is_in_pieces(X: Any, y: Any) -> bool:
     if is_dask(X) or is_relation(X):
         return isinstance(y, str) or is_dask(y)
     return is_source(X) or (isinstance(y, str) and is_frame(X))
-
-
-def named_groups(constraints: Any) -> list[str]:
-    """Columns whose values constraints tell apart, by name."""
-    listed = constraints if isinstance(constraints, list | tuple) else []
-    names = [getattr(each, field, None) for each in listed for field in ("group", "given")]
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))

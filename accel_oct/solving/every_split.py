@@ -7,7 +7,6 @@ leaves, single paths and the number of leaves. `accel_oct.exact.ordered` does th
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,19 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import (
-    BoundConstraint,
-    Constraint,
-    ForbiddenFeatures,
-    ForbiddenPairs,
-    LinearLimit,
-    MaxLeaves,
-    MinLeafWeight,
-    bind_all,
-    local_rules,
-)
-from accel_oct.constraints.features import BoundForbiddenFeatures
-from accel_oct.constraints.statements import is_built_in
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
 from accel_oct.data import ScoredDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
@@ -37,13 +24,13 @@ from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ord
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Dual
-from accel_oct.solving.activity import Teller
-from accel_oct.solving.result import HistoryRow, Progress, Status
-from accel_oct.solving.search import Clock
+from accel_oct.solving.driver import Run, SinglePhase, drive
+from accel_oct.solving.result import HistoryRow, Outcome, Status
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock, Stopper
 
-__all__ = ["EverySplit", "EverySplitOutcome", "bound_over_every_split", "keeps_subtrees_independent", "priced_limits"]
+__all__ = ["EverySplit", "EverySplitOutcome", "bound_over_every_split"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,23 +40,8 @@ _ROUNDING = 1e-9
 """Of values that are added up twice, far above what adding floats loses."""
 
 
-def keeps_subtrees_independent(constraint: Any) -> bool:
-    """Whether a constraint is about single leaves, paths or the number of leaves, and names columns, not features."""
-    if isinstance(constraint, MinLeafWeight | MaxLeaves):
-        return True
-    if isinstance(constraint, ForbiddenFeatures):
-        return _are_names(constraint.features)
-    if isinstance(constraint, ForbiddenPairs) and constraint.on == "path":
-        return isinstance(constraint.pairs, list | tuple) and all(map(_are_names, constraint.pairs))
-    return False
-
-
-def _are_names(values: Any) -> bool:
-    return isinstance(values, list | tuple | set | frozenset) and all(isinstance(value, str) for value in values)
-
-
 @dataclass(frozen=True, eq=False)
-class EverySplitOutcome:
+class EverySplitOutcome(Outcome):
     """What a search found, in normalised units; see `Result` for the meaning of most of it.
 
     Attributes
@@ -83,10 +55,7 @@ class EverySplitOutcome:
     leaf_penalty: float
     objective: float
     bound: float
-    status: Status
-    seconds: float
     searched_depth: int
-    history: tuple[HistoryRow, ...]
     stats: dict[str, Any]
 
 
@@ -102,7 +71,7 @@ class EverySplit:
     rows : bool array (n_samples,)
         Which samples the ranks are of; no other earns anything.
     constraints : sequence of Constraint
-        All of them as `keeps_subtrees_independent` asks.
+        All of them such that `takes` holds.
     max_depth : int or None
         None: any depth; then the leaf penalty must be above 0, or the number of leaves limited.
     """
@@ -125,7 +94,21 @@ class EverySplit:
     @property
     def max_leaves(self) -> int | None:
         """Of all limits the smallest."""
-        return min((each.n for each in self.bound_constraints if isinstance(each, MaxLeaves)), default=None)
+        limits = [each.traits.leaves for each in self.bound_constraints]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @cached_property
+    def rules(self) -> LocalRules | None:
+        """What constraints ask of leaves and paths."""
+        found = [each.traits.on_paths(self.score.dataset.n_samples) for each in self.bound_constraints]
+        return LocalRules.joined([rules for rules in found if rules is not None])
+
+    def takes(self, constraint: BoundConstraint) -> bool:
+        """Whether a constraint is about leaves, paths or the number of leaves, of the rows that are searched."""
+        if constraint.traits.leaves is not None:
+            return True
+        rules = constraint.traits.on_paths(self.score.dataset.n_samples)
+        return rules is not None and not rules.masses[:, ~self.rows].any()
 
     @cached_property
     def problem(self) -> OrderedProblem:
@@ -143,19 +126,11 @@ class EverySplit:
 
     @property
     def limits(self) -> LeafLimits | None:
-        """What constraints ask of leaves and paths."""
-        rules = LocalRules.joined([r for r in map(local_rules, self.bound_constraints) if r is not None])
-        forbidden = [each.group == 1 for each in self.bound_constraints if isinstance(each, BoundForbiddenFeatures)]
-        if rules is None and not forbidden:
+        """The same for the search."""
+        if self.rules is None:
             return None
-        n_orders = len(self.ranks)
-        apart = np.zeros((n_orders, n_orders), dtype=bool)
-        if rules is not None and rules.apart is not None:
-            apart |= rules.apart[:n_orders, :n_orders]
-        for group in forbidden:
-            apart[np.diag_indices(n_orders)] |= group[:n_orders]
-        masses, least = _whole_masses(rules, self.rows)
-        return LeafLimits(masses, least, apart if apart.any() else None)
+        n_orders, apart = len(self.ranks), self.rules.apart
+        return LeafLimits(*_whole_masses(self.rules, self.rows), None if apart is None else apart[:n_orders, :n_orders])
 
     def allows(self, tree: OrderedTree) -> bool:
         """Whether a tree keeps the depth and all constraints."""
@@ -191,7 +166,7 @@ class EverySplit:
         leaf_penalty: float,
         options: SolveOptions,
         clock: Clock,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         *,
         known: Sequence[OrderedTree] = (),
         before: EverySplitOutcome | None = None,
@@ -214,11 +189,11 @@ class EverySplit:
         """
         price = self.score.rows.leaf_price(leaf_penalty, self.score.norm)
         self.check_depth_limit(leaf_penalty)
-        run = _Run(self, float(leaf_penalty), price, options, clock, progress)
+        run = EverySplitRun(self, float(leaf_penalty), price, options, clock, progress)
         if before is not None:
-            run.history = list(before.history)
+            run.resume(before.history)
             known = [*known, *([] if before.tree is None else [before.tree])]
-        return run.outcome(known)
+        return run.solve(known)
 
     def improved(self, outcome: EverySplitOutcome, trees: Iterable[OrderedTree], clock: Clock) -> EverySplitOutcome:
         """What a search found, or the best of some trees that keep the constraints, if that is better."""
@@ -240,75 +215,113 @@ class EverySplit:
         return self.score.reported(self.earned(tree)) - leaf_penalty * tree.n_leaves
 
 
-def _whole_masses(rules: LocalRules | None, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _whole_masses(rules: LocalRules, rows: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Masses and least masses in the largest unit in which all masses are whole."""
-    if rules is None:
-        return np.zeros((0, int(rows.sum())), np.int64), np.zeros(0, np.int64)
     masses, least = [], []
     for mass, minimum in zip(rules.masses, rules.least, strict=True):
         if minimum <= 0:
             continue
-        whole = mass[rows].astype(np.int64)
-        if (whole != mass[rows]).any():
-            raise AccelOctError("the masses of a rule about leaves are not whole")
+        total = float(mass.sum())
+        bits = 53 - math.frexp(total)[1]  # sums of masses are exact: see `LocalRules.leaves`
+        whole = np.ldexp(mass[rows], bits).astype(np.int64)
         unit = int(np.gcd.reduce(whole)) or 1
         masses.append(whole // unit)
-        least.append(math.ceil(minimum / unit))
+        least.append(2**53 if minimum > total else math.ceil(math.ldexp(minimum, bits) / unit))
     return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
 
 
-@dataclass(eq=False)
-class _Run:
-    """One search: what it knows as it goes."""
+class EverySplitRun(Run):
+    """One search: what it knows as it goes.
 
-    space: EverySplit
-    penalty: float
-    price: float
-    options: SolveOptions
-    clock: Clock
-    progress: Progress | None
-    history: list[HistoryRow] = field(default_factory=list)
+    Attributes
+    ----------
+    tree : OrderedTree or None
+    objective : float
+        Of the tree.
+    """
 
-    def outcome(self, known: Sequence[OrderedTree]) -> EverySplitOutcome:
-        space, score = self.space, self.space.score
-        self.teller = Teller(self.progress, lambda: self.clock.seconds)
-        self.interrupted = threading.Event()
-        self.teller.begin("search over every split")
+    def __init__(
+        self,
+        space: EverySplit,
+        penalty: float,
+        price: float,
+        options: SolveOptions,
+        clock: Clock,
+        progress: Sink | None,
+    ) -> None:
+        super().__init__(clock, progress)
+        self.space, self.penalty, self.price, self.options = space, penalty, price, options
+        self.tree: OrderedTree | None = None
+        self.objective = -math.inf
+        self._bound = math.inf  # in units of weight
+        self._finished = False
+
+    def solve(self, known: Sequence[OrderedTree]) -> EverySplitOutcome:
+        """Search, beginning with some trees."""
+        outcome = drive(self, [SinglePhase("search over every split", lambda run: run.search(known))])
+        space, state = self.space, self._result.state
+        stats: dict[str, Any] = {
+            "searched_depth": self._result.depth,
+            "every_split": {
+                "orders": len(space.ranks),
+                "splits": int(space.ranks.max(axis=1, initial=0).sum()),
+                **({} if state is None else _figures(state)),
+            },
+        }
+        if outcome.status == "infeasible":
+            stats["infeasible"] = tuple(each.name for each in space.bound_constraints)
+        return EverySplitOutcome(
+            **vars(outcome),
+            tree=self.tree,
+            leaf_penalty=self.penalty,
+            objective=self.objective,
+            bound=outcome.history[-1].bound,
+            searched_depth=self._result.depth,
+            stats=stats,
+        )
+
+    @property
+    def is_proven(self) -> bool:
+        return self._finished and self.tree is not None
+
+    @property
+    def is_infeasible(self) -> bool:
+        return self._finished and self.tree is None
+
+    def search(self, known: Sequence[OrderedTree]) -> Status:
+        """Search; returns what ends the run where nothing is proven."""
         start = self._single_leaf()
         for each in known:
             start = max(start, (self.space.earned(each) - self.price * each.n_leaves, each), key=lambda pair: pair[0])
         self._record(start[0], math.inf)
         found: list[Any] = []
-        run_interruptibly(lambda: found.append(self._search(start[0] if known else -math.inf)), self.interrupted.set)
-        result = found[0]
+        lower = start[0] if known else -math.inf
+        stopped = self.perform(lambda stopper: found.append(self._search(lower, stopper)))
+        self._result = result = found[0]
         tree, value = result.tree, result.value
         if tree is None or value < start[0]:
             value, tree = start
         else:
             self._check(tree, value)
         # Trees that are too deep to be kept are in the bound, where they are allowed.
-        bound = max(result.bound, self._beyond(result.depth))
-        finished = bool(result.finished and bound <= value)
-        objective = -math.inf if tree is None else space.objective(tree, self.penalty)
-        status: Status = "optimal" if tree is not None else "infeasible"
-        if not finished:
-            status = self._unfinished(objective, bound)
-        limit = objective if finished else max(min(score.reported(bound), self.history[-1].bound), objective)
-        self._finish(objective, limit)
-        stats: dict[str, Any] = {
-            "decided_by": "search over every split" if finished else "nothing: not proven",
-            "searched_depth": result.depth,
-            "every_split": {
-                "orders": len(space.ranks),
-                "splits": int(space.ranks.max(axis=1, initial=0).sum()),
-                **({} if result.state is None else _figures(result.state)),
-            },
-        }
-        if status == "infeasible":
-            stats["infeasible"] = tuple(each.name for each in space.bound_constraints)
-        return EverySplitOutcome(
-            tree, self.penalty, objective, limit, status, self.clock.seconds, result.depth, tuple(self.history), stats
-        )
+        self._bound = max(result.bound, self._beyond(result.depth))
+        self._finished = bool(result.finished and self._bound <= value)
+        self.tree = tree
+        self.objective = -math.inf if tree is None else self.space.objective(tree, self.penalty)
+        reached = relative_gap(self.objective, max(self.space.score.reported(self._bound), self.objective))
+        if stopped != "interrupted" and self.options.gap > 0 and reached <= self.options.gap:
+            return "gap_limit"
+        return stopped or "stopped"
+
+    def finish(self, status: Status) -> None:
+        """Note the last values; what rounding put on the wrong side of them in earlier rows is put right."""
+        objective, limit = self.objective, self.objective
+        if not self._finished:
+            limit = max(min(self.space.score.reported(self._bound), self.history[-1].bound), objective)
+        self.history[:] = [
+            HistoryRow(row.seconds, min(row.objective, objective), max(row.bound, limit)) for row in self.history
+        ]
+        self.note(objective, limit)
 
     def _check(self, tree: OrderedTree, value: float) -> None:
         """Count again what the search says of its tree; a difference is a fault of the library."""
@@ -323,7 +336,7 @@ class _Run:
         """The weight of all rows: with leaves that cost as much the best tree is a leaf."""
         return float(self.space.score.rows.total_weight)
 
-    def _search(self, known: float) -> Any:
+    def _search(self, known: float, stopper: Stopper) -> Any:
         space = self.space
         depth = space.max_depth
         return search_ordered(
@@ -332,7 +345,7 @@ class _Run:
             min(self.price, self._most),
             max_leaves=space.max_leaves,
             known_value=known,
-            should_stop=self.teller.beating(self._should_stop),
+            should_stop=lambda: stopper() or self._is_enough(),
             on_change=lambda _, value, bound: self._record(value, bound),
             threads=self.options.threads,
             memory_limit=space.memory_limit,
@@ -350,28 +363,16 @@ class _Run:
 
     def _single_leaf(self) -> tuple[float, OrderedTree | None]:
         """Value of the best leaf and the leaf, where one is allowed."""
-        rules = LocalRules.joined([r for r in map(local_rules, self.space.bound_constraints) if r is not None])
-        if rules is not None and not rules.allow_a_leaf:
+        if self.space.rules is not None and not self.space.rules.allow_a_leaf:
             return -math.inf, None
         weights = self.space.score.rows.class_weights()
         label = int(weights.argmax())
         return float(weights[label]) - self.price, OrderedTree((-1,), (-1,), (-1,), (-1,), (label,))
 
-    def _should_stop(self) -> bool:
-        if self.interrupted.is_set() or self.clock.left == 0.0:
-            return True
+    def _is_enough(self) -> bool:
+        """Whether the gap that was asked for is reached."""
         last = self.history[-1]
         return self.options.gap > 0 and relative_gap(last.objective, last.bound) <= self.options.gap
-
-    def _unfinished(self, objective: float, bound: float) -> Status:
-        if self.interrupted.is_set():
-            return "interrupted"
-        gap = relative_gap(objective, max(self.space.score.reported(bound), objective))
-        if self.options.gap > 0 and gap <= self.options.gap:
-            return "gap_limit"
-        if self.clock.left == 0.0:
-            return "time_limit"
-        return "stopped"
 
     def _record(self, value: float, bound: float) -> None:
         """Add a row to the history where something changed; value and bound in units of weight."""
@@ -381,19 +382,7 @@ class _Run:
         if before is not None:
             # Rounding must not lift an objective above a bound that was told before.
             objective, limit = min(max(objective, before.objective), before.bound), min(limit, before.bound)
-        self._add(HistoryRow(self.clock.seconds, objective, max(limit, objective)))
-
-    def _finish(self, objective: float, limit: float) -> None:
-        """Add the last row; what rounding put on the wrong side of it in earlier ones is put right."""
-        self.history = [
-            HistoryRow(row.seconds, min(row.objective, objective), max(row.bound, limit)) for row in self.history
-        ]
-        self._add(HistoryRow(self.clock.seconds, objective, limit))
-
-    def _add(self, row: HistoryRow) -> None:
-        if not self.history or row[1:] != self.history[-1][1:]:
-            self.history.append(row)
-            self.teller.row(row)
+        self.note(objective, max(limit, objective))
 
 
 def _figures(state: Any) -> dict[str, int]:
@@ -401,13 +390,6 @@ def _figures(state: Any) -> dict[str, int]:
 
 
 # ---------------------------------------------------------------- a bound under limits that tie subtrees together
-
-
-def priced_limits(constraints: Sequence[BoundConstraint]) -> list[LinearLimit]:
-    """The limits among bound constraints that a price can be put on, whatever the splits are."""
-    own = [each for each in constraints if is_built_in(each)]
-    limits = [limit for each in own for limit in getattr(each, "limits", None) or ()]
-    return [limit for limit in limits if limit.branches is None and limit.leaves >= 0]
 
 
 def bound_over_every_split(

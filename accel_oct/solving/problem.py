@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, MaxLeaves, bind_all, local_rules
-from accel_oct.constraints.statements import survives_pruning
-from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
+from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
+from accel_oct.constraints.base import local_rules
+from accel_oct.constraints.tallied import PARTS, bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, ScoredDataset, Tally
+from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import FrontierTable, LocalRules, frontier_table
 from accel_oct.exact.frontier import table_of
@@ -23,7 +24,7 @@ from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.samples import tallied_data
 from accel_oct.formulation import Incumbent
-from accel_oct.objectives import Accuracy, InstanceCosts, LinearScore, Objective, RatioScore, Score, as_objective
+from accel_oct.objectives import LinearScore, Objective, RatioScore, as_objective
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree import DecisionTree
@@ -93,7 +94,7 @@ class Problem:
         depth = min(self.max_depth, self.original.n_features)
         if _distinct(self.original.X[:_FEW_ROWS]) <= depth:
             depth = min(depth, _distinct(self.original.X) - 1)
-        if depth >= self.max_depth or not all(map(survives_pruning, self.constraints)):
+        if depth >= self.max_depth or not self._survives_pruning:
             return self
         return replace(self, max_depth=depth, claimed_depth=self.max_depth)
 
@@ -118,7 +119,7 @@ class Problem:
     @cached_property
     def rules(self) -> LocalRules | None:
         """What the constraints say of single leaves and paths, in rows of `original`; the tables know it."""
-        return LocalRules.joined([rules for rules in map(local_rules, self.constraints) if rules is not None])
+        return local_rules(self.constraints)
 
     @property
     def table_data(self) -> BinaryDataset:
@@ -155,7 +156,7 @@ class Problem:
     @cached_property
     def coupling(self) -> tuple[BoundConstraint, ...]:
         """The constraints that tie subtrees together."""
-        return tuple(constraint for constraint in self.constraints if local_rules(constraint) is None)
+        return tuple(constraint for constraint in self.constraints if constraint.traits.local is None)
 
     @property
     def subtrees_are_independent(self) -> bool:
@@ -165,14 +166,18 @@ class Problem:
     @property
     def max_leaves(self) -> int | None:
         """The limit on leaves when limits on leaves, and local rules, are all the constraints there are."""
-        limits = [constraint.n for constraint in self.coupling if isinstance(constraint, MaxLeaves)]
-        return min(limits) if limits and len(limits) == len(self.coupling) else None
+        limits = [constraint.traits.leaves for constraint in self.coupling]
+        return min((limit for limit in limits if limit is not None), default=None) if None not in limits else None
+
+    @property
+    def _survives_pruning(self) -> bool:
+        return all(constraint.traits.survives_pruning for constraint in self.constraints)
 
     @property
     def most_leaves(self) -> int:
         """A number of leaves that some optimal tree does not exceed."""
         room: int = 2**self.max_depth
-        if not all(map(survives_pruning, self.constraints)):
+        if not self._survives_pruning:
             return room
         # Some optimum has no empty leaf: without it a split goes, other leaves keep what they have and paths shrink.
         return min(room, self.original.n_samples)
@@ -204,10 +209,6 @@ def checked_trees(trees: Any, problem: Problem) -> list[DecisionTree]:
 
 
 # ---------------------------------------------------------------- problems on a tally
-
-
-_PARTS = (0.25, 0.75)
-"""A cell in two rows: who knows nothing but cells and weights says the same of both together."""
 
 
 @dataclass(frozen=True)
@@ -246,10 +247,6 @@ class TallyProblem(Problem):
         depth = checked_tally(tally, max_depth)
         trees = tallied_trees(tally)
         score = _bound(as_objective(objective), trees)
-        bound: list[BoundConstraint] = list(bind_to_tally(constraints, trees))
-        for place, constraint in enumerate(constraints or ()):
-            if isinstance(constraint, MaxLeaves):  # knows no data
-                bound[place] = constraint
         return cls(
             original=score.dataset,
             score=score,
@@ -257,7 +254,7 @@ class TallyProblem(Problem):
             max_depth=depth,
             leaf_penalty=float(leaf_penalty),
             leaf_price=score.rows.leaf_price(leaf_penalty, score.norm),
-            constraints=tuple(bound),
+            constraints=bind_to_tally(constraints, trees),
             trees=trees,
             earned=_earned(score, tally),
         )
@@ -329,7 +326,7 @@ def checked_tally(tally: Tally, max_depth: Any) -> int:
 def refuse_beside_tally(**arguments: Any) -> None:
     """What makes no sense beside a tally, or is not there yet: an error names it."""
     for name, value in arguments.items():
-        if value is not None and not (name == "objective" and isinstance(as_objective(value), Accuracy)):
+        if value is not None and not (name == "objective" and as_objective(value).is_accuracy):
             reason = (
                 "which holds it already" if name in ("y", "sample_weight") else "which is solved for accuracy alone"
             )
@@ -342,31 +339,27 @@ def refuse_beside_tally(**arguments: Any) -> None:
 
 def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
     """A sum over cells, or an error."""
-    if isinstance(objective, InstanceCosts):
-        raise InvalidInputError("InstanceCosts: costs of samples cannot be told from a tally; CostMatrix can be used")
+    objective = objective.on_tally()
     score = objective.bind(trees.cells())
     if isinstance(score, RatioScore):
         raise InvalidInputError(f"objective: {score.name}, a ratio, cannot be used on a tally, only on rows")
-    try:
-        again: Score | None = objective.bind(trees.cells(_PARTS))
-    except InvalidInputError:
-        again = None
-    if not isinstance(again, LinearScore) or not _says_the_same(score, again):
+    again = objective.bind(trees.cells(PARTS)) if fits_tally(score.reads) else None
+    if not isinstance(again, LinearScore) or not _same_by_cell(score, again):
         raise InvalidInputError(
             f"objective: {score.name} asks for more than a tally knows: classes, groups and weights"
         )
     return score
 
 
-def _says_the_same(score: LinearScore, again: LinearScore) -> bool:
-    """Whether an objective says of cells in two parts what it says of whole ones."""
+def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
+    """Whether an objective says of cells in two parts, see `PARTS`, what it says of whole ones."""
     if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.offset, again.offset, rtol=1e-9):
         return False
     if score.amounts is None or again.amounts is None:
         return bool(np.isclose(score.norm, again.norm, rtol=1e-9))
     # Scores may be scaled in another way where weights are not whole.
-    parts = again.amounts.reshape(len(score.amounts), len(_PARTS), -1) / again.norm
-    expected = score.amounts[:, None, :] * np.array(_PARTS)[:, None] / score.norm
+    parts = again.amounts.reshape(len(score.amounts), len(PARTS), -1) / again.norm
+    expected = score.amounts[:, None, :] * np.array(PARTS)[:, None] / score.norm
     return bool(np.allclose(parts, expected, rtol=1e-9, atol=1e-12 * float(expected.max())))
 
 

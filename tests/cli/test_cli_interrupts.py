@@ -19,7 +19,7 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
-from accel_oct.support.interrupts import kept_interrupts, run_interruptibly
+from accel_oct.support.stopping import kept_interrupts, run_interruptibly
 
 fcntl = pytest.importorskip("fcntl", reason="process groups are Unix's")
 termios = pytest.importorskip("termios")

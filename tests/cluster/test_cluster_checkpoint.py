@@ -194,7 +194,7 @@ def test_constraints_that_tie_subtrees_together(tmp_path: Path) -> None:
 def test_minus_infinity_in_profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Rules may make profiles of minus infinity; JSON has no such number, and the file has."""
     data = dataset()
-    rules: Any = MinLeafWeight(3).bind(data).local
+    rules: Any = MinLeafWeight(3).bind(data).traits.local
     path = tmp_path / "run.json"
     first = spread_table(*arrays(data), 5, rules=rules, checkpoint=path)
     again = spread_table(*arrays(data), 5, rules=rules, checkpoint=path)

@@ -14,13 +14,22 @@ from helpers.mip_support import skip_unless_available
 
 import accel_oct
 from accel_oct import constraints
-from accel_oct.constraints import Constraint, LinearLimit, MaxLeaves, MinLeafWeight
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    FeatureBudget,
+    LinearLimit,
+    MaxLeaves,
+    MinLeafWeight,
+    Traits,
+)
 from accel_oct.constraints.conformance import Check, ConstraintFactory, cases, checks, compare
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.tallied import TalliedRows
 
 #: The constraints of the library, by class: one way or more to make each of them for a data set. All but the first of
 #: a class are slow tests.
@@ -119,13 +128,18 @@ def test_every_kind_of_constraint_and_of_data_occurs() -> None:
 
 
 @dataclass(frozen=True)
-class Few:
+class Few(Constraint, BoundConstraint):
     """At most two leaves; what is right. Each subclass breaks one thing."""
 
     name = "few"
+    declared = Traits()
 
     def bind(self, dataset: BinaryDataset) -> Any:
         return self
+
+    @property
+    def traits(self) -> Traits:
+        return self.declared
 
     def violation(self, tree: DecisionTree) -> float:
         return float(tree.n_leaves - 2)
@@ -237,9 +251,40 @@ class ForbidsNothing(ForbidsTooMuch):
 
 
 class TightLimit(Few):
-    @property
-    def limits(self) -> tuple[LinearLimit, ...]:
-        return (LinearLimit("leaves", None, 1.0, leaves=1.0),)
+    declared = Traits(limits=(LinearLimit("leaves", None, 1.0, leaves=1.0),))
+
+
+class LaxLimit(Few):
+    declared = Traits(limits=(LinearLimit("leaves", None, 3.5, leaves=1.0),))
+
+
+class WrongLeaves(Few):
+    declared = Traits(leaves=3)
+
+
+class WrongFeatures(Few):
+    """Declares at most one feature, where two leaves are what is asked."""
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        bound, places = type(self)(), np.arange(dataset.n_features)
+        object.__setattr__(bound, "declared", Traits(features=FeatureBudget(places, np.ones(places.size), 1.0)))
+        return bound
+
+
+class NotLocal(Few):
+    """Declares that it is about single leaves, and looks at the whole tree: few of its predictions are wrong."""
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        bound = type(self)()
+        object.__setattr__(bound, "data", dataset)
+        object.__setattr__(bound, "declared", Traits(local=LocalRules.leaves(dataset.weights, 0.0)))
+        return bound
+
+    def violation(self, tree: DecisionTree) -> float:
+        return float((tree.predictions(self.data.X) != self.data.y).mean() - 0.5)
+
+    def add_to(self, master: Master) -> None:
+        pass
 
 
 class LocalOf(Few):
@@ -251,7 +296,8 @@ class LocalOf(Few):
         bound = type(self)()
         exact = MinLeafWeight(share=0.2).bind(dataset)
         object.__setattr__(bound, "exact", exact)
-        object.__setattr__(bound, "local", LocalRules.leaves(dataset.weights, self.share * dataset.total_weight))
+        rules = LocalRules.leaves(dataset.weights, self.share * dataset.total_weight)
+        object.__setattr__(bound, "declared", Traits(local=rules))
         return bound
 
     def violation(self, tree: DecisionTree) -> float:
@@ -265,8 +311,104 @@ class LaxLocal(LocalOf):
     share = 0.1
 
 
+class Reader(Few):
+    """At most half of some amounts is predicted to be of the second class; reads what it does not declare."""
+
+    reads: frozenset[str] = frozenset()
+
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        raise NotImplementedError
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        bound, amounts = type(self)(), self.amounts(dataset)
+        predictions = np.zeros((dataset.n_samples, dataset.n_classes))
+        predictions[:, 1] = amounts
+        limit = LinearLimit(self.name, predictions, amounts.sum() / 2)
+        object.__setattr__(bound, "data", dataset)
+        object.__setattr__(bound, "declared", Traits(limits=(limit,), reads=self.reads))
+        return bound
+
+    def violation(self, tree: DecisionTree) -> float:
+        (limit,) = self.traits.limits or ()
+        return limit.used_by(tree, self.data.X)[0] - limit.upper
+
+    def add_to(self, master: Master) -> None:
+        pass
+
+
+class ReadsClasses(Reader):
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        return (dataset.y == 1).astype(float)
+
+
+class ReadsWeights(Reader):
+    reads = frozenset({"class", "rows"})
+
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        return dataset.weights * (dataset.y == 1)
+
+
+class ReadsGroups(Reader):
+    reads = frozenset({"weight", "rows"})
+
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        return dataset.weights * (dataset.row_values["group"] == "u")
+
+
+class ReadsAColumn(Reader):
+    reads = frozenset({"weight"})
+
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        return dataset.weights * np.asarray(dataset.values_named("amount"))
+
+
+class CountsRows(Reader):
+    reads = frozenset({"weight"})
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        bound = super().bind(dataset)
+        limit = LinearLimit(self.name, bound.traits.limits[0].predictions, 3.0)
+        object.__setattr__(bound, "declared", Traits(limits=(limit,), reads=self.reads))
+        return bound
+
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        return np.ones(dataset.n_samples)
+
+
+class ReadsX(Reader):
+    reads = frozenset({"weight", "features"})
+
+    def amounts(self, dataset: BinaryDataset) -> np.ndarray:
+        return dataset.weights * (dataset.X[:, 0] == 1)
+
+
+class ReadsAFeature(Few):
+    """Forbids the first feature, and declares to read none."""
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        bound, group = type(self)(), (np.arange(dataset.n_features) == 0).astype(np.int64)
+        rule = FeatureBudget(group, np.array([0.0, 1.0]), 0.0)
+        object.__setattr__(bound, "declared", Traits(features=rule, reads=frozenset()))
+        return bound
+
+    def violation(self, tree: DecisionTree) -> float:
+        return float(0 in tree.features_used)
+
+    def add_to(self, master: Master) -> None:
+        pass
+
+
+class OtherOnATally(ReadsWeights):
+    """Counts something else where there are no rows."""
+
+    reads = frozenset({"class", "weight"})
+
+    def violation(self, tree: DecisionTree) -> float:
+        return -1.0 if isinstance(self.data, TalliedRows) else super().violation(tree)
+
+
 ROWS, FORBID = "rows_hold_for_every_allowed_tree", "forbidding_a_tree_forbids_no_allowed_one"
-STATEMENTS = "limits_and_local_rules_agree_with_violation"
+TRAITS, READS, TALLY = "traits_agree_with_violation", "nothing_else_is_read", "a_tally_tells_the_same"
 ALONE = "violation_depends_on_the_tree_alone"
 
 BROKEN: list[tuple[type, str]] = [
@@ -284,9 +426,21 @@ BROKEN: list[tuple[type, str]] = [
     (RowsOfMergedData, ROWS),
     (ForbidsTooMuch, FORBID),
     (ForbidsNothing, FORBID),
-    (TightLimit, STATEMENTS),
-    (LocalOf, STATEMENTS),
-    (LaxLocal, STATEMENTS),
+    (TightLimit, TRAITS),
+    (LaxLimit, TRAITS),
+    (LocalOf, TRAITS),
+    (LaxLocal, TRAITS),
+    (NotLocal, TRAITS),
+    (WrongLeaves, TRAITS),
+    (WrongFeatures, TRAITS),
+    (ReadsClasses, READS),
+    (ReadsWeights, READS),
+    (ReadsGroups, READS),
+    (ReadsAColumn, READS),
+    (CountsRows, READS),
+    (ReadsX, READS),
+    (ReadsAFeature, READS),
+    (OtherOnATally, TALLY),
 ]
 
 

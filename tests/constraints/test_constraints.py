@@ -14,7 +14,7 @@ from oracles.enumeration import best_score_by_leaves
 from oracles.instances import Instance, random_instance
 
 import accel_oct
-from accel_oct.constraints import MaxLeaves
+from accel_oct.constraints import BoundConstraint, Constraint, MaxLeaves
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.formulation import Incumbent, Master
@@ -25,7 +25,7 @@ PRESETS = ("default", "paper", "baseline", "bendoct:all", "bendoct:pbcp")
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(Constraint, BoundConstraint):
     """At least a share of the samples is predicted to be of class 0. Has no rows: trees are rejected one by one."""
 
     least: float
@@ -143,7 +143,7 @@ def test_only_trees_with_empty_leaves_keep_it() -> None:
     """A rule may ask for more leaves than there are samples; the lattice of values must not exclude them."""
 
     @dataclass(frozen=True)
-    class Many:
+    class Many(Constraint, BoundConstraint):
         name = "many leaves"
 
         def bind(self, dataset: BinaryDataset) -> Many:
@@ -191,10 +191,10 @@ def test_the_incumbent_asks() -> None:
     ("constraints", "message"),
     [
         ([MaxLeaves], r"constraints\[0\].*did you mean MaxLeaves\(\.\.\.\)"),
-        ([MaxLeaves(2), 3], r"constraints\[1\] has no method `bind`"),
+        ([MaxLeaves(2), 3], r"constraints\[1\] must be an accel_oct Constraint, got 3"),
         (MaxLeaves(2), "constraints must be a list"),
         ("leaves", "constraints must be a list"),
-        ([type("Half", (), {"bind": lambda self, dataset: object()})()], r"constraints\[0\].*no violation"),
+        ([type("Half", (), {"bind": lambda self, dataset: object()})()], r"constraints\[0\] must be"),
     ],
 )
 def test_what_is_no_constraint_is_named(constraints: Any, message: str) -> None:

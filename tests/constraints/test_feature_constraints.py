@@ -31,9 +31,9 @@ from accel_oct.constraints import (
 )
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.solving.phases.feature_sets import FeatureSetSearch, SetRules, TableNodes
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 
@@ -184,7 +184,7 @@ def test_feature_sets_try_all(n: int, depth: int, penalty: float) -> None:
 
 def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list[tuple[int, ...]]:
     """Every set of columns that a tree may use."""
-    bound = [rule.bind(dataset) for rule in rules]
+    bound = [rule.bind(dataset).rule for rule in rules]
     return [
         chosen
         for size in range(1, n_features + 1)
@@ -251,7 +251,7 @@ def _from_a_leaf(data: BinaryDataset, rules: list[Any], stopper: Stopper) -> tup
         return False
 
     solver = TableNodes(data, 3, 0.0, stopper)
-    search = FeatureSetSearch(data, SetRules(bound, data.n_features), solver, offer, tighten, stopper)
+    search = FeatureSetSearch(data, SetRules.of(bound), solver, offer, tighten, stopper)
     search.run(incumbent.value, bounds[0])
     return incumbent, bounds
 
@@ -346,6 +346,6 @@ def test_bad_input_is_named(make: Callable[[], Any], message: str) -> None:
 
 def test_prices_by_name() -> None:
     """Of columns or of groups; what is not named is free."""
-    assert FeatureCosts({"a": 2}, at_most=1).bind(NAMED).price.tolist() == [2.0, 0.0, 0.0]
+    assert FeatureCosts({"a": 2}, at_most=1).bind(NAMED).rule.price.tolist() == [2.0, 0.0, 0.0]
     bound = FeatureCosts({"h": 2}, ["h", "g", "h"], at_most=1).bind(NAMED)
-    assert bound.price.tolist() == [0.0, 2.0] and bound.group.tolist() == [1, 0, 1]
+    assert bound.rule.price.tolist() == [0.0, 2.0] and bound.rule.group.tolist() == [1, 0, 1]

@@ -70,7 +70,7 @@ def test_limits_hold_for_whatever_keeps_the_constraint(kind: type) -> None:
         bound: Any = random_constraint(rng, kind, instance).bind(dataset)
         for _, n_leaves, tree in reachable(instance.X, dataset.n_classes, instance.max_depth):
             within = True
-            for limit in bound.limits:
+            for limit in bound.traits.limits:
                 used = limit.leaves * n_leaves
                 if limit.predictions is not None:
                     used += limit.predictions[rows, tree.predictions(dataset.X)].sum()

@@ -20,7 +20,15 @@ from oracles.instances import WEIGHT_KINDS, Instance, chain_instance, fork_insta
 from oracles.ruled import Minimum, ruled_scores, ruled_value
 
 import accel_oct
-from accel_oct.constraints import ForbiddenPairs, MaxFeatures, MaxLeaves, MinLeafWeight
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    ForbiddenPairs,
+    MaxFeatures,
+    MaxLeaves,
+    MinLeafWeight,
+    Traits,
+)
 from accel_oct.cuts import path_bound
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
@@ -400,7 +408,7 @@ def test_the_frontier_refuses_what_ties_subtrees_together() -> None:
 
 
 @dataclass(frozen=True)
-class ClassSupport:
+class ClassSupport(Constraint, BoundConstraint):
     """Every leaf has so many samples of class 1: a rule of a user's own, that the master knows nothing of."""
 
     least: float
@@ -411,9 +419,9 @@ class ClassSupport:
         return ClassSupport(self.least, dataset)
 
     @property
-    def local(self) -> LocalRules:
+    def traits(self) -> Traits:
         assert self.dataset is not None
-        return LocalRules.leaves((self.dataset.y == 1).astype(float), self.least)
+        return Traits(local=LocalRules.leaves((self.dataset.y == 1).astype(float), self.least), reads={"class", "rows"})
 
     def violation(self, tree: DecisionTree) -> float:
         assert self.dataset is not None
@@ -448,15 +456,17 @@ def test_a_rule_of_ones_own(way: str) -> None:
 
 @pytest.mark.parametrize("wrong", [3, LocalRules.leaves([1.0], 1.0), LocalRules.pairs(2, 3, [(0, 1)])])
 def test_local_must_be_rules_for_the_data(wrong: Any) -> None:
-    """An attribute of that name that is something else is an error, not silence."""
+    """A trait that is something else, or is about other data, is an error, not silence."""
 
     class Wrong(ClassSupport):
-        local = wrong
+        @property
+        def traits(self) -> Traits:
+            return Traits(local=wrong)
 
         def bind(self, dataset: BinaryDataset) -> Wrong:
             return Wrong(self.least, dataset)
 
-    with pytest.raises(InvalidInputError, match=r"constraints\[0\]: local"):
+    with pytest.raises(InvalidInputError, match=r"(constraints\[0\]|Traits): local"):
         accel_oct.solve([[0], [1]], [0, 1], max_depth=1, leaf_penalty=0.0, constraints=[Wrong(1)])
 
 

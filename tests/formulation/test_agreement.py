@@ -11,7 +11,15 @@ from helpers.constraint_support import KINDS, random_constraint, small_instance
 from helpers.mip_support import skip_unless_available
 
 import accel_oct
-from accel_oct.constraints import LinearLimit, MaxLeaves, MinLeafWeight
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    FeatureBudget,
+    LinearLimit,
+    MaxLeaves,
+    MinLeafWeight,
+    Traits,
+)
 from accel_oct.cuts.no_goods import no_good
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
@@ -20,7 +28,7 @@ from accel_oct.formulation import Master, Response, TreePoint
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Cuts, Event, InvalidCutError, Needs, Rows, Validity
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import every_tree, some_trees
+from accel_oct.tree.sample_trees import every_tree, some_trees
 
 PRESETS = ("default", "baseline", "paper")
 
@@ -38,13 +46,18 @@ def solved(depth: int = 3, **arguments: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Anything:
+class Anything(Constraint, BoundConstraint):
     """A constraint that all trees keep; subclasses say something else besides."""
 
     name = "anything"
+    declared = Traits()
 
     def bind(self, dataset: BinaryDataset) -> Any:
         return self
+
+    @property
+    def traits(self) -> Traits:
+        return self.declared
 
     def violation(self, tree: DecisionTree) -> float:
         return 0.0
@@ -198,7 +211,7 @@ class StrictLocal(Anything):
 
     def bind(self, dataset: BinaryDataset) -> Any:
         bound = type(self)()
-        object.__setattr__(bound, "local", LocalRules.leaves(dataset.weights, 10.0))
+        object.__setattr__(bound, "declared", Traits(local=LocalRules.leaves(dataset.weights, 10.0)))
         return bound
 
 
@@ -209,7 +222,7 @@ class LaxLocal(StrictLocal):
 
     def bind(self, dataset: BinaryDataset) -> Any:
         bound = type(self)()
-        object.__setattr__(bound, "local", LocalRules.pairs(*dataset.X.shape, [(0, 1)]))
+        object.__setattr__(bound, "declared", Traits(local=LocalRules.pairs(*dataset.X.shape, [(0, 1)])))
         return bound
 
     def violation(self, tree: DecisionTree) -> float:
@@ -219,9 +232,21 @@ class LaxLocal(StrictLocal):
 class TightLimit(Anything):
     name = "tight limit"
 
-    @property
-    def limits(self) -> tuple[LinearLimit, ...]:
-        return (LinearLimit("few leaves", None, 2.0, leaves=1.0),)
+    declared = Traits(limits=(LinearLimit("few leaves", None, 2.0, leaves=1.0),))
+
+
+class WrongLeaves(Anything):
+    name = "wrong leaves"
+    declared = Traits(leaves=2)
+
+
+class WrongFeatures(Anything):
+    name = "wrong features"
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        bound, places = type(self)(), np.arange(dataset.n_features)
+        object.__setattr__(bound, "declared", Traits(features=FeatureBudget(places, np.ones(places.size), 1.0)))
+        return bound
 
 
 @pytest.mark.parametrize("preset", ["default", "baseline"])
@@ -233,9 +258,11 @@ class TightLimit(Anything):
         (NanLift(), "its lift writes a NaN"),
         (ForeignLift(), "its lift writes into columns of the tree"),
         (Priced(), "with a coefficient in the objective"),
-        (StrictLocal(), "its `local` rules forbid a tree that its `violation` allows"),
-        (LaxLocal(), "its `local` rules allow a tree that its `violation` forbids"),
-        (TightLimit(), "its limit 'few leaves' forbids a tree that its `violation` allows"),
+        (StrictLocal(), "its `traits.local` forbids a tree that its `violation` allows"),
+        (LaxLocal(), "its `traits.local` allows a tree that its `violation` forbids"),
+        (TightLimit(), "its `traits.limits` forbids a tree that its `violation` allows"),
+        (WrongLeaves(), "its `traits.leaves` forbids a tree that its `violation` allows"),
+        (WrongFeatures(), "its `traits.features` forbids a tree that its `violation` allows"),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -247,7 +274,7 @@ def test_what_a_constraint_says_twice_must_agree(constraint: Any, words: str, pr
 
 def test_the_frontier_compares_local_rules_too() -> None:
     X, y = random_data()
-    with pytest.raises(InvalidInputError, match="`strict local`: its `local` rules forbid"):
+    with pytest.raises(InvalidInputError, match=r"`strict local`: its `traits.local` forbids"):
         accel_oct.frontier(X, y, max_depth=2, constraints=[StrictLocal()])
 
 
@@ -282,7 +309,7 @@ def test_rounding_is_no_contradiction() -> None:
     assert broken_row(Rows.single([0, 1], [0.5, 0.5], upper=1.0 - 1e-5), x) is not None
 
 
-class Disguised:
+class Disguised(Constraint, BoundConstraint):
     """A constraint of the library in a class that is not, so that all of it is compared with trees."""
 
     def __init__(self, constraint: Any) -> None:
@@ -291,8 +318,17 @@ class Disguised:
     def bind(self, dataset: BinaryDataset) -> Any:
         return Disguised(self._constraint.bind(dataset))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._constraint, name)
+    @property
+    def name(self) -> str:
+        return str(self._constraint.name)
+
+    @property
+    def traits(self) -> Traits:
+        declared: Traits = self._constraint.traits
+        return declared
+
+    def violation(self, tree: DecisionTree) -> float:
+        return float(self._constraint.violation(tree))
 
 
 @pytest.mark.parametrize("count", [pytest.param(3, id="quick"), pytest.param(100, id="long", marks=pytest.mark.long)])
@@ -387,7 +423,7 @@ def test_trees_to_try() -> None:
     assert len(list(some_trees(many, 3))) < len(some) / 2
 
 
-class WritesLate:
+class WritesLate(Constraint, BoundConstraint):
     """At most two leaves, by a row that comes with the third question about a tree."""
 
     name = "writes late"

@@ -10,6 +10,7 @@ from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance
 
 import accel_oct
+from accel_oct.constraints import BoundConstraint, Constraint
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master
 from accel_oct.mip import Rows
@@ -18,7 +19,7 @@ from helpers.constraint_support import best_value, keeps
 
 
 @dataclass(frozen=True)
-class FewFeatures:
+class FewFeatures(Constraint, BoundConstraint):
     """At most `n` distinct features in the whole tree: a column u_f per feature, b[., f] <= u_f, sum of u <= n."""
 
     n: int

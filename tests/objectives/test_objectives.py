@@ -362,7 +362,7 @@ def test_a_ratio_stopped_in_time_has_a_valid_bound() -> None:
     [
         ("acuracy", "objective must be one of"),
         (F1, "did you mean F1"),
-        (3, "objective has no method"),
+        (3, "objective must be a name or an accel_oct Objective, got 3"),
         (CostMatrix([[0, 1]]), "CostMatrix: costs must have the shape"),
         (CostMatrix([[0, np.nan], [1, 0]]), "CostMatrix: costs holds a NaN"),
         (CostMatrix([[0, np.inf], [1, 0]]), "CostMatrix: costs must be finite"),

@@ -52,7 +52,7 @@ def cases(seed: int, count: int, max_depth: int = 4) -> list[Case]:
         instance = small_instance(rng, max_depth=max_depth)
         dataset, kinds = instance.dataset, rng.choice(len(KINDS), int(rng.integers(1, 4)))
         constraints = [random_constraint(rng, KINDS[int(kind)], instance) for kind in kinds]
-        limits = [limit for constraint in constraints for limit in constraint.bind(dataset).limits]
+        limits = [limit for constraint in constraints for limit in constraint.bind(dataset).traits.limits]
         if any(limit.leaves < 0 for limit in limits):
             continue
         problem = LimitedProblem.of(dataset, limits, instance.leaf_price, instance.max_depth)

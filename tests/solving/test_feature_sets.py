@@ -28,7 +28,6 @@ from accel_oct.constraints import (
 from accel_oct.data import BinaryDataset
 from accel_oct.exact.group_sets import GroupSets
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent
 from accel_oct.solving.phases.feature_sets import (
     FeatureSetSearch,
@@ -40,6 +39,7 @@ from accel_oct.solving.phases.feature_sets import (
     on_columns,
 )
 from accel_oct.solving.proof import BoundRounding
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 LINEAR = tuple(kind for kind in KINDS if kind is not MaxLeaves)
@@ -247,11 +247,11 @@ def test_stopped_at_any_moment(seed: int, priced: bool) -> None:
 
         solver: NodeSolver = TableNodes(data, depth, instance.leaf_price, stopper)
         if priced:
-            limits = [limit for constraint in constraints[2:] for limit in constraint.limits]
+            limits = [limit for constraint in constraints[2:] for limit in constraint.traits.limits]
             problem = LimitedProblem.of(data, limits, instance.leaf_price, depth)
             rounding = BoundRounding(data.total_weight, instance.leaf_price, 2**depth, data.integral)
             solver = PricedNodes(data, problem, constraints[2:], rounding, stopper)
-        rules = SetRules(constraints, data.n_features)
+        rules = SetRules.of(constraints)
         FeatureSetSearch(data, rules, solver, offer, tighten, stopper).run(incumbent.value, bounds[0])
         assert incumbent.value <= best + 1e-8 and min(bounds) >= best - 1e-8, (steps, instance)
         ends.append(min(bounds))
@@ -285,7 +285,7 @@ def _unwillingly(never: bool) -> tuple[float, list[float], float]:
         return incumbent.value
 
     solver = Unwilling(TableNodes(data, 2, 0.0), 79.0, never)
-    FeatureSetSearch(data, SetRules([rule.bind(data)], 6), solver, offer, bounds.append).run(incumbent.value, 80.0)
+    FeatureSetSearch(data, SetRules.of([rule.bind(data)]), solver, offer, bounds.append).run(incumbent.value, 80.0)
     return incumbent.value, bounds, best
 
 
@@ -307,7 +307,7 @@ def test_lists_stopped_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     X = rng.integers(0, 2, (150, 9))
     instance = BinaryDataset.from_arrays(X, (X[:, 0] & X[:, 3]) ^ X[:, 6] ^ (rng.random(150) < 0.15))
-    rules = SetRules([MaxFeatures(2).bind(instance)], 9)
+    rules = SetRules.of([MaxFeatures(2).bind(instance)])
     best = {
         depth: max(
             accel_oct.solve(X[:, pair], instance.y, max_depth=depth, leaf_penalty=0.0).objective
@@ -397,7 +397,7 @@ def test_limits_on_some_columns() -> None:
         instance = small_instance(rng)
         while instance.X.shape[1] < 2:
             instance = small_instance(rng)
-        limits = linear(rng, instance).bind(instance.dataset).limits
+        limits = linear(rng, instance).bind(instance.dataset).traits.limits
         problem = LimitedProblem.of(instance.dataset, limits, 0.25, 2)
         columns = np.array([instance.X.shape[1] - 1])
         small = problem.restricted(columns)
@@ -410,12 +410,12 @@ def test_largest_sets() -> None:
     """All that no group can be added to, each once; by formula, one by one, and not at all where they are many."""
     data = BinaryDataset.from_arrays(np.eye(6, dtype=int), [0, 1, 0, 1, 0, 1])
     everything = np.ones(6, dtype=bool)
-    rules = SetRules([MaxFeatures(2).bind(data)], 6)
+    rules = SetRules.of([MaxFeatures(2).bind(data)])
     found = rules.largest(frozenset([1]), everything, 100)
     assert found is not None and sorted(map(tuple, found.tolist())) == [(1, 0), (1, 2), (1, 3), (1, 4), (1, 5)]
     assert rules.largest(frozenset(), everything, 14) is None and len(rules.largest(frozenset(), everything, 15)) == 15
     pairs = ForbiddenPairs([(0, 1), (1, 2)], on="tree").bind(data)
-    rules = SetRules([pairs, FeatureCosts([0, 0, 0, 1, 1, 1], at_most=1).bind(data)], 6)
+    rules = SetRules.of([pairs, FeatureCosts([0, 0, 0, 1, 1, 1], at_most=1).bind(data)])
     names = rules.of_column.tolist()
     found = rules.largest(rules.paid(frozenset()), np.ones(rules.size, dtype=bool), 100)
     sets = {frozenset(names.index(g) for g in row if g >= 0) for row in found.tolist()}
@@ -423,7 +423,7 @@ def test_largest_sets() -> None:
     assert len(found) == 6
     # Columns 1 and 2 pay for both parts of both groupings, so that 0 is free; what was excluded stays so.
     halves = [MaxFeatures(2, groups).bind(data) for groups in ([0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1])]
-    rules = SetRules(halves, 6)
+    rules = SetRules.of(halves)
     assert rules.paid(frozenset([1, 2])) == frozenset(range(4))
     found = rules.largest(frozenset(), np.array([False, True, True, True]), 100)
     assert found.tolist() == [[1, 2, 3]]

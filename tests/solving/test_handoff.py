@@ -44,7 +44,7 @@ def random_case(
         instance = replace(instance, X=np.column_stack([instance.X, *chosen])[:, order])
         kinds = rng.choice(len(KINDS), int(rng.integers(1, 4)))
         constraints = [random_constraint(rng, KINDS[int(kind)], instance) for kind in kinds]
-        limits = [limit for constraint in constraints for limit in constraint.bind(instance.dataset).limits]
+        limits = [limit for constraint in constraints for limit in constraint.bind(instance.dataset).traits.limits]
         if all(limit.leaves >= 0 for limit in limits) and any(limit.predictions is not None for limit in limits):
             problem = LimitedProblem.of(instance.dataset, limits, instance.leaf_price, instance.max_depth)
             return instance, constraints, problem
@@ -141,8 +141,10 @@ def test_rows_under_local_rules(seed: int) -> None:
     for _ in range(8):
         instance, constraints, problem = random_case(rng)
         rule = MinLeafWeight(float(rng.choice([0.1, 0.3]) * instance.dataset.total_weight)).bind(instance.dataset)
-        limits = [limit for constraint in constraints for limit in constraint.bind(instance.dataset).limits]
-        problem = LimitedProblem.of(instance.dataset, limits, instance.leaf_price, instance.max_depth, rule.local)
+        limits = [limit for constraint in constraints for limit in constraint.bind(instance.dataset).traits.limits]
+        problem = LimitedProblem.of(
+            instance.dataset, limits, instance.leaf_price, instance.max_depth, rule.traits.local
+        )
         master = master_of(instance, constraints)
         rows = told(master, knowledge_at(rng, problem), Incumbent(master.dataset, instance.leaf_price))
         bound = [constraint.bind(instance.dataset) for constraint in constraints]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.mip_support import skip_unless_available
+from helpers.progress_support import Rows
 from helpers.random_suite import QUICK_SIZES, VARIANTS, check, draw
 from helpers.selection import daily
 
@@ -73,10 +74,10 @@ def test_large_penalty_gives_one_leaf() -> None:
 
 def test_progress_and_history() -> None:
     """The hook sees every row of the history, bounds fall and objectives rise."""
-    rows: list[Any] = []
+    rows = Rows()
     rng = np.random.default_rng(3)
     X, y = rng.integers(0, 2, (30, 4)), rng.integers(0, 2, 30)
-    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="baseline", progress=rows.append)
+    result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, preset="baseline", progress=rows)
     assert tuple(rows) == result.history and len(rows) >= 2
     bounds, objectives = [row.bound for row in rows], [row.objective for row in rows]
     assert bounds == sorted(bounds, reverse=True) and objectives == sorted(objectives)

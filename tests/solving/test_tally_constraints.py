@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,15 @@ from oracles.instances import random_instance
 
 import accel_oct
 from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
     EqualisedOdds,
     EqualOpportunity,
     FeatureCosts,
     ForbiddenFeatures,
     ForbiddenPairs,
     Linear,
+    LinearLimit,
     MaxFeatures,
     MaxLeaves,
     MinLeafWeight,
@@ -30,6 +33,7 @@ from accel_oct.constraints import (
     Recall,
     Specificity,
     StatisticalParity,
+    Traits,
 )
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, Tally
@@ -164,15 +168,15 @@ def both_problems(seed: int, depth: int) -> tuple[LimitedProblem, CellProblem, n
     if seed % 3 == 1:
         extra = [ForbiddenPairs([(0, 2), (3, 4)])]
     dataset = BinaryDataset.from_arrays(X, y, weights)
-    limits = stated(group, at_most=0.02).bind(dataset).limits
-    rules = extra[0].bind(dataset).local if extra else None
+    limits = stated(group, at_most=0.02).bind(dataset).traits.limits
+    rules = extra[0].bind(dataset).traits.local if extra else None
     price = dataset.leaf_price(0.01)
     rows = LimitedProblem.of(dataset, limits, price, depth, rules)
     trees = tallied_trees(Tally.of(X, y, depth=4, groups=group, sample_weight=weights))
     cells = trees.cells()
-    on_cells = stated(None, at_most=0.02).bind(cells).limits
+    on_cells = stated(None, at_most=0.02).bind(cells).traits.limits
     gains = np.eye(2)[cells.y]
-    cell_rules = extra[0].bind(cells).local if extra else None
+    cell_rules = extra[0].bind(cells).traits.local if extra else None
     counted = CellProblem.of(trees, gains, on_cells, price, depth, cell_rules)
     prices = np.random.default_rng(seed).random(rows.n_limits) * 60
     return rows, counted, prices
@@ -327,7 +331,7 @@ def test_no_time() -> None:
     assert begun.objective == optimum.objective
 
 
-class CountsRows:
+class CountsRows(Constraint):
     """A rule of a user's own that asks for rows: so many of them are predicted to be of the second class."""
 
     def bind(self, dataset: BinaryDataset) -> Any:
@@ -336,7 +340,7 @@ class CountsRows:
         return Linear(predictions, upper=10.0).bind(dataset)
 
 
-class LooksAtColumns:
+class LooksAtColumns(Constraint):
     """A rule of a user's own that asks for columns: few that have one of the first two are of the second class."""
 
     def bind(self, dataset: BinaryDataset) -> Any:
@@ -345,13 +349,49 @@ class LooksAtColumns:
         return Linear(predictions, upper=10.0).bind(dataset)
 
 
-class HeavyGroup:
+class HeavyGroup(Constraint):
     """A rule of a user's own on cells: the weight of a group that is predicted to be of the second class."""
 
     def bind(self, dataset: BinaryDataset) -> Any:
-        predictions = np.zeros((dataset.n_samples, dataset.n_classes))
-        predictions[:, 1] = dataset.weights * (np.asarray(dataset.values_named("sex")) == 1)
-        return Linear(predictions, upper=20.0, name="few of group 1").bind(dataset)
+        heavy = np.asarray(dataset.values_named("sex")) == 1
+        return BoundWeight("few of group 1", dataset, dataset.weights * heavy, frozenset({"group", "weight"}))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundWeight(BoundConstraint):
+    """At most 20 of some amounts are predicted to be of the second class."""
+
+    name: str
+    dataset: BinaryDataset
+    amounts: Any
+    reads: frozenset[str]
+
+    @property
+    def traits(self) -> Traits:
+        predictions = np.zeros((self.dataset.n_samples, self.dataset.n_classes))
+        predictions[:, 1] = self.amounts
+        return Traits(limits=(LinearLimit(self.name, predictions, 20.0),), reads=self.reads)
+
+    def value(self, tree: DecisionTree) -> float:
+        return float(self.amounts[tree.predictions(self.dataset.X) == 1].sum())
+
+    def violation(self, tree: DecisionTree) -> float:
+        return self.value(tree) - 20.0
+
+
+class CountsRowsQuietly(Constraint):
+    """Declares that it reads weights, and counts rows."""
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        return BoundWeight("quiet", dataset, np.ones(dataset.n_samples), frozenset({"weight"}))
+
+
+class LooksAtColumnsQuietly(Constraint):
+    """Declares that it reads weights, and looks at columns."""
+
+    def bind(self, dataset: BinaryDataset) -> Any:
+        chosen = dataset.X[:, 0] != dataset.X[:, 1]
+        return BoundWeight("quiet", dataset, dataset.weights * chosen, frozenset({"weight"}))
 
 
 def test_a_rule_of_ones_own() -> None:
@@ -383,13 +423,15 @@ def test_a_rule_of_ones_own() -> None:
         (MinLeafWeight(samples=3), "samples cannot be told from a tally"),
         (MaxFeatures(2), "cannot be kept on a tally"),
         (FeatureCosts(np.ones(8), at_most=2.0), "cannot be kept on a tally"),
-        (Linear(np.ones((150, 2)), upper=3.0), r"a row per cell of the tally and a column per class, \(4, 2\)"),
+        (Linear(np.ones((150, 2)), upper=3.0), r"shape \(4, 2\), a row per cell of the tally and a column per class"),
         (Linear(branches=np.ones(8), upper=3.0), "cannot be kept on a tally"),
         (Linear(leaves=1.0, lower=3.0), "cannot be kept on a tally"),
         (CountsRows(), "asks for more than a tally knows"),
         (LooksAtColumns(), "asks for more than a tally knows"),
+        (CountsRowsQuietly(), "asks for more than a tally knows"),
+        (LooksAtColumnsQuietly(), "asks for more than a tally knows"),
         (StatisticalParity, "did you mean StatisticalParity"),
-        ("parity", "no method `bind`"),
+        ("parity", "must be an accel_oct Constraint"),
         (Recall(positive=7, at_least=0.5), "positive 7 is not a class"),
     ],
 )

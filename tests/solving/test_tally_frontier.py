@@ -19,7 +19,7 @@ from accel_oct.data.column_sets import given as on_one_side
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact import samples
 from accel_oct.exact.counts import TallyCounts
-from accel_oct.objectives import ClassWeights, CostMatrix, InstanceCosts
+from accel_oct.objectives import ClassWeights, CostMatrix, InstanceCosts, Objective
 
 
 class ByArrays(TallyCounts):
@@ -321,7 +321,7 @@ def test_forbidden_features(way):
     assert not {0, 3} & set(found.tree(8).features_used)
 
 
-class ByRow:
+class ByRow(Objective):
     """An objective of a user's that knows rows."""
 
     def bind(self, dataset):

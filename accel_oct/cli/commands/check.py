@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -110,7 +109,7 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
         except InvalidInputError as error:
             yield Finding(type(each).__name__, None, str(error))
             continue
-        value: Any = bound.value(model.tree_.tree) if hasattr(bound, "value") else None
+        value = bound.value(model.tree_.tree)
         holds = bound.violation(model.tree_.tree) <= 0
         yield Finding(bound.name, holds, "" if value is None else f"value {value:.6g}")
     by_parameter = (model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None)

@@ -6,16 +6,14 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
-from accel_oct.constraints import BoundConstraint
-from accel_oct.constraints.statements import contradiction, is_built_in
+from accel_oct.constraints.base import is_built_in
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
-from accel_oct.formulation.agreement import Agreement, Statements, Vouched
+from accel_oct.formulation.agreement import Agreement, Vouched
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -31,7 +29,7 @@ from accel_oct.solving.priced_rows import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.tree.samples import some_trees
+from accel_oct.tree.sample_trees import some_trees
 
 logger = logging.getLogger(__name__)
 
@@ -77,18 +75,17 @@ class IntegerProgram:
         self._built: tuple[Master, list[Component], Agreement] | None = None
 
     def prepare(self, search: Search) -> None:
-        """Build the user's own constraints and components now, and try them on a few trees.
+        """Build the user's own components, and constraints of which no form is known, and try them on a few trees.
 
-        What is wrong with them shows before any work is done, and also where no solver has to run.
+        What is wrong with them shows before any work is done, and also where no solver has to run. The rows of other
+        constraints are tried when they are needed; see `_master`.
         """
         problem = search.problem
-        if problem.max_depth == 0 or not (self._factories or not all(map(is_built_in, problem.constraints))):
-            return
-        self._built = self._master(search)
-        search.agreement = self._built[2]
-        for tree in some_trees(problem.original, problem.max_depth):
-            search.agreement.probe(tree)
-        search.confirm()
+        rows = [each for each in problem.constraints if not is_built_in(each) and not each.traits.says_something]
+        if problem.max_depth > 0 and (self._factories or rows):
+            self._built = self._master(search)
+            search.agreement = self._built[2]
+            search.check()
 
     def applies(self, search: Search) -> bool:
         return True
@@ -108,10 +105,10 @@ class IntegerProgram:
             if needed > left:
                 logger.info("no branch and cut: building its model may take %.1f s, and %.1f s are left", needed, left)
                 return "time_limit"
-        search.teller.doing("building the model")
+        search.reporter.step("building the model")
         master, own, search.agreement = self._built or self._master(search)
         self._built = None
-        search.confirm()
+        search.check()
         rounding = problem.rounding(master.scale)
         search.slack = rounding.slack
         with search.agreement.written_by_the_library():
@@ -121,8 +118,8 @@ class IntegerProgram:
             built_in = _built_in(master, backend, search)
 
         def on_bound(bound: float) -> bool:
-            search.teller.beat()
-            return search.tighten(rounding.valid(bound))
+            search.reporter.beat()
+            return search.tighten(rounding.valid(bound)) or search.reporter.stop_requested
 
         handler = TreeHandler(
             master,
@@ -131,7 +128,7 @@ class IntegerProgram:
             on_bound,
             search.agreement,
         )
-        search.teller.describe(handler.describe)
+        search.reporter.describe(handler.describe)
         search.agreement.check_nothing_came()
         backend.load(master.model)
         if backend.capabilities.start and search.incumbent.tree is not None:
@@ -144,7 +141,10 @@ class IntegerProgram:
         return _take(solved, master, rounding, search)
 
     def _master(self, search: Search) -> tuple[Master, list[Component], Agreement]:
-        """The master with every constraint in it, the user's components built on it, and who wrote what."""
+        """The master with every constraint in it, the user's components built on it, and who wrote what.
+
+        What is not of the library is tried on a few trees.
+        """
         problem = search.problem
         master = Master(
             problem.dataset,
@@ -155,16 +155,14 @@ class IntegerProgram:
         )
         agreement = Agreement(master)
         for constraint in problem.constraints:
-            with agreement.written_by(f"constraints: `{constraint.name}`", constraint, _statements(constraint, search)):
+            with agreement.written_by(f"constraints: `{constraint.name}`", constraint):
                 constraint.add_to(master)
             master.couple_subtrees(constraint.name)
         own = [_own_component(name, factory, master, agreement) for name, factory in self._factories]
+        if own or not all(map(is_built_in, problem.constraints)):
+            for tree in some_trees(problem.original, problem.max_depth):
+                agreement.probe(tree)
         return master, own, agreement
-
-
-def _statements(constraint: BoundConstraint, search: Search) -> Statements | None:
-    """What to compare besides rows: of the library's constraints nothing, since tests do."""
-    return None if is_built_in(constraint) else partial(contradiction, constraint, search.problem.original)
 
 
 def _own_component(name: str, factory: ComponentFactory, master: Master, agreement: Agreement) -> Component:
@@ -200,7 +198,7 @@ def _built_in(master: Master, backend: Backend, search: Search) -> list[Componen
     components = [family.component(site, search.config) for family in FAMILIES]
     built = [component for component in components if component is not None]
     if search.problem.constraints:
-        built.insert(0, NoGoods(master, search.incumbent.rules, search.agreement))
+        built.insert(0, NoGoods(master, search.problem.constraints, search.agreement))
         if search.config.path_bound.enabled:
             search.notes["path_bound"] = f"switched off: {'; '.join(master.couplings)}"
     return built

@@ -29,23 +29,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, FeatureBudget, MaxLeaves
-from accel_oct.constraints.pairs import BoundForbiddenPairs
+from accel_oct.constraints import BoundConstraint, FeatureRule
+from accel_oct.constraints.base import limits_of
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import LocalRules, frontier_table
 from accel_oct.exact.group_sets import GroupSets
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.price_search import PriceSearch
 from accel_oct.exact.samples import reduce_data
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.formulation import Incumbent
 from accel_oct.formulation.incumbent import Rule
 from accel_oct.pricing import PricedSearch
-from accel_oct.solving.activity import Figures
-from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.progress import Figures
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]
@@ -59,67 +58,13 @@ _MOST_ONE_BY_ONE = 4000
 """Sets that are looked at where no formula lists them."""
 
 
-class _Budget:
-    """A budget of parts of the columns, `group` by column. Parts that cost nothing, or are paid for, are free."""
-
-    def __init__(self, budget: FeatureBudget) -> None:
-        self._budget = budget
-        self.group = budget.group
-
-    def keeps(self, parts: set[int]) -> bool:
-        """Whether a tree may use all these parts."""
-        return self._budget.excess(parts) <= 0
-
-    def free(self, known: set[int]) -> BoolArray:
-        """Which parts can be used, besides some that are used, without taking anything from the others."""
-        free: BoolArray = self._budget.price == 0.0
-        free[list(known)] = True
-        return free
-
-    @property
-    def most(self) -> int | None:
-        """How many parts there may be, if all cost the same; else None."""
-        price = self._budget.price
-        if not price.size or np.any(price != price[0]) or price[0] == 0.0:
-            return None
-        kept = [n for n in range(price.size + 1) if self._budget.excess(range(n)) <= 0]
-        return max(kept, default=0)
-
-
-class _Pairs:
-    """Columns that are in a pair are parts of their own; all others are one, which is free."""
-
-    def __init__(self, pairs: Sequence[tuple[int, int]], n_features: int) -> None:
-        members = sorted({column for pair in pairs for column in pair})
-        self.group = np.zeros(n_features, dtype=np.int64)
-        self.group[members] = np.arange(1, len(members) + 1)
-        self._pairs = [(int(self.group[f]), int(self.group[g])) for f, g in pairs]
-        self._size = len(members) + 1
-
-    def keeps(self, parts: set[int]) -> bool:
-        return not any(f in parts and g in parts for f, g in self._pairs)
-
-    def free(self, known: set[int]) -> BoolArray:
-        free = np.zeros(self._size, dtype=bool)
-        free[[0, *known]] = True
-        return free
-
-
-def is_set_rule(constraint: BoundConstraint) -> bool:
-    """Whether `SetRules` knows it."""
-    if isinstance(constraint, BoundForbiddenPairs):
-        return constraint.on == "tree"
-    return isinstance(constraint, FeatureBudget)
-
-
 class SetRules:
     """All rules together, about common groups.
 
     Parameters
     ----------
-    constraints : sequence of bound constraints
-        At least one of those for which `is_set_rule` holds; others are left out.
-    n_features : int
+    rules : sequence of FeatureRule
+        At least one.
 
     Attributes
     ----------
@@ -129,13 +74,8 @@ class SetRules:
         How many there are.
     """
 
-    def __init__(self, constraints: Sequence[BoundConstraint], n_features: int) -> None:
-        self._rules: list[_Budget | _Pairs] = []
-        for constraint in constraints:
-            if isinstance(constraint, FeatureBudget):
-                self._rules.append(_Budget(constraint))
-            elif isinstance(constraint, BoundForbiddenPairs) and constraint.on == "tree":
-                self._rules.append(_Pairs(constraint.pairs, n_features))
+    def __init__(self, rules: Sequence[FeatureRule]) -> None:
+        self._rules = list(rules)
         parts, of_column = np.unique([rule.group for rule in self._rules], axis=1, return_inverse=True)
         self.of_column: IntArray = of_column.ravel()
         self.size = int(parts.shape[1])
@@ -143,10 +83,17 @@ class SetRules:
         self._parts: list[list[int]] = parts.tolist()
         self._affordable: dict[frozenset[int], BoolArray] = {}
 
+    @classmethod
+    def of(cls, constraints: Sequence[BoundConstraint]) -> SetRules:
+        """The rules about features among bound constraints."""
+        declared = [constraint.traits.features for constraint in constraints]
+        return cls([rule for rule in declared if rule is not None])
+
     def keep(self, groups: Iterable[int]) -> bool:
         """Whether a tree that uses these groups keeps every rule."""
         groups = list(groups)
-        return all(rule.keeps({part[g] for g in groups}) for rule, part in zip(self._rules, self._parts, strict=True))
+        parts = [{part[g] for g in groups} for part in self._parts]
+        return all(rule.excess(own) <= 0 for rule, own in zip(self._rules, parts, strict=True))
 
     def paid(self, groups: frozenset[int]) -> frozenset[int]:
         """These groups, and all others that take nothing from what may be used besides."""
@@ -173,8 +120,9 @@ class SetRules:
         A row each, filled up with -1. None where they are more than `most`.
         """
         first = self.paid(chosen)
-        if len(self._rules) == 1 and isinstance(self._rules[0], _Budget) and self._rules[0].most is not None:
-            return self._of_equal_price(first, open_, self._rules[0].most, most)
+        room = self._rules[0].most if len(self._rules) == 1 else None
+        if room is not None:
+            return self._of_equal_price(first, open_, room, most)
         found: set[frozenset[int]] = set()
         waiting, seen, allowed = [first], {first}, frozenset(np.flatnonzero(open_).tolist())
         while waiting:
@@ -647,17 +595,18 @@ class FeatureSets:
 
     def applies(self, search: Search) -> bool:
         switches, constraints = search.config.subtree_bounds, search.problem.constraints
-        if not (switches.enabled and switches.tables) or not any(map(is_set_rule, constraints)):
+        if not (switches.enabled and switches.tables) or all(each.traits.features is None for each in constraints):
             return False
         others, rules = _others(search), search.problem.rules
-        if all(isinstance(constraint, MaxLeaves) for constraint in others):
+        if all(constraint.traits.leaves is not None for constraint in others):
             return True
         if rules is not None and len(rules.least) > 1:
             return False
-        return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and all(map(_is_priced, others))
+        priced = all(constraint.traits.is_priced for constraint in others)
+        return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and priced
 
     def run(self, search: Search) -> Status | None:
-        stopped = run_stoppable(search, lambda stopper: _search(search, stopper))
+        stopped = search.perform(lambda stopper: _search(search, stopper))
         if search.is_proven:
             search.notes["integer_phase"] = "skipped: the feature sets were searched to the end"
         return stopped
@@ -665,12 +614,7 @@ class FeatureSets:
 
 def _others(search: Search) -> list[BoundConstraint]:
     """Constraints that tie subtrees together and are no rules about features."""
-    return [constraint for constraint in search.problem.coupling if not is_set_rule(constraint)]
-
-
-def _is_priced(constraint: BoundConstraint) -> bool:
-    limits = getattr(constraint, "limits", None)
-    return limits is not None and all(limit.branches is None and limit.leaves >= 0 for limit in limits)
+    return [constraint for constraint in search.problem.coupling if constraint.traits.features is None]
 
 
 def _solver(search: Search, stopper: Stopper) -> NodeSolver:
@@ -678,8 +622,8 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
     problem, threads = search.problem, search.options.threads
     memory_limit = search.config.subtree_bounds.memory_limit
     others = _others(search)
-    if all(isinstance(constraint, MaxLeaves) for constraint in others):
-        most = min((constraint.n for constraint in others if isinstance(constraint, MaxLeaves)), default=None)
+    leaves = [constraint.traits.leaves for constraint in others]
+    if None not in leaves:
         return TableNodes(
             problem.table_data,
             problem.max_depth,
@@ -687,12 +631,11 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
             stopper,
             threads,
             memory_limit,
-            max_leaves=most,
+            max_leaves=min((most for most in leaves if most is not None), default=None),
             rules=problem.table_rules,
         )
-    kept = [constraint for constraint in problem.constraints if not is_set_rule(constraint)]
-    limits = [limit for constraint in others for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited, rounding = problem.limited(limits), problem.rounding()
+    kept = [constraint for constraint in problem.constraints if constraint.traits.features is None]
+    limited, rounding = problem.limited(limits_of(others)), problem.rounding()
     return PricedNodes(problem.dataset, limited, kept, rounding, stopper, threads, memory_limit)
 
 
@@ -708,7 +651,7 @@ def _search(search: Search, stopper: Stopper) -> None:
             search.record()
         return search.incumbent.value
 
-    rules = SetRules(problem.constraints, problem.dataset.n_features)
+    rules = SetRules.of(problem.constraints)
     lists = None
     if not _others(search) and problem.rules is None:
         memory_limit = search.config.subtree_bounds.memory_limit
@@ -722,7 +665,7 @@ def _search(search: Search, stopper: Stopper) -> None:
             return "looking sets up", {"sets": sets.sets}
         return "", {"feature sets": sets.nodes, "waiting": sets.waiting}
 
-    search.teller.describe(describe)
+    search.reporter.describe(describe)
     sets.run(search.incumbent.value, search.bound)
     search.statistics["feature_sets"] = FeatureSetStatistics(
         seconds=time.perf_counter() - began, groups=rules.size, nodes=sets.nodes, sets=sets.sets

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import local_rules
+from accel_oct.constraints.base import limits_of
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.stopping import Stopper
 from accel_oct.pricing import PricedSearch
-from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -60,25 +59,20 @@ class PriceAndClose:
             return False  # the tables of all numbers of leaves know the answer
         if problem.rules is not None and len(problem.rules.least) > 1:
             return False
-        limits = [getattr(constraint, "limits", None) for constraint in problem.coupling]
-        return all(
-            parts is not None and all(limit.branches is None and limit.leaves >= 0 for limit in parts)
-            for parts in limits
-        )
+        return all(constraint.traits.is_priced for constraint in problem.coupling)
 
     def run(self, search: Search) -> Status | None:
-        return run_stoppable(search, lambda stopper: _price_and_close(search, stopper))
+        return search.perform(lambda stopper: _price_and_close(search, stopper))
 
 
 def _price_and_close(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem, options = search.problem, search.options
     if problem.rules is not None and not problem.rules.allow_a_leaf:
-        search.blame([constraint for constraint in problem.constraints if local_rules(constraint) is not None])
+        search.blame([constraint for constraint in problem.constraints if constraint.traits.local is not None])
         search.tighten(-np.inf)
         return
-    limits = [limit for constraint in problem.coupling for limit in constraint.limits]  # type: ignore[attr-defined]
-    limited, rounding = problem.priced(limits), problem.rounding()
+    limited, rounding = problem.priced(limits_of(problem.coupling)), problem.rounding()
 
     def offer(tree: DecisionTree) -> float:
         if search.incumbent.offer(tree.with_max_depth(problem.max_depth)):
@@ -97,7 +91,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         threads=options.threads,
         memory_limit=search.config.subtree_bounds.memory_limit,
     )
-    search.teller.describe(lambda: (prices.doing, prices.figures))
+    search.reporter.describe(lambda: (prices.doing, prices.figures))
     prices.price(search.incumbent.value)
     dual, dual_seconds = prices.dual, time.perf_counter() - began
     prices.close()
@@ -123,10 +117,10 @@ def _per_constraint(search: Search, multipliers: FloatArray) -> tuple[float | No
     found: list[float | None] = []
     begin = 0
     for constraint in search.problem.constraints:
-        if local_rules(constraint) is not None:
+        if constraint.traits.local is not None:
             found.append(None)
             continue
-        units = np.array([limit.unit for limit in constraint.limits])  # type: ignore[attr-defined]
+        units = np.array([limit.unit for limit in limits_of([constraint])])
         own = multipliers[begin : begin + units.size] * units
         found.append(float(own.max(initial=0.0)) if units.all() else None)
         begin += units.size

@@ -1,6 +1,6 @@
-"""Extras for accel_oct: a cut and a constraint."""
+"""Extras for accel_oct: a cut, and constraints."""
 
-from oct_extras.constraints import BalancedUse
+from oct_extras.constraints import BalancedUse, ClassSupport, FalseAlarms, FewFeatures
 from oct_extras.cuts import SmallTrees
 
-__all__ = ["BalancedUse", "SmallTrees"]
+__all__ = ["BalancedUse", "ClassSupport", "FalseAlarms", "FewFeatures", "SmallTrees"]

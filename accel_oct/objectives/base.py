@@ -8,14 +8,17 @@ accuracy, or a ratio of two such sums (`RatioScore`), which takes a sequence of 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset, scored_dataset
+from accel_oct.data.reads import READS, checked_reads
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -37,6 +40,12 @@ class LinearScore:
     norm : float
         Positive.
     offset : float
+    reads : set of str
+        What rewards depend on, in the words of `accel_oct.constraints.Traits`. A tally takes an objective that reads
+        classes, groups and weights, a search over every split one that reads neither features nor their values. By
+        default everything is assumed to be read.
+    arrays : tuple of str
+        Names of arguments that hold one entry per row: these cannot follow the folds of a cross-validation.
     """
 
     name: str
@@ -44,9 +53,22 @@ class LinearScore:
     amounts: FloatArray | None
     norm: float
     offset: float = 0.0
+    reads: Set[str] = READS
+    arrays: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", checked_reads(self.reads, self.name))
 
     @classmethod
-    def of(cls, name: str, dataset: BinaryDataset, rewards: FloatArray, norm: float) -> LinearScore:
+    def of(
+        cls,
+        name: str,
+        dataset: BinaryDataset,
+        rewards: FloatArray,
+        norm: float,
+        reads: Set[str] = READS,
+        arrays: tuple[str, ...] = (),
+    ) -> LinearScore:
         """From rewards of either sign: what a sample earns whatever is predicted goes into the offset."""
         least = rewards.min(axis=1)
         amounts = rewards - least[:, None]
@@ -54,11 +76,11 @@ class LinearScore:
         offset = math.fsum(least) / norm
         if largest == 0.0:  # nothing to choose: every prediction earns the same
             amounts = np.repeat(dataset.weights[:, None], dataset.n_classes, axis=1)
-            return cls(name, dataset, amounts, dataset.total_weight, offset - 1.0)
+            return cls(name, dataset, amounts, dataset.total_weight, offset - 1.0, reads, arrays)
         exponent = math.frexp(largest)[1]
         if abs(exponent) > _USUAL_EXPONENT:
             amounts, norm = np.ldexp(amounts, -exponent), math.ldexp(norm, -exponent)
-        return cls(name, dataset, amounts, norm, offset)
+        return cls(name, dataset, amounts, norm, offset, reads, arrays)
 
     @cached_property
     def rows(self) -> BinaryDataset:
@@ -92,12 +114,15 @@ class RatioScore:
     dataset : BinaryDataset
     numerator, denominator : float arrays (n_samples, n_classes)
         The sum of the denominators is positive whatever is predicted.
+    arrays : tuple of str
+        As in `LinearScore`.
     """
 
     name: str
     dataset: BinaryDataset
     numerator: FloatArray
     denominator: FloatArray
+    arrays: tuple[str, ...] = ()
 
     def parts(self, tree: DecisionTree) -> tuple[float, float]:
         """Numerator and denominator of a tree."""
@@ -113,10 +138,10 @@ class RatioScore:
 Score = LinearScore | RatioScore
 
 
-@runtime_checkable
-class Objective(Protocol):
+class Objective(ABC):
     """What `accel_oct.solve` takes as `objective`."""
 
+    @abstractmethod
     def bind(self, dataset: BinaryDataset) -> Score:
         """What predictions are worth on these data.
 
@@ -126,9 +151,24 @@ class Objective(Protocol):
             Naming the objective and the argument that does not fit the data.
         """
 
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether the score is the share of the weight that is classified correctly, on any data."""
+        return False
+
+    def on_tally(self) -> Objective:
+        """The objective in terms that a tally knows, to be bound to its cells.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the argument that cannot be told from a tally.
+        """
+        return self
+
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class Fixed(Objective):
     """An objective that is bound already, for whoever solves on the same data more than once."""
 
     score: Score

@@ -1,0 +1,557 @@
+"""What a bound constraint declares of itself, and the forms in which it can be declared.
+
+A *form* is an exact statement of the whole constraint that some part of the library can compute with: linear limits,
+rules about leaves and paths, a limit on leaves, a rule about the features that a tree uses. `Traits` holds the forms
+that a constraint has, and what it reads.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data import BinaryDataset
+from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data.reads import READS, checked_reads
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.exact import LocalRules
+from accel_oct.formulation import Master
+from accel_oct.formulation.agreement import ROUNDING
+from accel_oct.mip import Rows
+from accel_oct.mip.model import ColumnBlock
+from accel_oct.tree import DecisionTree
+
+__all__ = ["FeatureBudget", "FeaturePairs", "FeatureRule", "LinearLimit", "Traits"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+#: A limit is kept when it is missed by no more than this, relative to the largest number that the measured quantity
+#: could have: 0.1 as a floating-point number is above one tenth, and sums of real coefficients are rounded.
+TOLERANCE = 1e-9
+
+#: The same for limits: they hold for every tree that keeps the constraint, although both sides are rounded.
+FORGIVEN = 1.01 * TOLERANCE
+
+#: Beyond this, how far a limit is missed is no matter; a float can hold it.
+_FAR = Fraction(10**300)
+
+#: Coefficients below this, beside a largest one of 1, are no coefficients to a solver.
+_NO_COEFFICIENT = 1e-9
+
+
+def excess(value: Fraction, lower: float | None, upper: float | None, size: Fraction = Fraction(1)) -> float:
+    """By how much of `size` a value misses its limits, less the tolerance; its sign is that of exact arithmetic."""
+    misses = [value - Fraction(upper)] if upper is not None else []
+    if lower is not None:
+        misses.append(Fraction(lower) - value)
+    over = max(misses) / size - Fraction(TOLERANCE)
+    if over > 0:
+        return max(float(min(over, _FAR)), sys.float_info.min)
+    return float(max(over, -_FAR))
+
+
+# ---------------------------------------------------------------- linear limits
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLimit:
+    """One limit on what a tree uses: a sum over its predictions, leaves and branches.
+
+    With z_ik = 1 where the tree predicts class k for sample i,
+
+        sum of a_ik z_ik + c (number of leaves) + sum of d_f (branches on feature f)  <=  upper.
+
+    The uses of disjoint subtrees add up, so that a price can be put on the limit.
+
+    Attributes
+    ----------
+    name : str
+    predictions : float array (n_samples, n_classes) or None
+        a_ik, for the rows as the user gave them.
+    upper : float
+    leaves : float
+        c.
+    branches : float array (n_features,) or None
+        d_f.
+    tolerance : float
+        What a tree may use beyond `upper` and still keep the constraint by its `violation`.
+    unit : float
+        How far `upper` moves when the limit that the user stated moves by one; zero where that depends on the tree.
+    """
+
+    name: str
+    predictions: FloatArray | None
+    upper: float
+    leaves: float = 0.0
+    branches: FloatArray | None = None
+    tolerance: float = 0.0
+    unit: float = 1.0
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether prices can be put on it: it is about predictions and leaves, and asks for no more leaves."""
+        return self.branches is None and self.leaves >= 0.0
+
+    def used_by(self, tree: DecisionTree, X: BoolMatrix) -> tuple[float, float]:
+        """What a tree uses on the rows X as the user gave them, and the sum of the absolute values of the terms."""
+        terms = [np.array([self.leaves * tree.n_leaves])]
+        if self.predictions is not None:
+            terms.append(self.predictions[np.arange(len(X)), tree.predictions(X)])
+        if self.branches is not None:
+            terms.append(self.branches[tree.feature[tree.feature >= 0]])
+        values = np.concatenate(terms)
+        return float(values.sum()), float(np.abs(values).sum())
+
+    def add_to(self, master: Master) -> None:
+        """One row over z, p and b, scaled to coefficients of at most one.
+
+        Solvers drop coefficients below about 1e-9, and many of them together may be worth more than a solver's
+        tolerance. So they are left out here, and the right side grows by the least that they can come to: every point
+        has one prediction, and every node one branch at most.
+        """
+        predictions = None
+        if self.predictions is not None and self.predictions.any():
+            predictions = master.predictions.coefficients(self.predictions)
+        # With what is forgiven: the rows let through what `violation` does, which decides exactly.
+        upper = self.upper + self.tolerance
+        parts = [part for part in (predictions, self.branches, self.leaves, upper) if part is not None]
+        scale = 1.0 / max(*(float(np.max(np.abs(part), initial=0.0)) for part in parts), 1e-300)
+        upper *= scale
+        columns, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+        if predictions is not None:
+            kept, least = _without_small(predictions * scale)
+            upper -= float(least.min(axis=1).sum())
+            columns.append(master.predictions.z.index.ravel())
+            values.append(kept.ravel())
+        if self.leaves:
+            kept, least = _without_small(np.full(master.p.size, self.leaves * scale))
+            upper -= float(np.minimum(least, 0.0).sum())
+            columns.append(master.p.index)
+            values.append(kept)
+        if self.branches is not None:
+            kept, least = _without_small(np.tile(self.branches * scale, (len(master.b.index), 1)))
+            upper -= float(np.minimum(least.min(axis=1), 0.0).sum())
+            columns.append(master.b.index.ravel())
+            values.append(kept.ravel())
+        all_values = np.concatenate(values)
+        used = np.flatnonzero(all_values)
+        row = Rows.single(np.concatenate(columns)[used], all_values[used], upper=upper)
+        master.model.add_rows(row, self.name)
+
+
+def _without_small(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Coefficients without those that solvers drop, and those, zero elsewhere."""
+    small = np.abs(values) < _NO_COEFFICIENT
+    return np.where(small, 0.0, values), np.where(small, values, 0.0)
+
+
+# ---------------------------------------------------------------- rules about the set of features
+
+
+class FeatureRule(ABC):
+    """A rule about the set of features that a tree uses: what the set costs is limited.
+
+    Features are in groups: a tree uses a group if it branches on a feature of it. The cost of a set of groups never
+    falls when groups are added, so what keeps the rule keeps it with fewer features.
+
+    Attributes
+    ----------
+    group : int array (n_features,)
+        The group of every feature: 0, 1, ...
+    at_most : float
+        What a set may cost.
+    """
+
+    group: IntArray
+    at_most: float
+
+    @abstractmethod
+    def cost(self, groups: Collection[int]) -> float:
+        """What distinct groups cost together."""
+
+    def excess(self, groups: Collection[int]) -> float:
+        """By how much distinct groups cost too much; at most zero where they do not."""
+        return self.cost(groups) - self.at_most
+
+    def free(self, groups: Collection[int]) -> BoolArray:
+        """Which groups can be used besides some that are used without taking anything from the others.
+
+        Those that are used are free. To call too few of them free is right, and slow.
+        """
+        free = np.zeros(int(self.group.max(initial=-1)) + 1, dtype=bool)
+        free[list(groups)] = True
+        return free
+
+    @property
+    def most(self) -> int | None:
+        """How many groups may be used, where that is all that the rule says; else None."""
+        return None
+
+    def add_to(self, master: Master, name: str) -> None:
+        """Write rows into the master: here, that forbidden features are not used."""
+        columns = master.b.index[:, [] if self.forbidden is None else self.forbidden]
+        if columns.size:
+            master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), name)
+
+    def used(self, tree: DecisionTree) -> set[int]:
+        """The groups that a tree uses."""
+        return set(self.group[list(tree.features_used)].tolist())
+
+    @cached_property
+    def forbidden(self) -> BoolArray | None:
+        """The features (n_features,) that no tree may use, where that is all that the rule says; else None."""
+        groups = set(self.group.tolist())
+        barred = {g for g in groups if self.excess({g}) > 0}
+        return np.isin(self.group, list(barred)) if self.excess(groups - barred) <= 0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBudget(FeatureRule):
+    """``sum of price_g over the groups g that the tree uses <= at_most``.
+
+    Attributes
+    ----------
+    group : int array (n_features,)
+        Of every feature.
+    price : float array (n_groups,)
+        Not negative.
+    at_most : float
+        May be missed by 1e-9 of it, or of the largest price.
+    """
+
+    group: IntArray
+    price: FloatArray
+    at_most: float
+
+    def cost(self, groups: Iterable[int]) -> float:
+        """Rounded once, so that it never falls when groups are added."""
+        return math.fsum(self.price[g] for g in groups)
+
+    def excess(self, groups: Iterable[int]) -> float:
+        room = TOLERANCE * max(self.at_most, float(self.price.max(initial=0.0)))
+        return self.cost(groups) - self.at_most - room
+
+    def free(self, groups: Collection[int]) -> BoolArray:
+        free: BoolArray = self.price == 0.0
+        free[list(groups)] = True
+        return free
+
+    @property
+    def most(self) -> int | None:
+        price = self.price
+        if not price.size or np.any(price != price[0]) or price[0] == 0.0:
+            return None
+        return max((n for n in range(price.size + 1) if self.excess(range(n)) <= 0), default=0)
+
+    def add_to(self, master: Master, name: str) -> None:
+        """With u_g = 1 where the tree uses group g: ``b[n, f] <= u_g(f)`` for all n and f, and the limit on u."""
+        if self.forbidden is not None:
+            super().add_to(master, name)
+            return
+        used = _use_columns(master, self.group, self.price > 0, name)
+        scale = 1.0 / max(self.price.max(), self.at_most)
+        upper = self.at_most * scale + FORGIVEN
+        master.model.add_rows(Rows.single(used.index, self.price[self.price > 0] * scale, upper=upper), name)
+
+
+class FeaturePairs(FeatureRule):
+    """No tree uses both features of a pair; the cost is the number of pairs that it does use.
+
+    Features of pairs are groups of their own; all others are one, which is free.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs of int
+    n_features : int
+    """
+
+    def __init__(self, pairs: Sequence[tuple[int, int]], n_features: int) -> None:
+        members = sorted({feature for pair in pairs for feature in pair})
+        self.pairs, self.at_most = tuple(pairs), 0.0
+        self.group = np.zeros(n_features, dtype=np.int64)
+        self.group[members] = np.arange(1, len(members) + 1)
+        self._groups = [(int(self.group[f]), int(self.group[g])) for f, g in pairs]
+
+    def cost(self, groups: Collection[int]) -> float:
+        return float(sum(f in groups and g in groups for f, g in self._groups))
+
+    def free(self, groups: Collection[int]) -> BoolArray:
+        return super().free({0, *groups})
+
+    def add_to(self, master: Master, name: str) -> None:
+        """With u_f = 1 where the tree uses f: ``u_f + u_g <= 1`` for every pair."""
+        if not self.pairs:
+            return
+        wanted = self.group > 0
+        used = _use_columns(master, np.arange(wanted.size), wanted, name)
+        columns = used.index[(np.cumsum(wanted) - 1)[np.array(self.pairs)]]
+        rows = np.repeat(np.arange(len(columns)), 2)
+        master.model.add_rows(Rows.from_entries(rows, columns.ravel(), 1.0, n_rows=len(columns), upper=1.0), name)
+
+
+def _use_columns(master: Master, group: IntArray, wanted: BoolArray, name: str) -> ColumnBlock:
+    """Columns u_g for the wanted groups, in their order: at least one where the tree branches on a column of g."""
+    place = np.cumsum(wanted) - 1
+    label, number = f"used ({name})", 1
+    while label in master.model.blocks:
+        number += 1
+        label = f"used ({name}, {number})"
+    used = master.model.add_block(label, int(wanted.sum()), integer=True)
+    features = np.flatnonzero(wanted[group])
+    b = master.b.index[:, features]
+    own = np.broadcast_to(used.index[place[group[features]]], b.shape)
+    master.model.add_rows(
+        Rows.from_entries(
+            np.tile(np.arange(b.size), 2),
+            np.concatenate([b.ravel(), own.ravel()]),
+            np.repeat([1.0, -1.0], b.size),
+            n_rows=b.size,
+            upper=0.0,
+        ),
+        name,
+    )
+
+    def fill(tree: DecisionTree, x: FloatArray) -> None:
+        groups = group[list(tree.features_used)]
+        used.view(x)[place[groups[wanted[groups]]]] = 1.0
+
+    master.add_lift(fill)
+    return used
+
+
+# ---------------------------------------------------------------- rules about leaves and paths in the master
+
+
+def _add_local_rules(rules: LocalRules, master: Master, name: str) -> None:
+    """As many leaves as the masses allow, no branch that leaves too little on a side, and columns that stay apart."""
+    for mass, least, total in zip(rules.masses, rules.least, rules.totals.tolist(), strict=True):
+        if master.topology.n_terminal * least > total:
+            upper = float(np.floor(total / least))
+            master.model.add_rows(Rows.single(master.p.index, 1.0, upper=upper), name)
+        columns = master.b.index[:, _too_uneven(mass, least, master.original.X)]
+        if columns.size:
+            master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), name)
+    if rules.apart is None or not rules.apart.any():
+        return
+    # One row per feature f, node n and node m above it: f at m leaves no partner of f for n.
+    b = master.b.index
+    barred = b[:, np.diag(rules.apart)]
+    rows = [Rows.single(barred.ravel(), 1.0, upper=0.0)] if barred.size else []
+    rows += [
+        Rows.single([b[(n >> step) - 1, f], *b[n - 1, rules.apart[f]]], 1.0, upper=1.0)
+        for n in master.topology.internal.tolist()
+        for step in range(1, n.bit_length())
+        for f in np.flatnonzero(rules.apart.any(axis=1) & ~np.diag(rules.apart)).tolist()
+    ]
+    master.model.add_rows(Rows.concatenate(rows), name)
+
+
+def _forbid_light_paths(rules: LocalRules, tree: DecisionTree, master: Master) -> Rows | None:
+    """No tree that keeps the rules has a path that is too light: everything below it is lighter still.
+
+    For the shortest such paths, and all features f with which their last node n has a side that is too light:
+    ``sum of b over the path above n + sum of b[n, f] <= (length of the path above n)``.
+    """
+    X = master.original.X
+    visits = tree.visits(X, tree.nodes)
+    place = {node: position for position, node in enumerate(tree.nodes.tolist())}
+    rows = []
+    for mass, least in zip(rules.masses, rules.least, strict=True):
+        light = mass @ visits < least
+        for n in tree.branch_nodes.tolist():
+            if not light[place[n]] and (light[place[2 * n]] or light[place[2 * n + 1]]):
+                features = [feature for feature, _ in tree.path(n)]
+                nodes = [n >> step for step in range(len(features), 0, -1)]
+                above = master.b.index[np.array(nodes, dtype=np.int64) - 1, np.array(features, dtype=np.int64)]
+                last = master.b.index[n - 1, _too_uneven(mass * visits[:, place[n]], least, X)]
+                rows.append(Rows.single([*above, *last], 1.0, upper=float(above.size)))
+    return Rows.concatenate(rows) if rows else None
+
+
+def _too_uneven(masses: FloatArray, least: float, X: BoolMatrix) -> IntArray:
+    """Features that leave too little of some masses on one of their sides."""
+    one = masses @ X
+    return np.flatnonzero(np.minimum(one, masses.sum() - one) < least)
+
+
+# ---------------------------------------------------------------- all of it
+
+
+@dataclass(frozen=True, eq=False)
+class Traits:
+    """What a bound constraint is: the forms that say it, and what it reads. This is all that the library asks.
+
+    *Forms.* Each form that is given says the whole constraint: a tree keeps the constraint by its `violation` exactly
+    when it keeps the form. (Values in floating point may differ by rounding; a limit has a `tolerance`.) A reader takes
+    the form that it can compute with, so a constraint may have several. Without any form it is decided by branch and
+    cut, where candidates that break it are cut off.
+
+    ==========  ===============================================  ====================================================
+    form        what it says                                     what it gives
+    ==========  ===============================================  ====================================================
+    `local`     rules about single leaves and single paths       subtree tables, the frontier, every split of a table
+    `leaves`    at most so many leaves                           the same, and prices beside other limits
+    `features`  a rule about the set of features that are used   the search over sets of features
+    `limits`    linear limits on predictions and leaves          prices: a dual bound and the enumeration of the rest
+    ==========  ===============================================  ====================================================
+
+    All forms are in rows and features of the data that the constraint was bound to.
+
+    *Reads.* What the forms, and `violation` beyond the tree's own predictions, depend on:
+
+    ==============  =================================================================================================
+    ``"class"``     classes of the samples
+    ``"weight"``    weights of the samples: what is said of a sample is proportional to its weight
+    ``"group"``     groups that came with the data, or that were named (`Constraint.named_columns`)
+    ``"rows"``      anything else about single rows: values of columns of the user's table, or how many rows there are
+    ``"features"``  features one by one, by place or by name, rather than by the column that they were made from
+    ``"X"``         values of the features
+    ==============  =================================================================================================
+
+    A tally has classes, weights and groups by cell, and the features: it takes a constraint that reads nothing else.
+    A search over every split has no fixed features: it takes a constraint that reads neither ``"features"`` nor
+    ``"X"``. Without a declaration everything is assumed to be read.
+
+    `accel_oct.constraints.conformance` checks on random data that what is declared is true.
+
+    Parameters
+    ----------
+    limits : sequence of LinearLimit, optional
+    local : LocalRules, optional
+    leaves : int, optional
+        The most leaves.
+    features : FeatureRule, optional
+    reads : set of str
+    arrays : sequence of str
+        Names of arguments that hold one entry per row: such a constraint cannot follow the folds of a cross-validation.
+    """
+
+    limits: tuple[LinearLimit, ...] | None = None
+    local: LocalRules | None = None
+    leaves: int | None = None
+    features: FeatureRule | None = None
+    reads: Set[str] = READS
+    arrays: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        limits = None if self.limits is None else tuple(self.limits)
+        whole = isinstance(self.leaves, int | np.integer) and not isinstance(self.leaves, bool)
+        for name, value, good, kind in (
+            ("limits", limits, all(isinstance(limit, LinearLimit) for limit in limits or ()), "hold LinearLimit"),
+            ("local", self.local, isinstance(self.local, LocalRules), "be LocalRules or None"),
+            ("leaves", self.leaves, whole, "be a whole number or None"),
+            ("features", self.features, isinstance(self.features, FeatureRule), "be a FeatureRule or None"),
+        ):
+            if value is not None and not good:
+                raise InvalidInputError(f"Traits: {name} must {kind}, got {shown(value)}")
+        object.__setattr__(self, "limits", limits)
+        object.__setattr__(self, "reads", checked_reads(self.reads, "Traits"))
+
+    @property
+    def by_tables(self) -> bool:
+        """Whether the tables of all numbers of leaves answer for it."""
+        return self.local is not None or self.leaves is not None
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether prices can be put on all of it."""
+        return self.limits is not None and all(limit.is_priced for limit in self.limits)
+
+    @property
+    def survives_pruning(self) -> bool:
+        """Whether a tree that keeps it still does when splits that separate no samples are taken out of it."""
+        if self.by_tables or self.features is not None:
+            return True
+        return self.limits is not None and all(
+            limit.leaves >= 0.0 and (limit.branches is None or bool((limit.branches >= 0.0).all()))
+            for limit in self.limits
+        )
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a form."""
+        return self.by_tables or self.features is not None or self.limits is not None
+
+    def on_paths(self, n_samples: int) -> LocalRules | None:
+        """The constraint as rules about leaves and paths, where it is one or only forbids some features; else None."""
+        if self.local is not None or self.features is None or self.features.forbidden is None:
+            return self.local
+        return LocalRules(np.zeros((1, n_samples)), (0.0,), np.diag(self.features.forbidden))
+
+    def misfit(self, dataset: BinaryDataset) -> str | None:
+        """Which form has not the rows, features or classes of the data, as a clause; None where all fit."""
+        n, n_features, n_classes = *dataset.X.shape, dataset.n_classes
+        for limit in self.limits or ():
+            if limit.predictions is not None and limit.predictions.shape != (n, n_classes):
+                return f"the predictions of limit {limit.name!r} have not the rows and classes of the data"
+            if limit.branches is not None and limit.branches.shape != (n_features,):
+                return f"the branches of limit {limit.name!r} have not the columns of the data"
+        if self.local is not None and not self.local.fit(n, n_features):
+            return "local does not have the rows or columns of the data"
+        if self.features is not None and self.features.group.shape != (n_features,):
+            return "features does not have the columns of the data"
+        return None
+
+    def contradiction(self, tree: DecisionTree, X: BoolMatrix, kept: bool) -> str | None:
+        """Which form says of a tree what `violation` does not, as a clause; None where they agree.
+
+        Parameters
+        ----------
+        tree : DecisionTree
+        X : bool array
+            Of the data that the constraint was bound to.
+        kept : bool
+            Whether `violation` allows the tree.
+        """
+        for form, allows, forbids in self._said(tree, X):
+            if kept and forbids:
+                return f"its `traits.{form}` forbids a tree that its `violation` allows"
+            if not kept and allows:
+                return f"its `traits.{form}` allows a tree that its `violation` forbids"
+        return None
+
+    def _said(self, tree: DecisionTree, X: BoolMatrix) -> Iterator[tuple[str, bool, bool]]:
+        """Of every form whether it allows the tree, and whether it forbids it: neither where rounding decides."""
+        if self.local is not None:
+            over = self.local.excess(tree, X)
+            yield "local", over < -ROUNDING, over > ROUNDING
+        if self.leaves is not None:
+            yield "leaves", tree.n_leaves <= self.leaves, tree.n_leaves > self.leaves
+        if self.features is not None:
+            rule, used = self.features, self.features.used(tree)
+            cost = rule.cost(used)
+            rounding = ROUNDING * max(rule.at_most, cost)
+            yield "features", cost <= rule.at_most, rule.excess(used) > rounding
+        if self.limits is not None:
+            misses = []
+            for limit in self.limits:
+                sum_, size = limit.used_by(tree, X)
+                misses.append((sum_ - limit.upper, limit.tolerance, ROUNDING * max(size, abs(limit.upper))))
+            allows = all(miss < -rounding for miss, _, rounding in misses)
+            yield "limits", allows, any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
+
+    def add_to(self, master: Master, name: str) -> None:
+        """Write the constraint into a master, from one of its forms."""
+        if self.leaves is not None:
+            master.model.add_rows(Rows.single(master.p.index, 1.0, upper=float(self.leaves)), name)
+        elif self.features is not None:
+            self.features.add_to(master, name)
+        elif self.limits is not None:
+            for limit in self.limits:
+                limit.add_to(master)
+        elif self.local is not None:
+            _add_local_rules(self.local, master, name)
+
+    def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
+        """Rows that cut off a tree that breaks the constraint, and hold for every tree that keeps it."""
+        return None if self.local is None else _forbid_light_paths(self.local, tree, master)

@@ -1,0 +1,209 @@
+"""Sums over the samples: shares of the weight that is classified correctly, and what mistakes cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError, shown
+from accel_oct.objectives.base import LinearScore, Objective
+
+FloatArray = NDArray[np.float64]
+
+#: Below this total the data set keeps whole weights as they are.
+_EXACT_TOTAL = 2**51
+
+#: Larger numbers would be lost in sums, or lose others.
+_MOST = 1e100
+
+#: What most objectives read.
+_CLASSES = frozenset({"class", "weight"})
+
+
+# ---------------------------------------------------------------- shares
+
+
+@dataclass(frozen=True)
+class Accuracy(Objective):
+    """The share of the weight that is classified correctly."""
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        return LinearScore("accuracy", dataset, None, dataset.total_weight, reads=_CLASSES)
+
+    @property
+    def is_accuracy(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class BalancedAccuracy(Objective):
+    """The mean over the classes of the share of their weight that is classified correctly: mean recall."""
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        factors, norm = balancing(dataset.class_weights(), dataset.integral)
+        return LinearScore("balanced accuracy", dataset, _own_class(dataset, factors), norm, reads=_CLASSES)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassWeights(Objective):
+    """Accuracy with a weight per class: the share of the reweighted samples that is classified correctly.
+
+    Unlike weights of samples, these count in the objective alone: rates that constraints limit are those of the samples
+    as they are.
+
+    Parameters
+    ----------
+    weights : mapping from labels to weights, or "balanced"
+        Not negative; a class that is not named has weight 1. "balanced" is `BalancedAccuracy`.
+    """
+
+    weights: Any
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        if isinstance(self.weights, str):
+            if self.weights != "balanced":
+                raise InvalidInputError(
+                    f"ClassWeights: weights must be 'balanced' or a mapping from classes, got {shown(self.weights)}"
+                )
+            return BalancedAccuracy().bind(dataset)
+        amounts = _own_class(dataset, self.factors(dataset.classes.tolist()))
+        if not amounts.any():
+            raise InvalidInputError("ClassWeights: weights give no weight to any sample")
+        total = math.fsum(amounts.sum(axis=1))
+        return LinearScore("class-weighted accuracy", dataset, amounts, total, reads=_CLASSES)
+
+    def factors(self, classes: list[Any]) -> FloatArray:
+        """The weight of each class."""
+        if not isinstance(self.weights, Mapping):
+            raise InvalidInputError(
+                f"ClassWeights: weights must be 'balanced' or a mapping from classes, got {shown(self.weights)}"
+            )
+        unknown = [label for label in self.weights if label not in classes]
+        if unknown:
+            raise InvalidInputError(f"ClassWeights: weights names {shown(unknown[0])}, which is not a class")
+        try:
+            factors = np.array([float(self.weights.get(label, 1.0)) for label in classes])
+        except (TypeError, ValueError):
+            raise InvalidInputError(f"ClassWeights: weights must be numbers, got {shown(self.weights)}") from None
+        if not (np.isfinite(factors).all() and (factors >= 0).all()):
+            raise InvalidInputError(f"ClassWeights: weights must be finite and not negative, got {shown(self.weights)}")
+        return factors
+
+
+def _own_class(dataset: BinaryDataset, factors: FloatArray) -> FloatArray:
+    amounts = np.zeros((dataset.n_samples, dataset.n_classes))
+    amounts[np.arange(dataset.n_samples), dataset.y] = dataset.weights * factors[dataset.y]
+    return amounts
+
+
+def balancing(totals: FloatArray, integral: bool) -> tuple[FloatArray, float]:
+    """Factors that give every class the same total, and what all of it comes to.
+
+    Whole weights stay whole: times the least common multiple of the class totals, over the total of the class. Sums are
+    exact then, so ties between trees are broken alike whether a sample is repeated or has weight 2.
+    """
+    present = totals[totals > 0]
+    scale = float(totals.sum()) / len(present)
+    if integral and present.max() < _EXACT_TOTAL:
+        multiple = math.lcm(*(int(total) for total in present))
+        if multiple * len(present) < _EXACT_TOTAL:
+            scale = float(multiple)
+    factors = np.divide(scale, totals, out=np.zeros(len(totals)), where=totals > 0)
+    return factors, scale * len(present)
+
+
+# ---------------------------------------------------------------- costs
+
+
+@dataclass(frozen=True, eq=False)
+class CostMatrix(Objective):
+    """Minus the mean cost, where a prediction costs ``costs[true class, predicted class]``.
+
+    Parameters
+    ----------
+    costs : array (n_classes, n_classes) or mapping
+        Rows are true classes and columns predicted ones, both in sorted order. A mapping goes from pairs
+        ``(true, predicted)`` of labels to costs, where what is not named is free. Costs may be negative: a gain.
+    """
+
+    costs: Any
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        labels = dataset.classes.tolist()
+        costs = by_classes(self.costs, labels, "CostMatrix: costs")
+        return _mean_cost(dataset, costs[dataset.y], "CostMatrix: costs", _CLASSES)
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceCosts(Objective):
+    """Minus the mean cost, where predicting class k for sample i costs ``costs[i, k]``.
+
+    Parameters
+    ----------
+    costs : array (n_samples, n_classes), optional
+        Classes in sorted order. None takes those that come with the data: ``OptimalTreeClassifier.fit(..., costs=)``.
+    """
+
+    costs: Any = None
+
+    def bind(self, dataset: BinaryDataset) -> LinearScore:
+        costs = dataset.row_values.get(COSTS) if self.costs is None else self.costs
+        if costs is None:
+            raise InvalidInputError("InstanceCosts: costs must be given, here or in fit(..., costs=)")
+        shape = (dataset.n_samples, dataset.n_classes)
+        arrays = () if self.costs is None else ("costs",)
+        where, reads = "InstanceCosts: costs", frozenset({"weight", "rows"})
+        return _mean_cost(dataset, numbers(costs, shape, where), where, reads, arrays)
+
+    def on_tally(self) -> Objective:
+        raise InvalidInputError("InstanceCosts: costs of samples cannot be told from a tally; CostMatrix can be used")
+
+
+#: The name under which the costs of samples come with the data; no column of a table has it.
+COSTS = "\0costs"
+
+
+def numbers(values: Any, shape: tuple[int, ...], where: str) -> FloatArray:
+    """Finite numbers in an array of some shape, or an error that says what is wrong."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{where} must hold numbers, got {shown(values)}") from None
+    if array.shape != shape:
+        raise InvalidInputError(f"{where} must have the shape {shape}, got {array.shape}")
+    if np.isnan(array).any():
+        raise InvalidInputError(f"{where} holds a NaN")
+    if not (np.abs(array) <= _MOST).all():
+        raise InvalidInputError(f"{where} must be finite and not beyond {_MOST:g}")
+    return array
+
+
+def by_classes(values: Any, labels: list[Any], where: str) -> FloatArray:
+    """Numbers by true and predicted class, from an array or from a mapping of pairs of labels."""
+    if not isinstance(values, Mapping):
+        return numbers(values, (len(labels), len(labels)), where)
+    place = {label: k for k, label in enumerate(labels)}
+    found: FloatArray = np.zeros((len(labels), len(labels)))
+    for pair, value in values.items():
+        known = isinstance(pair, tuple) and len(pair) == 2
+        if not known or pair[0] not in place or pair[1] not in place:
+            raise InvalidInputError(
+                f"{where}: {shown(pair)} is not a pair (true class, predicted class); the classes are {shown(labels)}"
+            )
+        found[place[pair[0]], place[pair[1]]] = numbers(value, (), where)
+    return found
+
+
+def _mean_cost(
+    dataset: BinaryDataset, costs: FloatArray, where: str, reads: frozenset[str], arrays: tuple[str, ...] = ()
+) -> LinearScore:
+    if not math.isfinite(float(np.abs(costs).sum()) * dataset.total_weight):
+        raise InvalidInputError(f"{where} add up to more than a float can hold")
+    rewards = -dataset.weights[:, None] * costs
+    return LinearScore.of("minus mean cost", dataset, rewards, dataset.total_weight, reads, arrays)
