@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers.cluster_support import arrays, stop_after, with_workers
 from helpers.progress_support import Events
+from helpers.selection import daily
 from helpers.subtree_support import keep_no_tables
 from oracles.dynamic_programme import optimal_scores
 from oracles.instances import chain_instance, fork_instance, random_instance
@@ -86,21 +87,21 @@ def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way:
     assert max(paths) == way.features and len(paths) >= 8
 
 
+@pytest.mark.parametrize("seed", daily([3, 2], 1))
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS, DEEP_PAIRS])
-def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
+def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch, way: Way, seed: int) -> None:
     """Whatever their number and whoever is done first: scores, bounds and all trees are those of one process."""
     way.arrange(monkeypatch)
-    for seed in range(2, 4):
-        data = noise(seed, n_classes=2 + (seed == 3))
-        expected = frontier_table(*arrays(data), way.depth)
-        for slots in (1, 2, 7, 100):
-            used = with_workers(monkeypatch, slots, seed)
-            table = spread_table(*arrays(data), way.depth, short=way.short)
-            np.testing.assert_array_equal(table.scores, expected.scores)
-            np.testing.assert_array_equal(table.upper_bounds, expected.upper_bounds)
-            for leaves in range(1, 2**way.depth + 1):
-                assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
-            assert max(len(job.path) for job in used[0].done) == way.features
+    data = noise(seed, n_classes=seed)
+    expected = frontier_table(*arrays(data), way.depth)
+    for slots in (1, 2, 7, 100):
+        used = with_workers(monkeypatch, slots, seed)
+        table = spread_table(*arrays(data), way.depth, short=way.short)
+        np.testing.assert_array_equal(table.scores, expected.scores)
+        np.testing.assert_array_equal(table.upper_bounds, expected.upper_bounds)
+        for leaves in range(1, 2**way.depth + 1):
+            assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
+        assert max(len(job.path) for job in used[0].done) == way.features
 
 
 def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +122,7 @@ def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
 
 
-@pytest.mark.parametrize("way", [ROOTS[2], ROOTS[1]])
+@pytest.mark.parametrize("way", daily([ROOTS[2], ROOTS[1]], 1))
 def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Leaves of a least weight and columns that must stay apart, against a recursion over paths."""
     way.arrange(monkeypatch)

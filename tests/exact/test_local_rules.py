@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.mip_support import skip_unless_available
+from helpers.selection import daily
 from helpers.subtree_support import keep_no_tables
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,11 +152,12 @@ def _keeps(tree: DecisionTree, data: BinaryDataset, rules: Rules) -> bool:
 # ---------------------------------------------------------------- tables
 
 
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 @pytest.mark.parametrize("kind", ["leaves", "pairs", "any"])
-def test_tables(way: str, kind: str) -> None:
+def test_tables(way: str, kind: str, seed: int) -> None:
     """Every number of leaves and one price; bounds hold when stopped."""
-    rng = np.random.default_rng([len(way), len(kind)])
-    for _ in range(60):
+    rng = np.random.default_rng([len(way), len(kind), seed])
+    for _ in range(20):
         instance = _instance(rng)
         depth = int(rng.integers(0, 5 if instance.X.shape[1] <= 4 else 4))
         _check(instance, _draw(rng, instance.dataset, kind), depth, _memory(way), (0, 1, 2, 4, 7))
@@ -171,7 +173,7 @@ def test_deep_tables(way: str, depth: int) -> None:
             _check(instance, _draw(rng, instance.dataset), depth, _memory(way), (1, 3, 9, 27))
 
 
-@pytest.mark.parametrize("length", [3, 4, 5])
+@pytest.mark.parametrize("length", daily([3, 4, 5], 2))
 def test_no_room_to_spare(way: str, length: int) -> None:
     """A decision list all of whose leaves have exactly the least mass: every set has just as many leaves as fit."""
     for n_classes in (2, 3):

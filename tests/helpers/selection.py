@@ -16,4 +16,10 @@ def daily(values: Iterable[Any], count: int) -> list[Any]:
 
 def slow(values: Iterable[Any]) -> list[Any]:
     """Return parameters that are marked slow."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+    named = type(pytest.param(0))
+    return [
+        pytest.param(*value.values, id=value.id, marks=[*value.marks, pytest.mark.slow])
+        if isinstance(value, named)
+        else pytest.param(value, marks=pytest.mark.slow)
+        for value in values
+    ]
