@@ -181,7 +181,7 @@ def test_feature_sets_try_all(n: int, depth: int, penalty: float) -> None:
 
 def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list[tuple[int, ...]]:
     """Every set of columns that a tree may use."""
-    bound = [rule.bind(dataset) for rule in rules]
+    bound = [rule.bind(dataset).rule for rule in rules]
     return [
         chosen
         for size in range(1, n_features + 1)
@@ -343,6 +343,6 @@ def test_bad_input_is_named(make: Callable[[], Any], message: str) -> None:
 
 def test_prices_by_name() -> None:
     """Of columns or of groups; what is not named is free."""
-    assert FeatureCosts({"a": 2}, at_most=1).bind(NAMED).price.tolist() == [2.0, 0.0, 0.0]
+    assert FeatureCosts({"a": 2}, at_most=1).bind(NAMED).rule.price.tolist() == [2.0, 0.0, 0.0]
     bound = FeatureCosts({"h": 2}, ["h", "g", "h"], at_most=1).bind(NAMED)
-    assert bound.price.tolist() == [0.0, 2.0] and bound.group.tolist() == [1, 0, 1]
+    assert bound.rule.price.tolist() == [0.0, 2.0] and bound.rule.group.tolist() == [1, 0, 1]
