@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# make test JOBS=2: as many tests at a time.
-JOBS ?= 0
+# make test JOBS=2: as many tests at a time; by default as many as there are processors.
+JOBS ?= logical
+PYTEST := -m pytest -q -n $(JOBS) --dist worksteal
 
 FLOORS := .venv-floors
 
@@ -16,7 +17,7 @@ SANITIZED ?= tests/native/test_native.py $(addprefix tests/exact/test_,ordered.p
 	$(addprefix tests/solving/test_,feature_sets.py tally_constraints.py) tests/pricing/test_pricing.py \
 	tests/solving/test_near_optimal.py tests/data/test_tally.py
 
-.PHONY: demo test test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
+.PHONY: demo test test-slow test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -41,7 +42,11 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/python $(PYTEST)
+
+# The slow tests: more data, solvers and processes.
+test-slow: $(VENV)/.test
+	$(BIN)/python $(PYTEST) -m "slow and not long" --hypothesis-profile=ci
 
 # The kernels under address and undefined-behaviour sanitizers: the border to Python, and the tests that use all of them.
 # Reports of sanitizers go to standard error, past pytest: hence --capture=sys.
@@ -52,8 +57,10 @@ test-sanitized: $(VENV)/.test
 		$(BIN)/python -m pytest -q --capture=sys -p no:faulthandler -o faulthandler_timeout=0 -o timeout=1800 \
 		-W ignore::pytest.PytestConfigWarning $(SANITIZED)
 
+# The rest: slow and long tests, and many examples of each property.
 test-long: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m long -o timeout=1800 -o faulthandler_timeout=1860
+	$(BIN)/python $(PYTEST) -m "slow or long or hypothesis" --hypothesis-profile=long \
+		-o timeout=1800 -o faulthandler_timeout=1860
 
 # All tests on the oldest versions that pyproject.toml claims.
 $(FLOORS)/.made: pyproject.toml benchmarks/pyproject.toml tests/programs/floors.py
@@ -66,7 +73,7 @@ $(FLOORS)/.made: pyproject.toml benchmarks/pyproject.toml tests/programs/floors.
 
 test-floors: $(FLOORS)/.made
 	$(FLOORS)/bin/python tests/programs/floors.py --check
-	$(FLOORS)/bin/python -m pytest -q -n $(JOBS)
+	$(FLOORS)/bin/python $(PYTEST) -m "not long"
 
 $(VENV)/.coverage: $(VENV)/.test
 	$(PIP) install --editable ".[coverage]"
@@ -74,7 +81,7 @@ $(VENV)/.coverage: $(VENV)/.test
 
 # Which lines and branches the tests run. Tracing is slow, so each test gets three times its time.
 coverage: $(VENV)/.coverage
-	$(BIN)/python -m pytest -q -n $(JOBS) -o timeout=900 -o faulthandler_timeout=960 --cov --cov-report=term
+	$(BIN)/python $(PYTEST) -m "not long" -o timeout=900 -o faulthandler_timeout=960 --cov --cov-report=term
 
 # make mutants COUNT=60 ONLY=exact SEED=1: plants generated faults one at a time and sees whether the tests notice.
 # TESTS and OPERATOR, for one survivor: other tests than those of the room; faults of one operator.

@@ -39,7 +39,11 @@ ARRAYS = ["ArrayLike", "Array", "Bools", "BoolArray", "BoolMatrix", "Floats", "F
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|pathlib|typing|numpy|np|npt)\..*"),
     ("py:.*", "|".join(ARRAYS)),
-    ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.protocol\.Amount"),
+    ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.base\.Amount"),
+    (
+        "py:.*",
+        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|TypeAliasForwardRef|accel_oct\.solving\.(frontier\.FrontierRun|result\.Outcome)",
+    ),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.solving\.near_optimal\.(Setting|TreeCounts)|accel_oct\.formulation\.paths\.PathEnd"),
     (

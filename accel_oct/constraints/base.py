@@ -31,7 +31,7 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.incumbent import broken_rules
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import some_trees
+from accel_oct.tree.sample_trees import some_trees
 
 __all__ = ["BoundConstraint", "Constraint", "bind_all", "check_traits", "is_built_in", "limits_of", "local_rules"]
 
@@ -185,5 +185,5 @@ def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset,
 
 
 def trees_to_check(dataset: BinaryDataset, max_depth: int) -> Iterable[DecisionTree]:
-    """A few trees for `check_traits` before a search: about eight, so that it takes a millisecond."""
-    return some_trees(dataset, max_depth, most_share=1 / 8)
+    """A few trees for `check_traits` before a search."""
+    return some_trees(dataset, max_depth)

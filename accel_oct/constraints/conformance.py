@@ -29,7 +29,7 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.samples import every_tree, some_trees
+from accel_oct.tree.sample_trees import every_tree, some_trees
 
 __all__ = ["Case", "Check", "ConstraintFactory", "cases", "checks", "compare"]
 

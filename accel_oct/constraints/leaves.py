@@ -46,7 +46,7 @@ class MaxLeaves(Constraint, BoundConstraint):
     def bind(self, dataset: BinaryDataset) -> MaxLeaves:
         return self
 
-    @cached_property
+    @property
     def traits(self) -> Traits:
         return Traits(leaves=int(self.n), reads=frozenset())
 

@@ -213,7 +213,7 @@ class DisjunctivePathBounds:
         return float(sum(point.point.x[part].sum() for part in row.path.relax(self.master)))
 
     def _inside(self, end: int) -> IntArray:
-        return np.append(self.master.topology.descendants(end), end)
+        return self.master.topology.subtree(end)
 
     def _as_rows(self, row: _PathRow) -> Rows:
         """The row in columns; p of the end appears on both sides."""
@@ -221,7 +221,7 @@ class DisjunctivePathBounds:
         weights = master.dataset.weights[row.samples]
         inside = self._inside(row.path.end)
         p_values = np.full(inside.size, -price)
-        p_values[-1] -= row.leaf_value
+        p_values[0] -= row.leaf_value
         columns = [master.theta.index[row.samples], master.p.index[inside - 1], master.b.index[row.path.end - 1]]
         values = [weights, p_values, -row.bounds]
         for part in row.path.relax(master):

@@ -29,15 +29,14 @@ from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.activity import Relay, Teller, say
 from accel_oct.solving.config import Config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock
+from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
-from accel_oct.support.interrupts import kept_interrupts
+from accel_oct.support.progress import Reporter, Sink, announce
+from accel_oct.support.stopping import Clock, kept_interrupts
 
 __all__ = ["OptimalTreeClassifier"]
 
@@ -86,7 +85,7 @@ class OptimalTreeClassifier(TreeClassifier):
     config : Config or None
         Every switch of `accel_oct.solve`.
     progress : callable or None
-        Called with each `HistoryRow` while solving; see docs/live-view.md.
+        Called with every `ProgressEvent` while solving; see docs/live-view.md.
     constraints : list of Constraint or None
         What the tree must keep, from `accel_oct.constraints` or of your own. They may name columns of X, and all
         features that are made from a column count as one. `fit` raises NoTreeError when no tree keeps them. Their
@@ -103,7 +102,7 @@ class OptimalTreeClassifier(TreeClassifier):
     components : list or None
         As in `accel_oct.solve`.
     verbose : int
-        0 is silent, 1 shows how the solve goes (`accel_oct.live.watch`), 2 shows more of it.
+        0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
 
     Attributes
     ----------
@@ -153,7 +152,7 @@ class OptimalTreeClassifier(TreeClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         config: Config | None = None,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         components: Sequence[Any] | None = None,
         constraints: Sequence[Constraint] | None = None,
         objective: Any = None,
@@ -214,9 +213,9 @@ class OptimalTreeClassifier(TreeClassifier):
         self._warn_of_result()
         return self
 
-    def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None) -> None:
+    def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None) -> None:
         began = time.perf_counter()
-        say(progress, "encoding")
+        announce(progress, "encoding")
         named = self._named(X, y, *given[:2])
         checked = None if is_in_pieces(named.X, named.y) else self._checked(named, given[2])
         search: TableSearch | FeatureSearch | None = None if checked is None else TableSearch.of(self, checked)
@@ -239,7 +238,7 @@ class OptimalTreeClassifier(TreeClassifier):
         checked: CheckedRows,
         began: float,
         is_stopped: Callable[[], bool],
-        progress: Progress | None,
+        progress: Sink | None,
     ) -> Solved:
         """Add what no tree over any split of the table exceeds, where the search was over chosen ones."""
         encoder, result = solved.encoder, solved.result
@@ -250,7 +249,7 @@ class OptimalTreeClassifier(TreeClassifier):
         spent = time.perf_counter() - began
         seconds = min(_MOST_FOR_BOUND, max(_LEAST_FOR_BOUND, spent * _SHARE_FOR_BOUND))
         left = time_left(self.time_limit, began)
-        say(progress, "bound over every split")
+        announce(progress, "bound over every split")
         limit = seconds if left is None else min(seconds, left)
         bound = table_bound(self, checked, result.objective, limit, is_stopped)
         if bound is None:
@@ -267,7 +266,7 @@ class OptimalTreeClassifier(TreeClassifier):
         data: TrainingData,
         began: float,
         is_stopped: Callable[[], bool],
-        progress: Progress | None,
+        progress: Sink | None,
         checked: CheckedRows | None = None,
     ) -> Solved:
         """Solve, over finer splits where no tree over the first ones keeps the constraints.
@@ -372,11 +371,11 @@ class OptimalTreeClassifier(TreeClassifier):
             raise in_memory_only("a path or a frontier")
         found: list[OptimalTreeClassifier] = []
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
-            say(progress, "encoding")
+            announce(progress, "encoding")
             clock = Clock(began, self.time_limit)
-            relay = Relay(Teller(progress, lambda: clock.seconds))
+            part = Reporter(progress, lambda: clock.seconds).part()
             checked = base._checked(named, given[2])
-            for place, solved in enumerate(search(base, named, checked, clock, relay)):
+            for place, solved in enumerate(search(base, named, checked, clock, part)):
                 own = {"leaf_penalty": 0.0, "max_leaf_nodes": place + 1} if parameters is None else parameters[place]
                 model = base._like().set_params(**own)
                 model._adopt(solved.result, solved.data)
@@ -422,7 +421,7 @@ class OptimalTreeClassifier(TreeClassifier):
             warnings.warn(f"near-optimal trees: {trees.summary}", ConvergenceWarning, stacklevel=2)
         return trees
 
-    def _solve(self, data: TrainingData, time_limit: float | None, progress: Progress | None = None) -> Result:
+    def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
         return solve(
             data.solved,
             max_depth=self.max_depth,

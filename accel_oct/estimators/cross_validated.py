@@ -19,7 +19,7 @@ from accel_oct.errors import InvalidInputError, NoTreeError, as_invalid_input, s
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
-from accel_oct.estimators.folds import FoldTeller, Task, solve_folds
+from accel_oct.estimators.folds import FoldReporter, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.parameters import checked_penalties
 from accel_oct.estimators.rules import check_splittable
@@ -27,10 +27,9 @@ from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.activity import say
 from accel_oct.solving.config import Config
-from accel_oct.solving.result import Progress
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.progress import Sink, announce
 
 __all__ = ["OptimalTreeClassifierCV"]
 
@@ -103,7 +102,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         n_jobs: int | None = None,
         random_state: Any = None,
         config: Config | None = None,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         components: Sequence[Any] | None = None,
         constraints: Sequence[Constraint] | None = None,
         objective: Any = None,
@@ -174,7 +173,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
     # ---------------------------------------------------------------- cross-validation
 
     def _chosen(
-        self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Progress | None
+        self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None
     ) -> tuple[OptimalTreeClassifier, dict[str, Any]]:
         """The classifier fitted on all data, and the attributes that tell how it was chosen."""
         depths, penalties = self._depths(), self._penalties()
@@ -182,7 +181,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
         if is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
-        say(progress, "encoding")
+        announce(progress, "encoding")
         data = self._classifier(depths[0] or 1, penalties[0])._prepare(X, y, *given)
         check_splittable(bind_all(self._all_constraints(data), data.dataset), data.score)
         n_rows = data.dataset.n_samples
@@ -206,7 +205,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
         given: Attached,
         depths: list[int | None],
         penalties: list[float],
-        progress: Progress | None,
+        progress: Sink | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
         """Score and leaves, each (depths, penalties, folds); and the statuses of solves that found no tree."""
         X = X if is_indexable(X) else Table.read(X)
@@ -221,8 +220,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             for depth in depths
             for train, test in folds
         ]
-        teller = FoldTeller(self.progress, progress, len(tasks))
-        outcomes = solve_folds(tasks, self.n_jobs, teller)
+        outcomes = solve_folds(tasks, self.n_jobs, FoldReporter(progress, len(tasks)))
         scores = np.array([outcome.scores for outcome in outcomes])
         shaped = scores.reshape(len(depths), len(folds), len(penalties), 2).transpose(0, 2, 1, 3)
         return shaped[..., 0], shaped[..., 1], frozenset().union(*(outcome.failures for outcome in outcomes))
@@ -263,7 +261,7 @@ constraints, objective, min_samples_leaf, max_leaf_nodes, max_features_used, exc
             setattr(self, name, value)
 
     def _classifier(
-        self, max_depth: int | None, leaf_penalty: float, progress: Progress | None = None
+        self, max_depth: int | None, leaf_penalty: float, progress: Sink | None = None
     ) -> OptimalTreeClassifier:
         own = ("encoder", "progress", "max_depth", "leaf_penalty", "n_jobs")
         shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,12 +31,11 @@ from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import LinearScore
-from accel_oct.solving.activity import Relay, Teller
 from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, bound_over_every_split
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock, constraint_reports
+from accel_oct.solving.result import Result, build_result
 from accel_oct.support.arguments import checked_depth
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.support.progress import Reporter, Sink
+from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
 
 __all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error"]
@@ -105,12 +103,12 @@ class TableSearch:
         space = EverySplit(data.score, orders.ranks, orders.rows, model._all_constraints(data), model.max_depth)
         return cls(model, checked, orders, data, space) if all(map(space.takes, space.bound_constraints)) else None
 
-    def solve(self, leaf_penalty: float, clock: Clock, progress: Progress | None = None) -> Solved:
+    def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search, and encode the rows as the tree that was found asks; the encoder is kept by the classifier."""
         return self.encoded(self.searched(leaf_penalty, clock, progress))
 
     def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Progress | None = None
+        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
     ) -> Iterator[Solved]:
         """The optimum of each penalty, in the order given; each search begins with the trees of those before.
 
@@ -122,7 +120,7 @@ class TableSearch:
             known += [] if outcome.tree is None else [outcome.tree]
             yield self.encoded(outcome)
 
-    def frontier(self, clock: Clock, progress: Progress | None = None) -> Iterator[Solved]:
+    def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """The best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield replace(self, space=space).encoded(outcome)
@@ -131,7 +129,7 @@ class TableSearch:
         self,
         leaf_penalty: float,
         clock: Clock,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         known: Sequence[OrderedTree] = (),
     ) -> EverySplitOutcome:
         """Search; deep trees that are not found at once begin with good ones over chosen splits.
@@ -148,7 +146,7 @@ class TableSearch:
         return self.space.improved(outcome, greedy_trees(self.space, leaf_penalty), clock)
 
     def _searched(
-        self, leaf_penalty: float, clock: Clock, progress: Progress | None, known: Sequence[OrderedTree]
+        self, leaf_penalty: float, clock: Clock, progress: Sink | None, known: Sequence[OrderedTree]
     ) -> EverySplitOutcome:
         space, options = self.space, _options(self.model, clock.limit)
         if space.max_depth is not None and space.max_depth < _DEEP:
@@ -175,7 +173,7 @@ class TableSearch:
                 rank[node] = self.orders.orders[column].middle(int(own[low].max()), int(own[~low].min()))
         return replace(tree, rank=tuple(rank))
 
-    def _over_chosen_splits(self, leaf_penalty: float, clock: Clock, progress: Progress | None) -> list[OrderedTree]:
+    def _over_chosen_splits(self, leaf_penalty: float, clock: Clock, progress: Sink | None) -> list[OrderedTree]:
         """A good tree over chosen splits."""
         checked, depth = self.checked, self.space.max_depth
         finer = copy.copy(self.model)
@@ -187,8 +185,8 @@ class TableSearch:
             warnings.simplefilter("ignore")
             encoder = finer._fitted_encoder(checked.X, labels, checked.weights, checked.ignored)
             data = finer._encoded_data(checked, encoder)
-            relay = Relay(Teller(progress, lambda: clock.seconds), "first trees")
-            found = finer._solve(data, seconds, relay).found
+            part = Reporter(progress, lambda: clock.seconds).part("first trees")
+            found = finer._solve(data, seconds, part).found
         tree = None if found is None else self._ordered(found, encoder.conditions_)
         return [] if tree is None else [tree]
 
@@ -289,16 +287,12 @@ def table_bound(
         else:
             limits += [limit for limit in limits_of([bound]) if limit.is_priced]
     space = replace(space, constraints=independent)
-    interrupted, end, found = threading.Event(), time.perf_counter() + limit, []
-
-    def should_stop() -> bool:
-        return interrupted.is_set() or time.perf_counter() >= end
-
-    def work() -> None:
-        threads = usable_threads(n_threads(model.n_jobs))
-        found.append(bound_over_every_split(space, limits, model.leaf_penalty, should_stop, threads, objective))
-
-    run_interruptibly(work, interrupted.set)
+    threads, found = usable_threads(n_threads(model.n_jobs)), []
+    Stopper(time.monotonic() + limit).run(
+        lambda stopper: found.append(
+            bound_over_every_split(space, limits, model.leaf_penalty, stopper, threads, objective)
+        )
+    )
     return found[0]
 
 
@@ -329,18 +323,18 @@ class FeatureSearch:
         return cls(model, data, space)
 
     def path(
-        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Progress | None = None
+        self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
     ) -> Iterator[Solved]:
         """The optimum of each penalty; `clock` gives the clock of the next search."""
         for penalty in penalties:
             yield self.solve(penalty, clock(), progress)
 
-    def frontier(self, clock: Clock, progress: Progress | None = None) -> Iterator[Solved]:
+    def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
         """The best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield replace(self, space=space).encoded(outcome)
 
-    def solve(self, leaf_penalty: float, clock: Clock, progress: Progress | None = None) -> Solved:
+    def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
         """Search."""
         return self.encoded(self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress))
 
@@ -354,7 +348,7 @@ class FeatureSearch:
 
 
 def _by_leaves(
-    space: EverySplit, options: SolveOptions, clock: Clock, progress: Progress | None
+    space: EverySplit, options: SolveOptions, clock: Clock, progress: Sink | None
 ) -> Iterator[tuple[EverySplit, EverySplitOutcome]]:
     """The best tree for each number of leaves, each with the problem that it solves."""
     most = space.max_leaves
@@ -406,19 +400,8 @@ def _result(
             )
         found = found if space.max_depth is None else found.with_max_depth(space.max_depth)
     constraints = bind_all(space.constraints, data.dataset)
-    return Result(
-        found=found,
-        objective=outcome.objective,
-        bound=outcome.bound,
-        status=outcome.status,
-        seconds=outcome.seconds,
-        nodes=0,
-        backend="none",
-        stats=outcome.stats,
-        history=outcome.history,
-        feature_names=data.dataset.feature_names,
-        class_names=data.dataset.class_names,
-        constraints=constraint_reports(constraints, found),
+    return build_result(
+        outcome, data.dataset, found, outcome.objective, outcome.bound, constraints=constraints, stats=outcome.stats
     )
 
 

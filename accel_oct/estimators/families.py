@@ -12,9 +12,10 @@ from accel_oct.estimators.parameters import n_threads
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.objectives import Fixed, LinearScore
 from accel_oct.solving.frontier import frontier, solve_path
-from accel_oct.solving.result import Progress, Result
-from accel_oct.solving.search import Clock
+from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock
 
 __all__ = ["along_penalties", "by_leaves"]
 
@@ -25,7 +26,7 @@ def along_penalties(
     checked: CheckedRows,
     penalties: Sequence[float],
     clock: Callable[[], Clock],
-    progress: Progress | None,
+    progress: Sink | None,
 ) -> Iterator[Solved]:
     """The optimum of each penalty, in the order given; the model keeps the encoding of the last one.
 
@@ -53,7 +54,7 @@ def _results(
     data: TrainingData,
     penalties: Sequence[float],
     clock: Callable[[], Clock],
-    progress: Progress | None,
+    progress: Sink | None,
 ) -> Iterator[Result]:
     """Read off one frontier of binary features, unless something was asked for that only `solve` does."""
     constraints = model._all_constraints(data)
@@ -76,9 +77,7 @@ def _results(
     )
 
 
-def by_leaves(
-    model: Any, named: Any, checked: CheckedRows, clock: Clock, progress: Progress | None
-) -> Iterator[Solved]:
+def by_leaves(model: Any, named: Any, checked: CheckedRows, clock: Clock, progress: Sink | None) -> Iterator[Solved]:
     """The best tree with at most 1, 2, 3, ... leaves, leaf penalties not counted.
 
     Raises

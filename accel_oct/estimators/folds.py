@@ -16,10 +16,8 @@ from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.families import along_penalties
 from accel_oct.estimators.held_out import held_out_data, held_out_score, rows_of
 from accel_oct.estimators.training import Attached, Solved
-from accel_oct.solving.activity import Relay, Teller, activity_listener
-from accel_oct.solving.result import HistoryRow, Progress
-from accel_oct.solving.search import Clock
-from accel_oct.support.interrupts import remembered_interrupts
+from accel_oct.support.progress import Reporter, Sink
+from accel_oct.support.stopping import Clock, remembered_interrupts
 
 logger = logging.getLogger("accel_oct")
 
@@ -46,55 +44,46 @@ class FoldOutcome:
     """
 
     scores: list[tuple[float, float]]
-    history: list[HistoryRow]
     interrupted: bool
     failures: frozenset[str] = frozenset()
 
 
-class FoldTeller:
-    """Tells how many folds are done.
+class FoldReporter:
+    """Reports how many folds are done.
 
     Parameters
     ----------
-    own : callable or None
-        The user's `progress`. It gets the rows of every fold, unless it is a `Watcher`: who hears what is being done
-        would take them for rows of the tree that is fitted in the end.
     progress : callable or None
-        That, and a view if there is one.
     n_folds : int
     """
 
-    def __init__(self, own: Progress | None, progress: Progress | None, n_folds: int) -> None:
+    def __init__(self, progress: Sink | None, n_folds: int) -> None:
         began = time.perf_counter()
-        self._rows = own if activity_listener(own) is None else None
-        self._teller = Teller(progress, lambda: time.perf_counter() - began)
+        self._reporter = Reporter(progress, lambda: time.perf_counter() - began)
         self._done, self._n_folds = 0, n_folds
-        self._tell()
+        self._report()
 
-    def relay(self, number: int) -> Relay:
-        """For the solves of a fold."""
-        return Relay(self._teller, f"fold {number + 1} of {self._n_folds}")
+    def part(self, number: int) -> Sink:
+        """Return the sink for the solves of a fold."""
+        return self._reporter.part(f"fold {number + 1} of {self._n_folds}")
 
-    def done(self, outcome: FoldOutcome) -> None:
-        """A fold is done."""
-        if self._rows is not None:
-            for row in outcome.history:
-                self._rows(row)
+    def done(self) -> None:
+        """Count a fold as done."""
         self._done += 1
         logger.info("cross-validation: %d of %d folds are done", self._done, self._n_folds)
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
-        self._teller.begin("cross-validation", lambda: ("", {"folds done": (self._done, self._n_folds)}))
+    def _report(self) -> None:
+        self._reporter.begin("cross-validation", lambda: ("", {"folds done": (self._done, self._n_folds)}))
 
 
-def solve_folds(tasks: list[Task], n_jobs: int | None, teller: FoldTeller) -> list[FoldOutcome]:
+def solve_folds(tasks: list[Task], n_jobs: int | None, reporter: FoldReporter) -> list[FoldOutcome]:
     """Solve the folds; Ctrl-C in any of them ends them all."""
     done: list[FoldOutcome] = []
     with remembered_interrupts() as interrupted:
         if effective_n_jobs(n_jobs) == 1:
             outcomes: Iterable[FoldOutcome] = (
-                solve_fold(task, interrupted.is_set, teller.relay(number)) for number, task in enumerate(tasks)
+                solve_fold(task, interrupted.is_set, reporter.part(number)) for number, task in enumerate(tasks)
             )
         else:
             outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(solve_fold)(task) for task in tasks)
@@ -102,19 +91,18 @@ def solve_folds(tasks: list[Task], n_jobs: int | None, teller: FoldTeller) -> li
             if outcome.interrupted or interrupted.is_set():
                 raise KeyboardInterrupt("cross-validation was interrupted: no penalty was chosen")
             done.append(outcome)
-            teller.done(outcome)
+            reporter.done()
     return done
 
 
 def solve_fold(
-    task: Task, should_stop: Callable[[], bool] = lambda: False, progress: Progress | None = None
+    task: Task, should_stop: Callable[[], bool] = lambda: False, progress: Sink | None = None
 ) -> FoldOutcome:
     model, X, y, weights, given, _, test, _, scoring = task
     held_out = rows_of(X, test)
     test_weights = None if weights is None or not weights[test].any() else weights[test]
     encoder, rows = None, None
     scores: list[tuple[float, float]] = []
-    history: list[HistoryRow] = []
     interrupted, failures = False, set()
     for solved in _solved(task, progress):
         result = solved.result
@@ -131,14 +119,13 @@ def solve_fold(
             tree = model.tree_.tree
             score = held_out_score(model, scoring, tree, rows, solved.data, held_out, y[test], test_weights)
             scores.append((score, float(model.get_n_leaves())))
-        history += result.history
         interrupted = interrupted or result.status == "interrupted" or should_stop()
         if interrupted:
             break
-    return FoldOutcome(scores, history, interrupted, frozenset(failures))
+    return FoldOutcome(scores, interrupted, frozenset(failures))
 
 
-def _solved(task: Task, progress: Progress | None) -> Iterator[Solved]:
+def _solved(task: Task, progress: Sink | None) -> Iterator[Solved]:
     """The optimum of each penalty on the training rows; the model knows the encoding of the last one."""
     model, train = task.model, task.train
     weights = None if task.weights is None else task.weights[train]

@@ -11,11 +11,10 @@ from sklearn.base import clone
 from accel_oct.constraints import bind_all
 from accel_oct.live import watched
 from accel_oct.objectives import Fixed
-from accel_oct.solving.activity import say
-from accel_oct.solving.near_optimal import NearOptimalStatus, NearOptimalTrees, near_optimal
-from accel_oct.solving.result import Result
-from accel_oct.solving.search import chosen_result
+from accel_oct.solving.near_optimal import NearOptimalTrees, near_optimal
+from accel_oct.solving.result import Result, Status, chosen_result
 from accel_oct.support.arguments import time_left
+from accel_oct.support.progress import announce
 from accel_oct.tree import DecisionTree
 
 __all__ = ["listed_trees"]
@@ -52,7 +51,7 @@ def _listed(
 ) -> NearOptimalTrees:
     began = time.perf_counter()
     base = clone(model).set_params(gap=0.0)
-    say(progress, "encoding")
+    announce(progress, "encoding")
     data = base._prepare(X, y, *given)
     best: Result | None = None
     if base._all_constraints(data):
@@ -88,7 +87,7 @@ def _listed(
     # Trees that break the constraints may be better than the best one that keeps them: they are listed and left out.
     trees = near(0.0, 1)
     if best.status != "optimal":
-        ended: NearOptimalStatus = "time_limit" if best.status == "time_limit" else "interrupted"
+        ended: Status = "time_limit" if best.status == "time_limit" else "interrupted"
         return trees.among_kept(None, within, limit, ended)
     if trees.optimum is None:
         return trees.among_kept(None, within, limit, trees.status)

@@ -17,12 +17,11 @@ from accel_oct.encoding.columns import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import joined
 from accel_oct.pieces.encoders import BatchEncoder
-from accel_oct.pieces.engines import Engine, PiecesProgress
+from accel_oct.pieces.engines import Engine
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.gathering import BATCH, gather
 from accel_oct.pieces.sources import BESIDE, Piece, Source
-from accel_oct.solving.activity import Activity, activity_listener
 from accel_oct.tree.tallied import TalliedTrees
 
 __all__ = ["answered", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
@@ -80,7 +79,7 @@ def gathered_for_fit(
         encoder=encoder,
         depth=depth,
         keep=keep,
-        progress=_teller(progress),
+        progress=progress,
     )
 
 
@@ -110,19 +109,6 @@ def _names(sensitive: Any) -> list[str]:
             f"sensitive_features must name columns where X is data in pieces, got {shown(sensitive)}"
         )
     return list(names)
-
-
-def _teller(progress: Any) -> Any:
-    """Tells a watcher of a fit how far the passes are."""
-    listener = activity_listener(progress)
-    if listener is None:
-        return None
-
-    def tell(done: PiecesProgress) -> None:
-        pieces = done.pieces if done.n_pieces is None else (done.pieces, done.n_pieces)
-        listener(Activity(0.0, "encoding", done.step, {"pieces": pieces, "rows": done.rows}))
-
-    return tell
 
 
 # ---------------------------------------------------------------- prediction

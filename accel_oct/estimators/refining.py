@@ -22,8 +22,8 @@ from accel_oct.data import BinaryDataset
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.estimators.training import Solved, TrainingData
 from accel_oct.pieces.recognising import is_in_pieces
-from accel_oct.solving.activity import say
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.progress import announce
 from accel_oct.tree import DecisionTree
 
 __all__ = ["Refinement"]
@@ -89,7 +89,7 @@ class Refinement:
 
     def _stumps(self, coarse: Solved, end: float) -> Solved:
         """Check every split with every pair of classes, then solve over the splits that keep the constraints."""
-        say(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
+        announce(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
         finer, data = self._encoded(MOST_CELLS // max(1, coarse.data.dataset.n_samples), np.inf)
         bound = bind_all(self.model._all_constraints(data), data.dataset)
         kept, all_checked = [], True
@@ -125,7 +125,7 @@ class Refinement:
             left = end - time.perf_counter()
             if left <= 0 or self.is_stopped():
                 break
-            say(self.progress, "encoding", f"up to {most} splits, as no tree over fewer keeps the constraints")
+            announce(self.progress, "encoding", f"up to {most} splits, as no tree over fewer keeps the constraints")
             finer, data = self._encoded(most, self.model._effort()[0])
             if len(finer.encoder_.conditions_) <= len(best.encoder.conditions_):
                 break

@@ -27,7 +27,7 @@ from accel_oct.estimators.rules import check_splittable, nested_parameters
 from accel_oct.estimators.training import Attached, CheckedRows, Solved, attached
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.result import Scope
-from accel_oct.solving.search import Clock
+from accel_oct.support.stopping import Clock
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 

@@ -17,7 +17,7 @@ from accel_oct.exact.columns import column_keys
 from accel_oct.exact.levels import DeepLevels, PairLevel, ceiling_of, side_ceilings
 from accel_oct.exact.profile_search import ProfileSolver, sides_from_pairs
 from accel_oct.exact.samples import RowSamples, reduce_data
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 
 Floats = NDArray[np.float64]
 Literals = frozenset[tuple[int, int]]

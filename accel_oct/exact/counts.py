@@ -24,7 +24,7 @@ from accel_oct import native
 from accel_oct.exact.columns import weighted_sums
 from accel_oct.exact.layout import Layout, layout
 from accel_oct.exact.statistic import ClassRewards, LeafStatistic
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

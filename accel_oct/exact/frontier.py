@@ -15,7 +15,7 @@ from accel_oct.exact.profile_search import ProfileSolver
 from accel_oct.exact.profiles import Units, extended
 from accel_oct.exact.samples import Samples, reduce_data
 from accel_oct.exact.steps import Steps
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]

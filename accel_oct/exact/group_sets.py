@@ -21,7 +21,7 @@ from accel_oct.data.merging import equal_rows
 from accel_oct.exact.columns import column_keys
 from accel_oct.exact.layout import lanes_of
 from accel_oct.exact.profiles import Units
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

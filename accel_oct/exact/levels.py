@@ -20,7 +20,7 @@ from accel_oct import native
 from accel_oct.exact.profiles import Units, convolve, with_leaf
 from accel_oct.exact.samples import Samples
 from accel_oct.exact.steps import Steps
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 Array = NDArray[Any]

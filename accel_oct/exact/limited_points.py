@@ -25,7 +25,7 @@ from accel_oct.exact.profile_search import sides_from_pairs
 from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.samples import RowSamples, reduce_data
 from accel_oct.exact.side_tables import SideTables, TableSides
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]

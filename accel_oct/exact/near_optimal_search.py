@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from accel_oct import native
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
 from accel_oct.exact.tree_counting import TreeCounter
 from accel_oct.exact.tree_listing import Nested, TreeLister
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
 
 FloatArray = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from accel_oct.exact.profiles import Profile, Units, better_of, convolve, extend
 from accel_oct.exact.root_board import RootBoard, Start
 from accel_oct.exact.samples import Samples
 from accel_oct.exact.steps import SearchCounts, Steps
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
 Floats = NDArray[np.float64]

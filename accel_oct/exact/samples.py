@@ -30,7 +30,7 @@ from accel_oct.exact.columns import as_factor, both_sides, column_keys, weighted
 from accel_oct.exact.counts import CompiledCounts, PairCounts, ProductCounts, TallyCounts
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.statistic import ClassRewards
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 Ints = NDArray[np.int64]

@@ -20,8 +20,8 @@ from accel_oct.exact.coded import Coded
 from accel_oct.exact.enumeration import Enumeration, Path, SideBests, Split
 from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.stopping import OutOfMemory
 from accel_oct.exact.tree_listing import stumps
+from accel_oct.support.stopping import OutOfMemory
 
 IntArray = NDArray[np.int64]
 Table = dict[int, int]

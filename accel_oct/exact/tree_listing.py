@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.stopping import OutOfMemory
+from accel_oct.support.stopping import OutOfMemory
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.topology import Topology
 

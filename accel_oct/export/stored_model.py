@@ -32,11 +32,10 @@ from accel_oct.export.checked_json import JsonObject, parsed
 from accel_oct.objectives.named import NAMED
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
-from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
 from accel_oct.support.files import read_text, replacing
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.fitted_tree import FittedTree
-from accel_oct.tree.topology import MAX_SUPPORTED_DEPTH
 
 FORMAT = "accel_oct.OptimalTreeClassifier"
 #: Increased when files change in a way that earlier readers cannot read.

@@ -13,9 +13,9 @@ import numpy as np
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.exact.samples import reduce_data
-from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics.growing import Grower, Ints, Node, OutOfTime, Samples
 from accel_oct.heuristics.local_search import LocalSearch, LocalSearchCounts
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 __all__ = ["Improver", "table_seconds"]

@@ -85,6 +85,5 @@ def polish_roots(tree: DecisionTree) -> list[int]:
 def _rows_through(tree: DecisionTree, leaf_of: IntArray, node: int) -> IntArray:
     """Rows whose leaf is `node` or lies below it."""
     inside = np.zeros(len(tree.feature), dtype=bool)
-    inside[node - 1] = True
-    inside[tree.topology.descendants(node) - 1] = True
+    inside[tree.topology.subtree(node) - 1] = True
     return np.flatnonzero(inside[leaf_of - 1])

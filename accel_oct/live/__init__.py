@@ -1,6 +1,6 @@
-"""What a solve does, for people who watch: a panel on a terminal or in a notebook, lines elsewhere."""
+"""The live view of a solve: a panel on a terminal or in a notebook, lines elsewhere."""
 
-from accel_oct.live.watch import Watch, joined, watched, watching
-from accel_oct.solving.activity import Activity, Watcher
+from accel_oct.live.watch import Watch, watched, watching
+from accel_oct.support.progress import ProgressEvent, joined_sinks
 
-__all__ = ["Activity", "Watch", "Watcher", "joined", "watched", "watching"]
+__all__ = ["ProgressEvent", "Watch", "joined_sinks", "watched", "watching"]

@@ -1,6 +1,6 @@
-"""The panel in the output of a notebook's cell.
+"""The panel in the output of a notebook cell.
 
-rich's own live display needs ipywidgets there, and a front end that has them; a display that is updated works in all.
+The live display of rich needs ipywidgets in notebooks; an updated display works in every front end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORMAT = '<pre style="white-space:pre;line-height:normal;font-family:monospace"
 
 
 class NotebookPanel:
-    """One output of the cell, which changes."""
+    """One output of the cell, updated in place."""
 
     def __init__(self, verbose: int = 1) -> None:
         self._verbose = verbose
@@ -41,7 +41,7 @@ class NotebookPanel:
 
 
 def _in_html_and_text(content: RenderableType) -> dict[str, str]:
-    """For front ends that show HTML, and for those that do not."""
+    """Render as HTML, and as text for front ends without HTML."""
     console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False)
     console.print(content)
     text = console.export_text(clear=False)

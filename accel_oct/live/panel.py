@@ -18,25 +18,25 @@ from rich.table import Table
 from rich.text import Text
 
 from accel_oct.live.display import LinePolicy, Moment
-from accel_oct.solving.activity import figure_in_words
+from accel_oct.support.progress import figure_text
 
 _WIDEST, _NARROW = 78, 58
-"""Columns of the panel at most, and below which values stand in lines of their own without a frame."""
+"""Most columns of the panel, and the columns below which it has no frame and one value per line."""
 
 _LOW = 7
-"""Lines of a window below which there is one line only."""
+"""Height of a window, in lines, below which one line is shown."""
 
 _BAR = 24
 
 
 class MomentPanel:
-    """Draws itself in the width that there is when it is drawn."""
+    """Draws itself in the width that is available when it is drawn."""
 
     def __init__(self, moment: Moment, verbose: int = 1, on_terminal: bool = False) -> None:
         self._moment, self._verbose, self._on_terminal = moment, verbose, on_terminal
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # One column stays free: where a terminal wraps early, lines would not be where they are taken to be.
+        # One column stays free: some terminals wrap a full line, which would shift the lines below.
         width = min(_WIDEST, options.max_width - 1)
         if console.height < _LOW:
             content: RenderableType = _text(self._moment.line)
@@ -48,7 +48,7 @@ class MomentPanel:
             content = Panel(body, title=title, title_align="left", box=box.ROUNDED, width=width, border_style="cyan")
         yield from console.render(content, options.update(width=max(1, width)))
         if self._on_terminal:
-            # The cursor waits here, so that the ^C which a terminal shows does not break a line of the panel.
+            # The cursor waits here, so that the ^C that a terminal shows does not break a line of the panel.
             yield Text("")
 
     def _rows(self, ascii_only: bool) -> Iterator[RenderableType]:
@@ -77,18 +77,18 @@ class MomentPanel:
         yield from self._work()
 
     def _work(self) -> Iterator[RenderableType]:
-        """What is being done: in one line, or a line for each figure."""
+        """Step and figures: in one line, or one line per figure."""
         moment = self._moment
         if self._verbose < 2:
             yield _text(moment.work)
             return
-        yield _text(moment.doing)
+        yield _text(moment.step)
         for name, figure in moment.figures.items():
-            yield _text(f"{name} {figure_in_words(figure)}")
+            yield _text(f"{name} {figure_text(figure)}")
 
 
 def _bar(share: float, ascii_only: bool) -> Text:
-    """Two kinds of line, so that it can be read without colours too."""
+    """A bar of two kinds of line, readable without colours."""
     done, left = ("#", "-") if ascii_only else ("━", "─")
     full = round(share * _BAR)
     return Text(done * full, style="cyan").append(left * (_BAR - full), style="dim")
@@ -106,7 +106,7 @@ def _text(words: str, style: str = "") -> Text:
 
 
 class TerminalPanel:
-    """Draws with `rich.live`, which shows what others print meanwhile above the panel.
+    """Draws with `rich.live`, which shows other output above the panel.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class TerminalPanel:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _size(self) -> tuple[int, int]:
-        """Of this very terminal: what rich asks may be another one."""
+        """Return columns and lines of this terminal; rich may ask another one."""
         try:
             size = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):
@@ -162,7 +162,7 @@ class TerminalPanel:
             console=self._console,
             auto_refresh=False,
             transient=True,
-            # What goes to a file must go on going there.
+            # Output that is redirected to a file must stay there.
             redirect_stdout=sys.stdout.isatty(),
             redirect_stderr=sys.stderr.isatty(),
         )
@@ -175,10 +175,10 @@ class TerminalPanel:
                 handler.setStream(now)
 
     def _clear(self) -> None:
-        """Remove what was drawn.
+        """Remove the drawing.
 
-        Where the window has become narrower meanwhile, the terminal has broken lines in two: rich removes as many lines
-        as it has drawn, and here go the others.
+        Where the window has become narrower, the terminal has wrapped lines: rich removes as many lines as it has
+        drawn, and the wrapped ones are removed here.
         """
         if self._live is not None:
             self._live.update(Text(""), refresh=True)
@@ -197,7 +197,7 @@ class TerminalPanel:
 
 
 def _stream_handlers() -> Iterator[logging.StreamHandler[TextIO]]:
-    """That write what this library logs: they keep the stream they were made with, and would write into the panel."""
+    """Yield the stream handlers of this library's log: they keep their stream and would write into the panel."""
     for logger in (logging.getLogger("accel_oct"), logging.getLogger()):
         for handler in logger.handlers:
             if isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler):

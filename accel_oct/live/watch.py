@@ -1,8 +1,8 @@
-"""From what a solve tells to what is drawn of it.
+"""The watch: from the events of a solve to what is drawn of them.
 
-The callables that a solve is given only note what they are told. One thread draws, from a timer: so the time goes on
-while nothing is told, a solve never waits for a terminal, and Ctrl-C, which Python hands to the main thread alone, does
-not meet a line that is half drawn.
+The sink that a solve gets only keeps the last event. One thread draws, from a timer: so the time goes on while no event
+comes, a solve never waits for a terminal, and Ctrl-C, which Python hands to the main thread alone, does not meet a line
+that is half drawn.
 """
 
 from __future__ import annotations
@@ -16,25 +16,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TextIO
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.live.display import Display, LineDisplay, Moment
-from accel_oct.solving.activity import Activity, activity_listener
-from accel_oct.solving.result import HistoryRow
+from accel_oct.support.progress import ProgressEvent, Sink, joined_sinks
 
 logger = logging.getLogger(__name__)
 
 _TICK = 0.2
-"""Seconds between two looks at what was told."""
+"""Seconds between two drawings."""
 
 _PATIENCE = 1.0
-"""Seconds that the last line may take once Ctrl-C was pressed: a terminal may be stopped by Ctrl-S."""
+"""Most seconds for the last line after Ctrl-C: a terminal may be stopped by Ctrl-S."""
 
 
 class Watch:
-    """A `progress` callable that notes what it is told, for a view; see `watching`.
+    """A `progress` callable that keeps the last event, for a display; see `watching`.
 
     Parameters
     ----------
@@ -47,40 +45,24 @@ class Watch:
     def __init__(self, time_limit: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = clock()
-        self._known = Moment(limit=time_limit if _is_seconds(time_limit) else None)
-        self._noting = threading.Lock()
+        self._limit = time_limit if _is_seconds(time_limit) else None
+        self._event = ProgressEvent()
 
-    def __call__(self, row: HistoryRow) -> None:
-        """Note a row of the history."""
-        self._note(objective=row.objective, bound=row.bound)
+    def __call__(self, event: ProgressEvent) -> None:
+        """Keep an event."""
+        self._event = event
 
-    def on_activity(self, activity: Activity) -> None:
-        """Note what is being done."""
-        self._note(
-            phase=activity.phase,
-            part=activity.part,
-            doing=activity.doing,
-            figures=activity.figures,
-            objective=activity.objective,
-            bound=activity.bound,
-        )
-
-    def say(self, phase: str, doing: str = "") -> None:
-        """Tell of work outside a solve: ``watch.say("reading", "heart.csv")``. What was known before is forgotten."""
-        self.on_activity(Activity(0.0, phase, doing))
+    def say(self, phase: str, step: str = "") -> None:
+        """Report work outside a solve: ``watch.say("reading", "heart.csv")``. What was known before is forgotten."""
+        self(ProgressEvent(phase=phase, step=step))
 
     @property
     def moment(self) -> Moment:
-        """What is known now."""
-        with self._noting:
-            return replace(self._known, seconds=self._clock() - self._began)
-
-    def _note(self, **known: Any) -> None:
-        with self._noting:
-            self._known = replace(self._known, **known)
+        """The last event, at the time that has passed since the view began."""
+        return Moment(**{**vars(self._event), "seconds": self._clock() - self._began}, limit=self._limit)
 
     def __deepcopy__(self, memo: Any) -> Watch:
-        return self  # scikit-learn copies parameters when it clones, and a copy would be watched by nobody
+        return self  # scikit-learn copies parameters when it clones, and no view would show the copy
 
     def __reduce__(self) -> Any:
         return Watch, ()  # a stored classifier has no view
@@ -90,15 +72,15 @@ class Watch:
 def watching(
     stream: TextIO | None = None, *, time_limit: float | None = None, quiet: bool = False, verbose: int = 1
 ) -> Iterator[Watch]:
-    """Show how solves go while the block runs.
+    """Show the progress of solves while the block runs.
 
     Parameters
     ----------
     stream : text stream, optional
-        Where to draw; standard error by default, or the output of the cell in a notebook. On a terminal there is a
-        panel that is gone at the end, elsewhere there are lines; the last line says what was reached.
+        Where to draw; standard error by default, or the output of the cell in a notebook. A terminal shows a panel,
+        which is removed at the end; other streams get lines. The last line says what was reached.
     time_limit : float, optional
-        Seconds that the block may take, to be shown beside those that have passed; it ends nothing.
+        Seconds that the block may take, for display only.
     quiet : bool
         Draw nothing.
     verbose : int
@@ -108,7 +90,7 @@ def watching(
     ------
     Watch
         For ``progress=`` of `accel_oct.solve`, `frontier`, `solve_path`, `near_optimal` and the classifiers. Its
-        method ``say(phase, doing)`` tells of work around them.
+        method ``say(phase, step)`` reports work around them.
 
     Examples
     --------
@@ -131,7 +113,7 @@ def watching(
 
 
 def checked_verbose(verbose: Any) -> int:
-    """A level of detail."""
+    """Return a level of detail, or raise InvalidInputError."""
     try:
         level = operator.index(verbose)
     except TypeError:
@@ -142,7 +124,7 @@ def checked_verbose(verbose: Any) -> int:
 
 
 def _is_seconds(limit: Any) -> bool:
-    """Whether a limit can be shown; what is wrong with it is for those to say who obey it."""
+    """Whether a limit can be shown. Invalid limits are rejected by the solve."""
     return isinstance(limit, int | float) and 0 < limit < math.inf
 
 
@@ -165,7 +147,7 @@ class Drawing:
         self._thread.start()
 
     def end(self) -> None:
-        """Have the last line written; Ctrl-C meanwhile is raised afterwards."""
+        """Write the last line; Ctrl-C in the meantime is raised afterwards."""
         pressed: KeyboardInterrupt | None = None
         patience = None
         while True:
@@ -193,37 +175,17 @@ class Drawing:
 
 
 @contextmanager
-def watched(progress: Any, *, verbose: int, time_limit: float | None = None) -> Iterator[Any]:
-    """`progress` and a view together, for whoever has both as arguments; see `watching`."""
+def watched(progress: Sink | None, *, verbose: int, time_limit: float | None = None) -> Iterator[Sink | None]:
+    """Join `progress` and a view, for callers that have both as arguments; see `watching`."""
     if checked_verbose(verbose) == 0:
         yield progress
         return
     with watching(time_limit=time_limit, verbose=verbose) as watch:
-        yield joined(progress, watch)
-
-
-def joined(*callables: Any) -> Any:
-    """One `progress` callable for several, of which some may be None; None if all are."""
-    told = [each for each in callables if each is not None]
-    return told[0] if len(told) == 1 else _Joined(told) if told else None
-
-
-class _Joined:
-    def __init__(self, told: list[Any]) -> None:
-        self._told = told
-        self._listeners = [found for found in map(activity_listener, told) if found is not None]
-
-    def __call__(self, row: HistoryRow) -> None:
-        for each in self._told:
-            each(row)
-
-    def on_activity(self, activity: Activity) -> None:
-        for listener in self._listeners:
-            listener(activity)
+        yield joined_sinks(progress, watch)
 
 
 def _view(stream: TextIO | None, verbose: int) -> Display:
-    """What fits the stream. rich is loaded where something is drawn with it, and not before."""
+    """Return the display for a stream. rich is loaded only where it draws."""
     if stream is None and _in_notebook():
         # Loads rich and IPython.
         from accel_oct.live.notebook import NotebookPanel
@@ -239,6 +201,6 @@ def _view(stream: TextIO | None, verbose: int) -> Display:
 
 
 def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this process; IPython is not loaded for the question."""
+    """Whether a Jupyter kernel runs this process, without loading IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")

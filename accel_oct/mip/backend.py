@@ -21,7 +21,7 @@ from accel_oct.mip.reconciliation import reconcile
 from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 from accel_oct.mip.session import SolveSession
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.support.stopping import run_interruptibly
 
 
 class Support(Enum):

@@ -16,35 +16,15 @@ from typing import Any
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct.pieces.lazy import DelayedPiece
 from accel_oct.pieces.sources import Source
+from accel_oct.support.progress import ProgressEvent, Sink
 
-__all__ = ["Engine", "PiecesProgress"]
+__all__ = ["Engine"]
 
 _RETRIES = 3
 """How often a piece is begun again when reading it fails, or the worker that had it is lost."""
 
 _AHEAD = 2
 """Pieces per thread of a cluster that are under way: results that wait to be fetched take memory."""
-
-
-@dataclass(frozen=True)
-class PiecesProgress:
-    """How far the passes over the data are.
-
-    Attributes
-    ----------
-    step : {"first pass", "second pass"}
-    pieces : int
-        Done so far in this pass.
-    n_pieces : int or None
-        Of how many; None where that is not known yet.
-    rows : int
-        Read so far in this pass.
-    """
-
-    step: str
-    pieces: int
-    n_pieces: int | None
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -66,10 +46,10 @@ class Engine:
         None: the one that the user has made current, if any.
     threads : int
         Without a client, so many pieces at a time.
-    progress : callable (PiecesProgress) or None
+    progress : callable (ProgressEvent) or None
     """
 
-    def __init__(self, client: Any, threads: int, progress: Callable[[PiecesProgress], object] | None) -> None:
+    def __init__(self, client: Any, threads: int, progress: Sink | None) -> None:
         if client is not None and not (hasattr(client, "submit") and hasattr(client, "scheduler_info")):
             raise InvalidInputError(f"client must be a Client of dask.distributed or None, got {shown(client)}")
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
@@ -97,7 +77,8 @@ class Engine:
             rows = take(result)
             done += 1
             if self.progress is not None:
-                self.progress(PiecesProgress(step, done, source.n_pieces, rows))
+                pieces = done if source.n_pieces is None else (done, source.n_pieces)
+                self.progress(ProgressEvent(phase="encoding", step=step, figures={"pieces": pieces, "rows": rows}))
         if done == 0:
             raise InvalidInputError("source has no pieces")
 

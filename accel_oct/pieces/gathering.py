@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -18,7 +18,7 @@ from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import Counted, CountPass
 from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fingerprint
-from accel_oct.pieces.engines import Engine, PiecesProgress
+from accel_oct.pieces.engines import Engine
 from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.reducing import (
@@ -32,6 +32,7 @@ from accel_oct.pieces.reducing import (
 )
 from accel_oct.pieces.roles import Roles
 from accel_oct.pieces.sources import Source, described
+from accel_oct.support.progress import Sink
 
 __all__ = ["Gathered", "gather"]
 
@@ -53,7 +54,7 @@ def gather(
     keep: str = "auto",
     client: Any = None,
     threads: int = 1,
-    progress: Callable[[PiecesProgress], object] | None = None,
+    progress: Sink | None = None,
     max_distinct: int = DISTINCT,
     sample_rows: int = SAMPLE,
     batch_rows: int = BATCH,
@@ -92,8 +93,8 @@ def gather(
         and DuckDB, are read by this process in any case.
     threads : int
         Pieces at a time, where there is no client.
-    progress : callable (PiecesProgress), optional
-        Told after each piece.
+    progress : callable (ProgressEvent), optional
+        Called after each piece, with the figures "pieces" and "rows".
     max_distinct : int
         Most distinct values of a column that are counted one by one; beyond that, numbers are rounded to fewer binary
         digits and `Gathered.rank_errors` says what that costs, and text is an error.

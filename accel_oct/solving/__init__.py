@@ -1,1 +1,1 @@
-"""From a table to a proven tree: `solve`, its phases and switches, and the frontier of accuracy against size."""
+"""Solving: from a binary table to a proven tree, a frontier or all near-optimal trees."""

@@ -1,7 +1,7 @@
-"""Every switch of a solve, in frozen dataclasses that can be written in Python or TOML.
+"""All switches of a solve, as frozen dataclasses that can be written in Python or TOML.
 
-A family of cuts keeps its switches in its own file; here they become a field of `Config`, and the family a line of
-`FAMILIES`. Each row of the paper's tables is one `Config`; the named ones are `PRESETS`.
+The switches of a family of cuts are defined in the family's own module; they are a field of `Config`, and the family is
+a line of `FAMILIES`. Each row of the paper's tables is one `Config`; the named ones are `PRESETS`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _MAX_TOML_BYTES = 1 << 20
-#: Every whole number of a configuration is a number of bytes, and NumPy counts them in 64 bits.
+#: Whole numbers of a configuration are numbers of bytes, which NumPy counts in 64 bits.
 _MOST_BYTES = 1 << 63
 
 
@@ -51,7 +51,7 @@ class Config:
     merge_duplicates : bool
         Merge identical (x, y) rows into one weighted row. Changes the size of the model, never the result.
     warm_start : {"cart", "leaf"}
-        Where the search begins.
+        The tree that the search begins with.
     polish_warm_start : bool
         Polish the warm start (Algorithm 1).
     local_search : bool
@@ -65,7 +65,7 @@ class Config:
     prices : bool
         Price constraints that are linear, and close the gap, before the master is built.
     price_rows : bool
-        Tell the solver what prices say of every root, where they do not close the gap.
+        Add the bounds of every root by prices as rows, where prices do not close the gap.
     cache_memory_limit : int
         Bytes for cached subtrees.
     """
@@ -89,7 +89,7 @@ class Config:
 
     @classmethod
     def preset(cls, name: str) -> Config:
-        """A named configuration: see `PRESETS`."""
+        """Return a named configuration; see `PRESETS`."""
         if not isinstance(name, str) or name not in PRESETS:
             raise InvalidInputError(f"unknown preset {shown(name)}; known are {', '.join(PRESETS)}")
         return PRESETS[name]
@@ -98,7 +98,7 @@ class Config:
     def from_mapping(cls, values: Mapping[str, Any], base: Config | None = None) -> Config:
         """Build from nested mappings; `preset` chooses the base unless one is given.
 
-        Unknown keys and values of a wrong type are errors that name the key.
+        Unknown keys and values of a wrong type raise InvalidInputError with the key.
         """
         values = dict(values)
         preset = values.pop("preset", None)
@@ -109,7 +109,7 @@ class Config:
 
     @classmethod
     def from_toml(cls, path: str | Path, base: Config | None = None) -> Config:
-        """Read a TOML file with the same keys."""
+        """Read a TOML file with the keys of `from_mapping`."""
         text = read_text(path, _MAX_TOML_BYTES, "config file")
         try:
             values = tomllib.loads(text)
@@ -138,7 +138,7 @@ def _updated(base: Any, values: Mapping[str, Any], where: str) -> Any:
 
 
 def _check(config: Any, where: str) -> None:
-    """Every field has the type that it was declared with."""
+    """Raise InvalidInputError unless every field has its declared type."""
     for name, declared in get_type_hints(type(config)).items():
         value = getattr(config, name)
         if get_origin(declared) is Literal:
@@ -157,7 +157,7 @@ def _check(config: Any, where: str) -> None:
 
 
 def checked_config(config: Config | None, preset: str) -> Config:
-    """The switches that a user asked for, in either way."""
+    """Return `config`, or the preset where it is None."""
     if config is None:
         return Config.preset(preset)
     if not isinstance(config, Config):
@@ -170,17 +170,17 @@ Switches = TypeVar("Switches")
 
 @dataclass(frozen=True)
 class Family(Generic[Switches]):
-    """A built-in family of cuts or a heuristic: where its switches are, and how it is built from them."""
+    """A built-in family of cuts or a heuristic: its switches, and the function that builds it from them."""
 
     switches: Callable[[Config], Switches]
     build: Callable[[Site, Switches], Component | None]
 
     def component(self, site: Site, config: Config) -> Component | None:
-        """None where the switches, the backend or a constraint rule it out."""
+        """Build the component; None where the switches, the backend or a constraint rule it out."""
         return self.build(site, self.switches(config))
 
 
-#: In the order in which they are asked: cuts first, heuristics last.
+#: In the order of their calls: cuts first, heuristics last.
 FAMILIES: tuple[Family[Any], ...] = (
     Family(lambda config: config.benders, BendersCuts.build),
     Family(lambda config: config.subtree_bounds, DisjunctivePathBounds.build),
@@ -191,7 +191,7 @@ FAMILIES: tuple[Family[Any], ...] = (
 
 
 def _as_published(*, ec: bool = False, sp: bool = False, eqp: bool = False, pbcp: bool = False) -> Config:
-    """A row of the paper's tables, with nothing of ours.
+    """Return a row of the paper's tables, without the improvements of this library.
 
     Parameters
     ----------
@@ -212,11 +212,11 @@ def _as_published(*, ec: bool = False, sp: bool = False, eqp: bool = False, pbcp
 _BASELINE = Config()
 _ALL = {"ec": True, "sp": True, "eqp": True, "pbcp": True}
 
-#: `default`: whatever proves optimality fastest. `baseline`: section 4 with a polished CART warm start. `paper`:
-#: everything but the strengthened cuts, which the paper found to be of no use together with the rest. These two have
-#: improvements of our own: merged rows, branch priorities, cuts at candidates and at the empty path. Those that begin
-#: with `bendoct` have none: the model alone, each technique alone, all of them, and all but one (the paper's best is
-#: `bendoct:all-ec`, its partially accelerated one `bendoct:all-pbcp`).
+#: `default`: what proves optimality fastest. `baseline`: section 4 with a polished CART warm start. `paper`: all
+#: techniques but the strengthened cuts, which the paper found to be of no use together with the rest. Both have
+#: improvements of this library: merged rows, branch priorities, cuts at candidates and at the empty path. Presets that
+#: begin with `bendoct` have none: the model alone, each technique alone, all of them, and all but one (the paper's best
+#: is `bendoct:all-ec`, its partially accelerated one `bendoct:all-pbcp`).
 PRESETS: dict[str, Config] = {
     "default": replace(
         _BASELINE,

@@ -7,7 +7,6 @@ leaves, single paths and the number of leaves. `accel_oct.exact.ordered` does th
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,11 +24,11 @@ from accel_oct.exact.ordered import LeafLimits, OrderedProblem, OrderedTree, ord
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import LinearScore
 from accel_oct.pricing import Dual
-from accel_oct.solving.activity import Teller
-from accel_oct.solving.result import HistoryRow, Progress, Status
-from accel_oct.solving.search import Clock
+from accel_oct.solving.driver import Run, SinglePhase, drive
+from accel_oct.solving.result import HistoryRow, Outcome, Status
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock, Stopper
 
 __all__ = ["EverySplit", "EverySplitOutcome", "bound_over_every_split"]
 
@@ -42,7 +41,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class EverySplitOutcome:
+class EverySplitOutcome(Outcome):
     """What a search found, in normalised units; see `Result` for the meaning of most of it.
 
     Attributes
@@ -56,10 +55,7 @@ class EverySplitOutcome:
     leaf_penalty: float
     objective: float
     bound: float
-    status: Status
-    seconds: float
     searched_depth: int
-    history: tuple[HistoryRow, ...]
     stats: dict[str, Any]
 
 
@@ -170,7 +166,7 @@ class EverySplit:
         leaf_penalty: float,
         options: SolveOptions,
         clock: Clock,
-        progress: Progress | None = None,
+        progress: Sink | None = None,
         *,
         known: Sequence[OrderedTree] = (),
         before: EverySplitOutcome | None = None,
@@ -193,11 +189,11 @@ class EverySplit:
         """
         price = self.score.rows.leaf_price(leaf_penalty, self.score.norm)
         self.check_depth_limit(leaf_penalty)
-        run = _Run(self, float(leaf_penalty), price, options, clock, progress)
+        run = EverySplitRun(self, float(leaf_penalty), price, options, clock, progress)
         if before is not None:
-            run.history = list(before.history)
+            run.resume(before.history)
             known = [*known, *([] if before.tree is None else [before.tree])]
-        return run.outcome(known)
+        return run.solve(known)
 
     def improved(self, outcome: EverySplitOutcome, trees: Iterable[OrderedTree], clock: Clock) -> EverySplitOutcome:
         """What a search found, or the best of some trees that keep the constraints, if that is better."""
@@ -234,58 +230,98 @@ def _whole_masses(rules: LocalRules, rows: NDArray[np.bool_]) -> tuple[Ints, Int
     return np.array(masses, np.int64).reshape(-1, int(rows.sum())), np.array(least, np.int64)
 
 
-@dataclass(eq=False)
-class _Run:
-    """One search: what it knows as it goes."""
+class EverySplitRun(Run):
+    """One search: what it knows as it goes.
 
-    space: EverySplit
-    penalty: float
-    price: float
-    options: SolveOptions
-    clock: Clock
-    progress: Progress | None
-    history: list[HistoryRow] = field(default_factory=list)
+    Attributes
+    ----------
+    tree : OrderedTree or None
+    objective : float
+        Of the tree.
+    """
 
-    def outcome(self, known: Sequence[OrderedTree]) -> EverySplitOutcome:
-        space, score = self.space, self.space.score
-        self.teller = Teller(self.progress, lambda: self.clock.seconds)
-        self.interrupted = threading.Event()
-        self.teller.begin("search over every split")
+    def __init__(
+        self,
+        space: EverySplit,
+        penalty: float,
+        price: float,
+        options: SolveOptions,
+        clock: Clock,
+        progress: Sink | None,
+    ) -> None:
+        super().__init__(clock, progress)
+        self.space, self.penalty, self.price, self.options = space, penalty, price, options
+        self.tree: OrderedTree | None = None
+        self.objective = -math.inf
+        self._bound = math.inf  # in units of weight
+        self._finished = False
+
+    def solve(self, known: Sequence[OrderedTree]) -> EverySplitOutcome:
+        """Search, beginning with some trees."""
+        outcome = drive(self, [SinglePhase("search over every split", lambda run: run.search(known))])
+        space, state = self.space, self._result.state
+        stats: dict[str, Any] = {
+            "searched_depth": self._result.depth,
+            "every_split": {
+                "orders": len(space.ranks),
+                "splits": int(space.ranks.max(axis=1, initial=0).sum()),
+                **({} if state is None else _figures(state)),
+            },
+        }
+        if outcome.status == "infeasible":
+            stats["infeasible"] = tuple(each.name for each in space.bound_constraints)
+        return EverySplitOutcome(
+            **vars(outcome),
+            tree=self.tree,
+            leaf_penalty=self.penalty,
+            objective=self.objective,
+            bound=outcome.history[-1].bound,
+            searched_depth=self._result.depth,
+            stats=stats,
+        )
+
+    @property
+    def is_proven(self) -> bool:
+        return self._finished and self.tree is not None
+
+    @property
+    def is_infeasible(self) -> bool:
+        return self._finished and self.tree is None
+
+    def search(self, known: Sequence[OrderedTree]) -> Status:
+        """Search; returns what ends the run where nothing is proven."""
         start = self._single_leaf()
         for each in known:
             start = max(start, (self.space.earned(each) - self.price * each.n_leaves, each), key=lambda pair: pair[0])
         self._record(start[0], math.inf)
         found: list[Any] = []
-        run_interruptibly(lambda: found.append(self._search(start[0] if known else -math.inf)), self.interrupted.set)
-        result = found[0]
+        lower = start[0] if known else -math.inf
+        stopped = self.perform(lambda stopper: found.append(self._search(lower, stopper)))
+        self._result = result = found[0]
         tree, value = result.tree, result.value
         if tree is None or value < start[0]:
             value, tree = start
         else:
             self._check(tree, value)
         # Trees that are too deep to be kept are in the bound, where they are allowed.
-        bound = max(result.bound, self._beyond(result.depth))
-        finished = bool(result.finished and bound <= value)
-        objective = -math.inf if tree is None else space.objective(tree, self.penalty)
-        status: Status = "optimal" if tree is not None else "infeasible"
-        if not finished:
-            status = self._unfinished(objective, bound)
-        limit = objective if finished else max(min(score.reported(bound), self.history[-1].bound), objective)
-        self._finish(objective, limit)
-        stats: dict[str, Any] = {
-            "decided_by": "search over every split" if finished else "nothing: not proven",
-            "searched_depth": result.depth,
-            "every_split": {
-                "orders": len(space.ranks),
-                "splits": int(space.ranks.max(axis=1, initial=0).sum()),
-                **({} if result.state is None else _figures(result.state)),
-            },
-        }
-        if status == "infeasible":
-            stats["infeasible"] = tuple(each.name for each in space.bound_constraints)
-        return EverySplitOutcome(
-            tree, self.penalty, objective, limit, status, self.clock.seconds, result.depth, tuple(self.history), stats
-        )
+        self._bound = max(result.bound, self._beyond(result.depth))
+        self._finished = bool(result.finished and self._bound <= value)
+        self.tree = tree
+        self.objective = -math.inf if tree is None else self.space.objective(tree, self.penalty)
+        reached = relative_gap(self.objective, max(self.space.score.reported(self._bound), self.objective))
+        if stopped != "interrupted" and self.options.gap > 0 and reached <= self.options.gap:
+            return "gap_limit"
+        return stopped or "stopped"
+
+    def finish(self, status: Status) -> None:
+        """Note the last values; what rounding put on the wrong side of them in earlier rows is put right."""
+        objective, limit = self.objective, self.objective
+        if not self._finished:
+            limit = max(min(self.space.score.reported(self._bound), self.history[-1].bound), objective)
+        self.history[:] = [
+            HistoryRow(row.seconds, min(row.objective, objective), max(row.bound, limit)) for row in self.history
+        ]
+        self.note(objective, limit)
 
     def _check(self, tree: OrderedTree, value: float) -> None:
         """Count again what the search says of its tree; a difference is a fault of the library."""
@@ -300,7 +336,7 @@ class _Run:
         """The weight of all rows: with leaves that cost as much the best tree is a leaf."""
         return float(self.space.score.rows.total_weight)
 
-    def _search(self, known: float) -> Any:
+    def _search(self, known: float, stopper: Stopper) -> Any:
         space = self.space
         depth = space.max_depth
         return search_ordered(
@@ -309,7 +345,7 @@ class _Run:
             min(self.price, self._most),
             max_leaves=space.max_leaves,
             known_value=known,
-            should_stop=self.teller.beating(self._should_stop),
+            should_stop=lambda: stopper() or self._is_enough(),
             on_change=lambda _, value, bound: self._record(value, bound),
             threads=self.options.threads,
             memory_limit=space.memory_limit,
@@ -333,21 +369,10 @@ class _Run:
         label = int(weights.argmax())
         return float(weights[label]) - self.price, OrderedTree((-1,), (-1,), (-1,), (-1,), (label,))
 
-    def _should_stop(self) -> bool:
-        if self.interrupted.is_set() or self.clock.left == 0.0:
-            return True
+    def _is_enough(self) -> bool:
+        """Whether the gap that was asked for is reached."""
         last = self.history[-1]
         return self.options.gap > 0 and relative_gap(last.objective, last.bound) <= self.options.gap
-
-    def _unfinished(self, objective: float, bound: float) -> Status:
-        if self.interrupted.is_set():
-            return "interrupted"
-        gap = relative_gap(objective, max(self.space.score.reported(bound), objective))
-        if self.options.gap > 0 and gap <= self.options.gap:
-            return "gap_limit"
-        if self.clock.left == 0.0:
-            return "time_limit"
-        return "stopped"
 
     def _record(self, value: float, bound: float) -> None:
         """Add a row to the history where something changed; value and bound in units of weight."""
@@ -357,19 +382,7 @@ class _Run:
         if before is not None:
             # Rounding must not lift an objective above a bound that was told before.
             objective, limit = min(max(objective, before.objective), before.bound), min(limit, before.bound)
-        self._add(HistoryRow(self.clock.seconds, objective, max(limit, objective)))
-
-    def _finish(self, objective: float, limit: float) -> None:
-        """Add the last row; what rounding put on the wrong side of it in earlier ones is put right."""
-        self.history = [
-            HistoryRow(row.seconds, min(row.objective, objective), max(row.bound, limit)) for row in self.history
-        ]
-        self._add(HistoryRow(self.clock.seconds, objective, limit))
-
-    def _add(self, row: HistoryRow) -> None:
-        if not self.history or row[1:] != self.history[-1][1:]:
-            self.history.append(row)
-            self.teller.row(row)
+        self.note(objective, max(limit, objective))
 
 
 def _figures(state: Any) -> dict[str, int]:

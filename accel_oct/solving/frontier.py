@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint
@@ -21,14 +21,16 @@ from accel_oct.exact.steps import Steps
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
-from accel_oct.solving.activity import Teller
 from accel_oct.solving.config import SubtreeBoundConfig
+from accel_oct.solving.driver import Run, SinglePhase, drive
 from accel_oct.solving.problem import Problem, TallyProblem, refuse_beside_tally
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow, Progress, Result, Status
-from accel_oct.solving.search import constraint_reports
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.solving.result import HistoryRow, Outcome, Result, Status, build_result
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
+
+FloatArray = NDArray[np.float64]
 
 
 def frontier(
@@ -40,7 +42,7 @@ def frontier(
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = SubtreeBoundConfig().memory_limit,
-    progress: Progress | None = None,
+    progress: Sink | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
     client: Any = None,
@@ -61,8 +63,9 @@ def frontier(
         At most as many as there are cores.
     memory_limit : int
         Bytes that the tables may take.
-    progress : callable (HistoryRow), optional
-        Called during deep searches and at the end, with score and bound for the largest number of leaves.
+    progress : callable (ProgressEvent), optional
+        As for `accel_oct.solve`; objective and bound of the events are score and bound for the largest number of
+        leaves.
     constraints : sequence of Constraint, optional
         Those that leave subtrees independent, such as `MinLeafWeight` and `ForbiddenPairs` on paths, and `MaxLeaves`,
         which ends the frontier.
@@ -91,7 +94,7 @@ def frontier(
     compute = problem.frontier_table
     if checkpoint is not None or (client is not None and not isinstance(problem, TallyProblem)):
         compute = partial(problem.frontier_table, spread_table, client=client, checkpoint=checkpoint)
-    return computed_frontier(problem, time_limit, threads, memory_limit, progress, began, compute)
+    return computed_frontier(problem, Clock(began, time_limit), threads, memory_limit, progress, compute)
 
 
 def _problem(
@@ -131,50 +134,87 @@ def _problem(
     return problem
 
 
-def computed_frontier(
-    problem: Problem,
-    time_limit: float | None,
-    threads: int,
-    memory_limit: int,
-    progress: Progress | None,
-    began: float,
-    compute: Callable[..., FrontierTable] | None = None,
-) -> Frontier:
-    """The frontier of a problem whose constraints it can take; `began` by `time.perf_counter`."""
-    if time_limit is not None and not time_limit >= 0:
-        raise InvalidInputError(f"`time_limit` must be a number of seconds >= 0 or None, got {time_limit!r}")
-    usable = usable_threads(threads)
-    interrupted = threading.Event()
-    tables: list[FrontierTable] = []
-    most = min(2**problem.max_depth, problem.max_leaves or 2**problem.max_depth)
+class FrontierRun(Run):
+    """The computation of a frontier.
 
-    def seconds() -> float:
-        return time.perf_counter() - began
+    Attributes
+    ----------
+    table : FrontierTable
+        Once it was computed.
+    """
 
-    steps, teller = Steps(), Teller(progress, seconds)
-    teller.begin("frontier", lambda: (steps.doing, steps.figures))
+    def __init__(self, problem: Problem, clock: Clock, progress: Sink | None) -> None:
+        super().__init__(clock, progress)
+        self.problem = problem
+        self.table: FrontierTable
+        self._most = min(2**problem.max_depth, problem.max_leaves or 2**problem.max_depth)
 
-    def report(_: float, scores: Any, bounds: Any) -> None:
-        score, bound = problem.reported(float(scores[most])), problem.reported(float(bounds[most]))
-        teller.row(HistoryRow(seconds(), score, bound))
+    def compute(self, compute: Callable[..., FrontierTable], threads: int, memory_limit: int) -> Status:
+        """Compute the table; returns what ends the run where it is not proven."""
+        steps = Steps()
+        self.reporter.describe(lambda: (steps.doing, steps.figures))
 
-    def work() -> None:
-        deadline = None if time_limit is None else time.monotonic() + max(time_limit - seconds(), 0.0)
-        tables.append(
-            (compute or problem.frontier_table)(
-                threads=usable,
+        def work(stopper: Stopper) -> None:
+            self.table = compute(
+                threads=threads,
                 memory_limit=memory_limit,
-                deadline=deadline,
-                should_stop=teller.beating(interrupted.is_set),
-                progress=report,
+                deadline=self.clock.deadline,
+                should_stop=stopper,
+                progress=lambda _, scores, bounds: self._note(scores, bounds),
                 steps=steps,
             )
-        )
 
-    run_interruptibly(work, interrupted.set)
-    report(0.0, tables[0].scores, tables[0].upper_bounds)
-    status: Status = "interrupted" if interrupted.is_set() else "time_limit"
-    return Frontier(problem, tables[0], status, seconds())
+        stopped = self.perform(work)
+        self._note(self.table.scores, self.table.upper_bounds)
+        return stopped or "time_limit"
+
+    def _note(self, scores: FloatArray, bounds: FloatArray) -> None:
+        """Report score and bound for the largest number of leaves, changed or not."""
+        score, bound = float(scores[self._most]), float(bounds[self._most])
+        if not self.note(self.problem.reported(score), self.problem.reported(bound)):
+            self.reporter.report()
+
+    @property
+    def _end(self) -> int:
+        """One more than the largest number of leaves that has an entry."""
+        size = self.table.scores.size
+        return min(size, (self.problem.max_leaves or size) + 1)
+
+    @property
+    def scores(self) -> FloatArray:
+        """In units of weight; position h - 1 belongs to at most h leaves."""
+        return self.table.scores[1 : self._end]
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The same for bounds."""
+        return self.table.upper_bounds[1 : self._end]
+
+    @property
+    def is_proven(self) -> bool:
+        return np.array_equal(self.scores, self.bounds) and not self.is_infeasible
+
+    @property
+    def is_infeasible(self) -> bool:
+        return bool(self.bounds[-1] == -np.inf)
+
+
+def computed_frontier(
+    problem: Problem,
+    clock: Clock,
+    threads: int,
+    memory_limit: int,
+    progress: Sink | None,
+    compute: Callable[..., FrontierTable] | None = None,
+) -> Frontier:
+    """The frontier of a problem whose constraints it can take."""
+    if clock.limit is not None and not clock.limit >= 0:
+        raise InvalidInputError(f"`time_limit` must be a number of seconds >= 0 or None, got {clock.limit!r}")
+    usable = usable_threads(threads)
+    run = FrontierRun(problem, clock, progress)
+    table = compute or problem.frontier_table
+    outcome = drive(run, [SinglePhase("frontier", lambda run: run.compute(table, usable, memory_limit))])
+    return Frontier(run, outcome)
 
 
 def solve_path(
@@ -187,7 +227,7 @@ def solve_path(
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = SubtreeBoundConfig().memory_limit,
-    progress: Progress | None = None,
+    progress: Sink | None = None,
     constraints: Sequence[Constraint] | None = None,
     objective: Objective | str | None = None,
 ) -> list[Result]:
@@ -206,7 +246,7 @@ def solve_path(
     problem = _problem(X, y, sample_weight, max_depth, constraints, objective)
     for penalty in penalties:
         problem.original.leaf_price(penalty)  # refuses bad ones before any work is done
-    table = computed_frontier(problem, time_limit, threads, memory_limit, progress, began)
+    table = computed_frontier(problem, Clock(began, time_limit), threads, memory_limit, progress)
     return [table.best(penalty) for penalty in penalties]
 
 
@@ -274,17 +314,12 @@ class Frontier:
     seconds : float
     """
 
-    def __init__(self, problem: Problem, table: FrontierTable, status: Status, seconds: float) -> None:
-        self._problem = problem
-        self._table = table
-        self.seconds = seconds
-        stop = min(table.scores.size, (problem.max_leaves or table.scores.size) + 1)
-        scores, bounds = table.scores[1:stop], table.upper_bounds[1:stop]
-        self.scores = problem.score.reported(scores)
-        self.bounds = problem.score.reported(bounds)
-        self.status: Status = status
-        if np.array_equal(scores, bounds):
-            self.status = "optimal" if scores[-1] > -np.inf else "infeasible"
+    def __init__(self, run: FrontierRun, outcome: Outcome) -> None:
+        self._problem, self._table = run.problem, run.table
+        self.seconds = outcome.seconds
+        self.status: Status = outcome.status
+        self.scores = run.problem.score.reported(run.scores)
+        self.bounds = run.problem.score.reported(run.bounds)
 
     @property
     def max_depth(self) -> int:
@@ -348,18 +383,13 @@ class Frontier:
     def _result(
         self, tree: DecisionTree | None, objective: float, bound: float, status: Status, seconds: float
     ) -> Result:
-        dataset, constraints = self._problem.original, self._problem.constraints
-        return Result(
-            found=tree,
-            objective=objective,
-            bound=bound,
-            status=status,
-            seconds=seconds,
-            nodes=0,
-            backend="none",
-            stats={"decided_by": "the frontier", "frontier_seconds": self.seconds},
-            history=(HistoryRow(self.seconds, objective, bound),),
-            feature_names=dataset.feature_names,
-            class_names=dataset.class_names,
-            constraints=constraint_reports(constraints, tree),
+        outcome = Outcome(status, "the frontier", seconds, (HistoryRow(self.seconds, objective, bound),))
+        return build_result(
+            outcome,
+            self._problem.original,
+            tree,
+            objective,
+            bound,
+            constraints=self._problem.constraints,
+            stats={"frontier_seconds": self.seconds},
         )

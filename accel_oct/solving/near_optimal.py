@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, cast, overload
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,24 +23,24 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.near_optimal_search import ListedTree, NearOptimalSearch
 from accel_oct.exact.point_counting import CountingProblem
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.exact.tally_counting import TallyCounting
 from accel_oct.exact.tree_listing import as_decision_tree
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
-from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener
+from accel_oct.solving.driver import Run, SinglePhase, drive
 from accel_oct.solving.problem import checked_tally, refuse_beside_tally
 from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.result import Status
 from accel_oct.support.arguments import checked_depth
-from accel_oct.support.interrupts import run_interruptibly
+from accel_oct.support.progress import Figure, Sink
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Clock, Stopper
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
 __all__ = [
     "ImportanceRow",
     "ImportanceTable",
-    "NearOptimalProgress",
     "NearOptimalTree",
     "NearOptimalTrees",
     "PredictionGroup",
@@ -50,14 +49,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-class NearOptimalProgress(NamedTuple):
-    """How far the search has come: seconds, trees that were listed, trees that there are at least."""
-
-    seconds: float
-    listed: int
-    at_least: int
 
 
 def near_optimal(
@@ -74,7 +65,7 @@ def near_optimal(
     time_limit: float | None = None,
     threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
-    progress: Callable[[NearOptimalProgress], None] | None = None,
+    progress: Sink | None = None,
     objective: Objective | str | None = None,
     as_model: Callable[[DecisionTree, float, float], Any] | None = None,
     splits: str = "",
@@ -124,8 +115,9 @@ def near_optimal(
     memory_limit : int
         Bytes for each of: tables of best values, what is counted, what is listed. Status "memory_limit" says that it
         was not enough to count all trees, or to list those that were asked for.
-    progress : callable (NearOptimalProgress), optional
-        Called now and then, from the thread that works. A `Watcher` gets an `Activity` instead.
+    progress : callable (ProgressEvent), optional
+        As for `accel_oct.solve`; the figures "listed" and "counted" of the events say how many trees there are at
+        least.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
     as_model : callable (tree, objective, optimum), optional
@@ -161,26 +153,10 @@ def near_optimal(
         raise InvalidInputError("memory_limit must be a whole number of bytes, got None")
     seconds = None if time_limit is None else _number(time_limit, "time_limit")
     usable = usable_threads(threads)
-    interrupted = threading.Event()
-    deadline = None if seconds is None else time.monotonic() + max(0.0, seconds - (time.perf_counter() - began))
-    figures: dict[str, Figure] = {}
-    watched = activity_listener(progress) is not None
-    rows = None if watched else progress
-    teller = Teller(cast(Watcher, progress) if watched else None, lambda: time.perf_counter() - began)
-    teller.begin("near-optimal trees", lambda: ("", dict(figures)))
-    stopper = Stopper(deadline, teller.beating(interrupted.is_set))
-
-    def report(listed: int, at_least: int) -> None:
-        figures.update({"listed": listed, "counted": at_least})
-        if rows is not None:
-            rows(NearOptimalProgress(time.perf_counter() - began, listed, at_least))
-
-    search = _search(setting, slack, labels, stopper, usable, memory, report)
-    run_interruptibly(lambda: search.run(most), interrupted.set)
+    run = NearOptimalRun(Clock(began, seconds), progress)
+    search = _search(setting, slack, labels, run.stopper, usable, memory, run.report)
+    outcome = drive(run, [SinglePhase("near-optimal trees", lambda run: run.search(search, most))])
     found = search.found
-    status: NearOptimalStatus = "finished" if found.ended == "stopped" else found.ended
-    if found.ended == "stopped":
-        status = "interrupted" if interrupted.is_set() else "time_limit"
     trees = NearOptimalTrees(
         setting,
         found.trees,
@@ -188,14 +164,41 @@ def near_optimal(
         within=slack,
         counts=TreeCounts(found.count, found.counted, found.by_leaves if found.counted else None),
         complete=found.complete,
-        status=status,
-        seconds=time.perf_counter() - began,
+        status=outcome.status,
+        seconds=outcome.seconds,
     )
     if len(trees):
         trees.optimum = trees[0].objective
-    report(len(trees), trees.at_least)
-    teller.doing("")
+    run.report(len(trees), trees.at_least)
     return trees
+
+
+class NearOptimalRun(Run):
+    """The listing and counting of near-optimal trees."""
+
+    proven_status: ClassVar[Status] = "finished"
+
+    def __init__(self, clock: Clock, progress: Sink | None) -> None:
+        super().__init__(clock, progress)
+        self._figures: dict[str, Figure] = {}
+        self._is_finished = False
+
+    def search(self, search: NearOptimalSearch, limit: int | None) -> Status | None:
+        """List and count; returns what ended that early."""
+        self.reporter.describe(lambda: ("", dict(self._figures)))
+        stopped = self.perform(lambda stopper: search.run(limit))
+        ended = search.found.ended
+        self._is_finished = ended == "finished"
+        return stopped or "time_limit" if ended == "stopped" else ended
+
+    def report(self, listed: int, at_least: int) -> None:
+        """Report how many trees were listed, and how many there are at least."""
+        self._figures.update({"listed": listed, "counted": at_least})
+        self.reporter.report()
+
+    @property
+    def is_proven(self) -> bool:
+        return self._is_finished
 
 
 def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, groups: Any) -> Setting:
@@ -491,9 +494,6 @@ def importance_table(setting: Setting, trees: Iterable[DecisionTree], complete: 
 # ---------------------------------------------------------------- the result
 
 
-NearOptimalStatus = Literal["finished", "time_limit", "memory_limit", "interrupted"]
-
-
 @dataclass(frozen=True)
 class NearOptimalTree:
     """One of the trees that are good enough.
@@ -594,14 +594,14 @@ class NearOptimalTrees:
         within: float,
         counts: TreeCounts,
         complete: bool,
-        status: NearOptimalStatus,
+        status: Status,
         seconds: float,
     ) -> None:
         self._setting, self._listed = setting, listed
         self.optimum, self.within = optimum, within
         self.at_least, self.counted, self.count_by_leaves = counts.at_least, counts.counted, counts.by_leaves
         self.complete = complete
-        self.status: NearOptimalStatus = status
+        self.status: Status = status
         self.seconds = seconds
 
     @property
@@ -716,9 +716,7 @@ class NearOptimalTrees:
             seconds=self.seconds,
         )
 
-    def among_kept(
-        self, optimum: float | None, within: float, limit: int | None, status: NearOptimalStatus
-    ) -> NearOptimalTrees:
+    def among_kept(self, optimum: float | None, within: float, limit: int | None, status: Status) -> NearOptimalTrees:
         """The same trees, all of which keep some constraints, measured from the optimum under these constraints.
 
         Parameters

@@ -1,4 +1,4 @@
-"""Constraints and objectives as text: ``statistical_parity(sex, at_most=0.02)``. Read as syntax, never executed."""
+"""Parsing of constraints and objectives: ``statistical_parity(sex, at_most=0.02)``. The text is never executed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CONSTRAINTS = _by_name(
         constraints.Linear,
     ]
 )
-#: Without those that hold one number per row: they cannot be said in words.
+#: Without those that hold one number per row.
 OBJECTIVES = _by_name(
     [
         objectives.Accuracy,
@@ -78,13 +78,13 @@ class Call:
 
     @property
     def text(self) -> str:
-        """The same in words again."""
+        """The call as text."""
         parts = [*map(repr, self.arguments), *(f"{name}={value!r}" for name, value in self.keywords.items())]
         return f"{self.name}({', '.join(parts)})"
 
     @classmethod
     def parsed(cls, text: Any, what: str, known: Mapping[str, type[Any]]) -> Call:
-        """From text, or from a table of a run file: ``{kind = "recall", at_least = 0.9}``.
+        """Parse text, or a table of a run file: ``{kind = "recall", at_least = 0.9}``.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Call:
         return cls(name, arguments, keywords)
 
     def made(self, what: str, known: Mapping[str, type[Any]]) -> Any:
-        """The constraint or objective itself; what does not fit is an error that names it and the argument."""
+        """Make the constraint or objective; errors name it and the argument."""
         kind = known[self.name]
         parameters = list(inspect.signature(kind).parameters)
         for name in self.keywords:
@@ -143,13 +143,13 @@ class Call:
 
 
 def constraint(text: Any) -> tuple[Any, str]:
-    """A constraint of the library from text or a table, and its text."""
+    """Parse a constraint of the library from text or a table; returns it with its text."""
     call = Call.parsed(text, "constraint", CONSTRAINTS)
     return call.made("constraint", CONSTRAINTS), call.text
 
 
 def objective(text: Any) -> tuple[Any, str]:
-    """An objective of the library from text or a table, and its text; those with a name alone stay a name."""
+    """Parse an objective of the library from text or a table; returns it, or its name alone, with its text."""
     call = Call.parsed(text, "objective", OBJECTIVES)
     made = call.made("objective", OBJECTIVES)
     if call.name in NAMED and not call.arguments and not call.keywords:
@@ -167,7 +167,7 @@ def _known_name(name: str, what: str, known: Mapping[str, type[Any]]) -> str:
 
 
 def _value(node: ast.expr, name: str, argument: str) -> Any:
-    """Constants, bare words as text, lists, and mappings; nothing else."""
+    """Evaluate constants, bare words as text, lists and mappings; anything else is an error."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
         return node.value
     if isinstance(node, ast.Name):

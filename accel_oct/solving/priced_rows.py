@@ -1,6 +1,6 @@
-"""What prices could not close, as rows of the master: the relaxation begins where the multipliers ended.
+"""Rows of the master from prices that could not close the gap: the relaxation is as tight as their bound.
 
-With rewards r, a leaf price c and bounds U_f from `accel_oct.pricing.PriceBound`, at every remembered mu
+With rewards r, a leaf price c and bounds U_f from `accel_oct.pricing.PriceBound`, at every mu that was kept
 
     sum of r[x, k] z[x, k] - c * sum_n p[n]  <=  (best leaf) p[1] + sum_f U_f b[1, f],
 
@@ -32,24 +32,24 @@ from accel_oct.pricing import PriceBound, PricedKnowledge
 
 #: Added on the right, relative to the size of a row: bounds and sums are floating-point numbers.
 _SLACK = 1e-9
-#: Coefficients below this are no coefficients to a solver.
+#: Solvers drop coefficients below this.
 _NOTHING = 1e-9
-#: Prices that make rewards so many times as large as all weights: what is scored would vanish beside them.
+#: Largest ratio of rewards to total weight: beyond it the score would vanish beside the prices.
 _DEAREST = 1e4
 
 
 @dataclass(frozen=True)
 class HandOverStatistics:
-    """What the solver was told.
+    """What was added to the master.
 
     Attributes
     ----------
     rows : int
-        From prices.
+        Added from prices.
     closed_roots : int
-        Features that the root need not branch on.
+        Features that are excluded from the root.
     bound : float
-        The largest bound of the roots that are left.
+        The largest bound of the remaining roots.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class HandOverStatistics:
 def hand_over(
     master: Master, known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]
 ) -> HandOverStatistics:
-    """Write all that is known into a master that is not loaded yet; `goal` as in `Closing`."""
+    """Add the rows and close roots in a master that is not loaded yet; `goal` as in `Closing`."""
     rows = [_value_row(master, known)]
     if master.has_predictions:
         assert np.array_equal(master.predictions.points, known.problem.X)
@@ -75,7 +75,7 @@ def hand_over(
 
 
 def closed_roots(known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[float], float]) -> NDArray[np.bool_]:
-    """Features with no better tree below them; that of the best tree known is never among them."""
+    """Return which features no better tree has at its root; the root of the best tree known stays open."""
     if incumbent.tree is None:
         return np.asarray(known.bounds == -np.inf)
     closed: NDArray[np.bool_] = (known.bounds < goal(incumbent.value)) | (known.bounds <= incumbent.value)
@@ -86,7 +86,7 @@ def closed_roots(known: PricedKnowledge, incumbent: Incumbent, goal: Callable[[f
 
 
 def price_row(master: Master, bound: PriceBound) -> Rows | None:
-    """The row of some prices, in columns z, p and b; None where they are too large to say anything to a solver."""
+    """Return the row of some prices in columns z, p and b; None where they are too large for a solver."""
     total, weights = master.dataset.total_weight, bound.priced.weights
     size = max(total, float(np.abs(bound.roots).max(initial=0.0)), abs(bound.leaf), float(weights.max(axis=1).sum()))
     if size > _DEAREST * total:
@@ -107,7 +107,7 @@ def _value_row(master: Master, known: PricedKnowledge) -> Rows:
 
 
 def _row(master: Master, left: tuple[IntArray, FloatArray], leaf_price: float, leaf: float, roots: FloatArray) -> Rows:
-    """``left - leaf_price * (leaves) <= leaf * p[1] + roots @ b[1]`` and a little more."""
+    """Return ``left - leaf_price * (leaves) <= leaf * p[1] + roots @ b[1]``, with a small slack."""
     p_values = np.full(master.p.size, -leaf_price)
     p_values[0] -= leaf
     columns = np.concatenate([left[0], master.p.index, master.b.index[0]])

@@ -1,20 +1,20 @@
-"""When a bound proves a tree optimal.
+"""Proofs: when a bound proves a tree optimal.
 
-A solver's bound carries floating-point noise, so "bound equals objective" needs care in both directions: a bound a hair
-below the optimum must not be taken at its word, and one a hair above it should not keep a solve from ending.
+The bound of a solver carries floating-point noise. So a bound slightly below the optimum must not be used as it is, and
+a bound slightly above it should not keep a solve from ending.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-#: How far the bound of a MIP solver may be off, in units of weight and relative to the total weight. Solvers work with
-#: row tolerances of 1e-7 to 1e-6.
+#: Error of a MIP solver's bound, in units of weight and relative to the total weight. Solvers have row tolerances of
+#: 1e-7 to 1e-6.
 SOLVER_NOISE = 1e-6
 SOLVER_NOISE_RELATIVE = 1e-9
 
-#: What "optimal" claims: no tree beats the returned one by more than this in the normalised objective. Two trees whose
-#: values are equal for the leaf penalty as written differ by less in binary arithmetic.
+#: Tolerance of "optimal": no tree beats the returned one by more than this in the normalised objective. Two trees with
+#: equal values for the decimal leaf penalty differ by less in binary arithmetic.
 PROOF_TOLERANCE = 1e-9
 
 
@@ -29,7 +29,7 @@ class BoundRounding:
     total_weight, leaf_price : float
         In units of weight.
     max_leaves : int
-        That some optimal tree does not exceed.
+        An upper bound on the leaves of some optimal tree.
     integral : bool
         Whether all weights are integers.
     scale : float
@@ -53,19 +53,19 @@ class BoundRounding:
         self.noise = max(SOLVER_NOISE / scale, SOLVER_NOISE_RELATIVE * total_weight)
         self.slack = PROOF_TOLERANCE * total_weight
         if not integral or self.noise > 0.1:
-            # No lattice, or one unit is lost in the total: every theta may be off by a row's tolerance.
+            # No lattice, or a unit below the precision of the total: every theta may be off by a row's tolerance.
             self.slack += 2 * self.noise + SOLVER_NOISE * total_weight
         elif 0 < leaf_price < 10 * self.noise:
-            # Trees that differ in nothing but leaves are closer together than the noise.
+            # Trees that differ only in their number of leaves are closer together than the noise.
             self.slack += 2 * self.noise
 
     @property
     def trivial(self) -> float:
-        """The bound that needs no solver: one leaf that is always right."""
+        """The bound without a solver: one leaf that is always right."""
         return self.total_weight - self.leaf_price
 
     def next_above(self, value: float) -> float:
-        """A number that no tree is below that beats `value` by more than the tolerance: on the lattice of values."""
+        """Return a lower bound on the value of every tree that beats `value` by more than the tolerance."""
         if not self.integral or not np.isfinite(value):
             return value
         paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
@@ -73,7 +73,7 @@ class BoundRounding:
         return float(np.min(np.floor(value + tolerance + paid) + 1.0 - paid)) - self.noise
 
     def valid(self, solver_bound: float) -> float:
-        """A valid bound on the value of every tree, from what a solver reports (infinite included)."""
+        """Return a valid bound on the value of every tree from the bound that a solver reports, possibly infinite."""
         bound = solver_bound / self.scale
         if not bound < self.trivial:
             return self.trivial

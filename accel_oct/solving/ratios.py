@@ -22,23 +22,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.constraints import BoundConstraint, Constraint, MaxLeaves
+from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
 from accel_oct.mip import SolveOptions, relative_gap
 from accel_oct.objectives import Accuracy, Fixed, LinearScore, RatioScore
-from accel_oct.solving.activity import Relay, Teller
 from accel_oct.solving.config import Config
+from accel_oct.solving.driver import Run, SinglePhase, drive
 from accel_oct.solving.frontier import Frontier, frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
-from accel_oct.solving.result import HistoryRow, Progress, Result, Scope, Status
-from accel_oct.solving.search import Clock, constraint_reports
+from accel_oct.solving.result import Result, Scope, Status, build_result
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -76,55 +77,53 @@ Levels = tuple[Sequence[Level], Status]
 LinearStep = Callable[[Fixed, int, float | None], Levels]
 
 
-@dataclass
-class RatioSearch:
+class RatioSearch(Run):
     """The tree with the best penalised ratio, and a bound on all of them at any time.
 
     Parameters
     ----------
     score : RatioScore
     leaf_penalty : float
-    max_depth : int
     most_leaves : int
         A number of leaves that some tree with the best ratio does not exceed.
     linear : callable
         See `LinearStep`.
-    clock : Clock
+    clock, progress
+        As in `Run`.
     rounding : float
         How far the linear problems may be off, relative to the largest sums in them.
     exact : bool
         Whether they are not off at all where all numbers are whole, however large; else where a unit can be told.
     gap : float
         Relative gap at which to stop.
-    progress : callable or None
     """
 
-    score: RatioScore
-    leaf_penalty: float
-    max_depth: int
-    most_leaves: int
-    linear: LinearStep
-    clock: Clock
-    rounding: float
-    exact: bool
-    gap: float = 0.0
-    progress: Progress | None = None
-    tree: DecisionTree | None = None
-    objective: float = -math.inf
-    steps: int = 0
-    history: list[HistoryRow] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.teller = Teller(self.progress, lambda: self.clock.seconds)
-        over, under = self.score.numerator, self.score.denominator
+    def __init__(
+        self,
+        score: RatioScore,
+        leaf_penalty: float,
+        most_leaves: int,
+        linear: LinearStep,
+        clock: Clock,
+        rounding: float,
+        exact: bool,
+        gap: float = 0.0,
+        progress: Sink | None = None,
+    ) -> None:
+        super().__init__(clock, progress)
+        self.score, self.leaf_penalty, self.most_leaves = score, leaf_penalty, most_leaves
+        self.linear, self.rounding, self.exact, self.gap = linear, rounding, exact, gap
+        self.tree: DecisionTree | None = None
+        self.objective = -math.inf
+        self.steps = 0
+        over, under = score.numerator, score.denominator
         self._least, self._most = float(under.min(axis=1).sum()), float(under.max(axis=1).sum())
-        size = self.most_leaves
         highest = float(over.max(axis=1).sum())
         # By number of leaves: what no ratio exceeds, and the best ratio known as (numerator, denominator).
-        self.upper = np.full(size, highest / (self._least if highest > 0 else self._most))
-        self.known = np.full((size, 2), [-math.inf, 1.0])
+        self.upper = np.full(most_leaves, highest / (self._least if highest > 0 else self._most))
+        self.known = np.full((most_leaves, 2), [-math.inf, 1.0])
         self._noise = 0.0
-        self._paid = self.leaf_penalty * np.arange(1, size + 1)
+        self._paid = leaf_penalty * np.arange(1, most_leaves + 1)
         self._power = _whole_power(over, under)
 
     @property
@@ -136,28 +135,30 @@ class RatioSearch:
         tolerance = PROOF_TOLERANCE + min(2 * self._noise, MOST_NOISE)
         return self.tree is not None and self.bound <= self.objective + tolerance
 
-    def run(self) -> Status:
-        self._record()
-        while not self.is_proven:
+    @property
+    def is_infeasible(self) -> bool:
+        return bool((self.upper == -math.inf).all())
+
+    def solve_steps(self) -> Status | None:
+        """Solve linear problems until the best tree is proven; returns what ends the run before that."""
+        self.note(self.objective, self.bound)
+        while not self.is_proven and not self.is_infeasible:
             h = int((self.upper - self._paid).argmax())
-            if self.upper[h] == -math.inf:
-                return "infeasible"
-            left = self.clock.left
-            if left == 0.0:
-                return "time_limit"
+            if self.stopper():
+                return self.stopper.reason
             if self.tree is not None and relative_gap(self.objective, self.bound) <= self.gap:
                 return "gap_limit"
             before = (self.objective, self.bound, self.upper.copy())
-            status = self._step(h, left)
+            status = self._step(h, self.clock.left)
             self.steps += 1
-            self._record()
+            self.note(self.objective, self.bound)
             if self.is_proven:  # perhaps with nothing new but the noise of this step
                 break
             if status not in ("optimal", "infeasible"):
                 return status
             if before[:2] == (self.objective, self.bound) and np.array_equal(before[2], self.upper):
                 return "solver_failed"  # the linear problems cannot tell these trees apart
-        return "optimal"
+        return None
 
     def _step(self, h: int, left: float | None) -> Status:
         p, q, whole = self._ratio(h)
@@ -215,35 +216,6 @@ class RatioSearch:
     def may_win(self, leaves: int) -> bool:
         """Whether a tree with so many leaves may be better than the best one known."""
         return bool(self.upper[leaves - 1] - self._paid[leaves - 1] > self.objective)
-
-    def result(self, status: Status, constraints: Sequence[BoundConstraint], backend: str) -> Result:
-        """What is returned to the user."""
-        data = self.score.dataset
-        tree = None if self.tree is None else self.tree.with_max_depth(self.max_depth)
-        stats: dict[str, Any] = {"decided_by": "a sequence of linear problems", "ratio": {"steps": self.steps}}
-        if status == "infeasible":
-            stats["infeasible"] = tuple(constraint.name for constraint in constraints)
-        return Result(
-            found=tree,
-            objective=self.objective,
-            bound=self.objective if status == "optimal" else self.bound,
-            status=status,
-            seconds=self.clock.seconds,
-            nodes=0,
-            backend=backend,
-            stats=stats,
-            history=tuple(self.history),
-            feature_names=data.feature_names,
-            class_names=data.class_names,
-            constraints=constraint_reports(constraints, tree),
-            scope=Scope.of_features(self.max_depth, len(data.feature_names)),
-        )
-
-    def _record(self) -> None:
-        row = HistoryRow(self.clock.seconds, self.objective, self.bound)
-        if not self.history or self.history[-1][1:] != row[1:]:
-            self.history.append(row)
-            self.teller.row(row)
 
 
 def _affordable(rewards: FloatArray) -> FloatArray:
@@ -307,7 +279,7 @@ class RatioSteps:
         most_leaves: int,
         seconds: float | None,
         worthwhile: Callable[[int], bool],
-        progress: Progress,
+        progress: Sink,
     ) -> Levels:
         table = frontier(
             fixed.score.dataset,
@@ -321,7 +293,7 @@ class RatioSteps:
         )
         return levels_of(table, most_leaves, worthwhile), table.status
 
-    def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None, progress: Progress) -> Levels:
+    def by_solve(self, fixed: Fixed, leaves: int, seconds: float | None, progress: Sink) -> Levels:
         limit = [MaxLeaves(leaves)] if leaves < 2**self.max_depth else []
         result = self.solve(
             fixed.score.dataset,
@@ -343,7 +315,7 @@ class RatioSteps:
 
 
 def best_ratio(
-    score: RatioScore, leaf_penalty: float, steps: RatioSteps, clock: Clock, progress: Progress | None
+    score: RatioScore, leaf_penalty: float, steps: RatioSteps, clock: Clock, progress: Sink | None
 ) -> Result:
     """By a sequence of linear problems."""
     data = score.dataset
@@ -355,15 +327,14 @@ def best_ratio(
         noise += 2 * SOLVER_NOISE
 
     def step(fixed: Fixed, leaves: int, seconds: float | None) -> Levels:
-        relay = Relay(search.teller, f"step {search.steps + 1} of a ratio")
+        part = search.reporter.part(f"step {search.steps + 1} of a ratio")
         if tables:
-            return steps.on_frontier(fixed, search.most_leaves, seconds, lambda h: search.may_win(h), relay)
-        return steps.by_solve(fixed, leaves, seconds, relay)
+            return steps.on_frontier(fixed, search.most_leaves, seconds, lambda h: search.may_win(h), part)
+        return steps.by_solve(fixed, leaves, seconds, part)
 
     search = RatioSearch(
         score,
         problem.leaf_penalty,
-        problem.max_depth,
         problem.most_leaves,
         step,
         clock,
@@ -372,4 +343,18 @@ def best_ratio(
         steps.options.gap,
         progress,
     )
-    return search.result(search.run(), problem.constraints, "none" if tables else steps.backend)
+    outcome = drive(search, [SinglePhase("a sequence of linear problems", RatioSearch.solve_steps)])
+    stats: dict[str, Any] = {"ratio": {"steps": search.steps}}
+    if outcome.status == "infeasible":
+        stats["infeasible"] = tuple(constraint.name for constraint in problem.constraints)
+    return build_result(
+        outcome,
+        data,
+        None if search.tree is None else search.tree.with_max_depth(problem.max_depth),
+        search.objective,
+        search.objective if outcome.status == "optimal" else search.bound,
+        constraints=problem.constraints,
+        stats=stats,
+        backend="none" if tables else steps.backend,
+        scope=Scope.of_features(problem.max_depth, data.n_features),
+    )

@@ -1,20 +1,33 @@
-"""What `accel_oct.solve` returns."""
+"""Results: how a computation ended, its history, and the `Result` that `accel_oct.solve` and others return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
+from accel_oct.constraints import BoundConstraint
+from accel_oct.data import BinaryDataset
 from accel_oct.errors import NoTreeError
 from accel_oct.mip import relative_gap
 from accel_oct.tree import DecisionTree
 
+#: How a computation ended. "finished": everything that was asked for was computed, where that is no optimum.
 Status = Literal[
-    "optimal", "infeasible", "gap_limit", "time_limit", "node_limit", "interrupted", "stopped", "solver_failed"
+    "optimal",
+    "infeasible",
+    "finished",
+    "gap_limit",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "interrupted",
+    "stopped",
+    "solver_failed",
 ]
 
-#: Every status that a result can have, for whoever reads one.
+#: Every status, for readers of stored results.
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
@@ -26,8 +39,23 @@ class HistoryRow(NamedTuple):
     bound: float
 
 
-#: Called with every row of the history as it is made.
-Progress = Callable[[HistoryRow], None]
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How a computation ended.
+
+    Attributes
+    ----------
+    status : Status
+    decided_by : str
+        The phase that found the proof.
+    seconds : float
+    history : tuple of HistoryRow
+    """
+
+    status: Status
+    decided_by: str
+    seconds: float
+    history: tuple[HistoryRow, ...]
 
 
 @dataclass(frozen=True)
@@ -168,3 +196,85 @@ class Result:
     def show(self) -> str:
         """The tree as text, in the names of the data."""
         return self.tree.to_text(self.feature_names, self.class_names)
+
+
+def build_result(
+    outcome: Outcome,
+    dataset: BinaryDataset,
+    tree: DecisionTree | None,
+    objective: float,
+    bound: float,
+    *,
+    constraints: Sequence[BoundConstraint] = (),
+    multipliers: Sequence[float | None] = (),
+    stats: Mapping[str, Any] | None = None,
+    nodes: int = 0,
+    backend: str = "none",
+    scope: Scope | None = None,
+) -> Result:
+    """Build the result of a computation.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    dataset : BinaryDataset
+        Its names are those of the result.
+    tree : DecisionTree or None
+    objective, bound : float
+    constraints : sequence of BoundConstraint
+        Reported on for the tree.
+    multipliers : sequence of float or None
+        One per constraint, where they were priced.
+    stats : mapping, optional
+        Without the phase that decided.
+    nodes, backend, scope
+        As in `Result`.
+    """
+    return Result(
+        found=tree,
+        objective=objective,
+        bound=bound,
+        status=outcome.status,
+        seconds=outcome.seconds,
+        nodes=nodes,
+        backend=backend,
+        stats={**(stats or {}), "decided_by": outcome.decided_by},
+        history=outcome.history,
+        feature_names=dataset.feature_names,
+        class_names=dataset.class_names,
+        constraints=constraint_reports(constraints, tree, multipliers),
+        scope=scope,
+    )
+
+
+def chosen_result(
+    dataset: BinaryDataset,
+    tree: DecisionTree,
+    objective: float,
+    optimum: float,
+    constraints: Sequence[BoundConstraint] = (),
+) -> Result:
+    """Build the result of a tree that was chosen among those close to a proven optimum."""
+    bound = max(optimum, objective)
+    status: Status = "optimal" if objective >= optimum else "gap_limit"
+    outcome = Outcome(status, "chosen among near-optimal trees", 0.0, (HistoryRow(0.0, objective, bound),))
+    return build_result(outcome, dataset, tree, objective, bound, constraints=constraints)
+
+
+def constraint_reports(
+    constraints: Sequence[BoundConstraint], tree: DecisionTree | None, multipliers: Sequence[float | None] = ()
+) -> tuple[ConstraintReport, ...]:
+    """How a tree stands to every constraint; nothing without a tree."""
+    if tree is None:
+        return ()
+    found = []
+    for constraint, multiplier in zip(constraints, multipliers or (None,) * len(constraints), strict=True):
+        value = constraint.value(tree) if hasattr(constraint, "value") else None
+        lower, upper = getattr(constraint, "allowed", (None, None))
+        slack = -constraint.violation(tree)
+        if value is not None and not math.isnan(value) and (lower is not None or upper is not None) and slack >= 0:
+            # Without the tolerance that `violation` grants.
+            room = (math.inf if upper is None else upper - value, math.inf if lower is None else value - lower)
+            slack = max(0.0, min(room))
+        found.append(ConstraintReport(constraint.name, value, slack, multiplier, lower, upper))
+    return tuple(found)

@@ -17,24 +17,25 @@ from accel_oct.mip import SolveOptions, candidate_backends
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import Config, checked_config
+from accel_oct.solving.driver import Phase
 from accel_oct.solving.frontier import computed_frontier
 from accel_oct.solving.phases import (
     FeatureSets,
     IntegerProgram,
     LastStep,
-    Phase,
     PriceAndClose,
     SingleLeaf,
     SubtreeTables,
     WarmStart,
-    run_phases,
 )
 from accel_oct.solving.phases.branch_and_cut import component_factories
 from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refuse_beside_tally
 from accel_oct.solving.ratios import RatioSteps, best_ratio
-from accel_oct.solving.result import Progress, Result, Status
-from accel_oct.solving.search import Clock, Search, constraint_reports
+from accel_oct.solving.result import Result, Status, constraint_reports
+from accel_oct.solving.search import Search
 from accel_oct.support.arguments import checked_solver_options
+from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
 
 
@@ -53,7 +54,7 @@ def solve(
     gap: float = 0.0,
     node_limit: int | None = None,
     solver_options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Sink | None = None,
     config: Config | None = None,
     components: Sequence[ComponentFactory | str] | None = None,
     constraints: Sequence[Constraint] | None = None,
@@ -97,8 +98,9 @@ def solve(
     solver_options : mapping, optional
         Handed to the solver under its own names, such as ``{"mip_heuristic_effort": 0.2}`` for HiGHS, where it has to
         run. A limit among them ends the solve with status "stopped".
-    progress : callable (HistoryRow), optional
-        Called when the objective or the bound changes, from the thread that solves.
+    progress : callable (ProgressEvent), optional
+        Called when the objective or the bound changes, at the beginning of every phase and several times per second,
+        from the thread that solves. Returns True to end the solve, with status "stopped".
     config : Config, optional
         All switches.
     components : sequence of factories, optional
@@ -153,8 +155,8 @@ def solve(
     check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.begin_with(trees)
-    before: list[Phase] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
-    return run_phases(search, [*before, branch_and_cut, LastStep()])
+    before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
+    return search.solve([*before, branch_and_cut, LastStep()])
 
 
 # ---------------------------------------------------------------- tallies
@@ -165,14 +167,14 @@ def solve_tallied(
     options: SolveOptions,
     config: Config,
     clock: Clock,
-    progress: Progress | None = None,
+    progress: Sink | None = None,
     start: Sequence[DecisionTree] = (),
 ) -> Result:
     """What `accel_oct.solve` does with a tally."""
     if not all(constraint.traits.by_tables for constraint in problem.coupling):
         return _by_prices(problem, options, config, clock, progress, start)
     memory_limit = config.subtree_bounds.memory_limit
-    found = computed_frontier(problem, options.time_limit, options.threads, memory_limit, progress, clock.began)
+    found = computed_frontier(problem, clock, options.threads, memory_limit, progress)
     return _with_start(found.best(problem.leaf_penalty), problem, start)
 
 
@@ -214,7 +216,7 @@ def _by_prices(
     options: SolveOptions,
     config: Config,
     clock: Clock,
-    progress: Progress | None,
+    progress: Sink | None,
     start: Sequence[DecisionTree],
 ) -> Result:
     """The best tree that keeps constraints on classes, groups, weights, leaves and paths, with its proof.
@@ -230,4 +232,4 @@ def _by_prices(
     for tree in start:
         search.incumbent.offer(tree.with_max_depth(problem.max_depth))
     search.record()
-    return run_phases(search, [SingleLeaf(), CellPrices(), NothingMore()])
+    return search.solve([SingleLeaf(), CellPrices(), NothingMore()])

@@ -1,1 +1,1 @@
-"""What every room may use and that knows of none: checks of arguments, files, interrupts."""
+"""Support for every layer: checks of arguments, files, stopping, progress."""

@@ -13,21 +13,21 @@ from accel_oct.errors import InvalidInputError, shown
 MAX_SUPPORTED_DEPTH = 20
 
 
-def checked_depth(max_depth: Any) -> int:
-    """`max_depth` as an int, or an error that says what is wrong with it."""
+def checked_depth(max_depth: Any, name: str = "max_depth") -> int:
+    """Return a depth as an int, or raise InvalidInputError that names the argument."""
     if isinstance(max_depth, bool):
-        raise InvalidInputError(f"max_depth must be a whole number, got {shown(max_depth)}")
+        raise InvalidInputError(f"{name} must be a whole number, got {shown(max_depth)}")
     try:
         depth = operator.index(max_depth)
     except TypeError:
-        raise InvalidInputError(f"max_depth must be a whole number, got {shown(max_depth)}") from None
+        raise InvalidInputError(f"{name} must be a whole number, got {shown(max_depth)}") from None
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
-        raise InvalidInputError(f"max_depth must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(depth)}")
+        raise InvalidInputError(f"{name} must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(max_depth)}")
     return depth
 
 
 def checked_solver_options(options: Any) -> dict[str, Any]:
-    """`solver_options` as a dictionary, or an error that says what is wrong with it."""
+    """Return `solver_options` as a dictionary, or raise InvalidInputError."""
     if options is None:
         return {}
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
@@ -38,7 +38,10 @@ def checked_solver_options(options: Any) -> dict[str, Any]:
 
 
 def time_left(time_limit: float | None, began: float) -> float | None:
-    """What is left of a limit, from a reading of `time.perf_counter`; what is no limit is left to be refused."""
+    """Return the remaining seconds of a limit that began at a reading of `time.perf_counter`.
+
+    Invalid limits are returned unchanged; the callee rejects them.
+    """
     if time_limit is None or not time_limit > 0:
         return time_limit
     return max(time_limit - (time.perf_counter() - began), 0.0)

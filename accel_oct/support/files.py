@@ -35,7 +35,7 @@ _LONGEST_NAME = 300
 
 
 def as_path(path: Any, argument: str = "path") -> Path:
-    """`path` as a Path that the operating system can be asked for."""
+    """Return `path` as a Path that can be handed to the operating system, or raise InvalidInputError."""
     if isinstance(path, bytes) or not isinstance(path, str | os.PathLike):
         raise InvalidInputError(f"{argument} must be a path, got {shown(path)}")
     try:
@@ -50,10 +50,11 @@ def as_path(path: Any, argument: str = "path") -> Path:
 
 @contextmanager
 def replacing(path: Any, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file to write to that takes the place of `path` when the block ends well.
+    """Open a file that replaces `path` when the block ends without an error.
 
-    Until then the old file is as it was, and it stays so when the block or the disk fails. What is no regular file
-    (``/dev/stdout``, a pipe) is written to as it is; of a symbolic link, the file that it points to is replaced.
+    Until then the old file is unchanged, and it stays unchanged when the block or the disk fails. Files that are not
+    regular (``/dev/stdout``, a pipe) are written to directly; of a symbolic link, the file that it points to is
+    replaced.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def replacing(path: Any, *, binary: bool = False) -> Iterator[IO[Any]]:
 
 
 def check_writable(path: Any, argument: str = "output") -> None:
-    """Raise InvalidInputError if `replacing` could not write there, before there is anything to write."""
+    """Raise InvalidInputError if `replacing` could not write to a path."""
     target = as_path(path, argument)
     name = f"cannot write {_short(target)}"
     try:
@@ -99,7 +100,7 @@ def check_writable(path: Any, argument: str = "output") -> None:
         beside = Path(os.path.realpath(target))
         if not beside.parent.is_dir():
             raise InvalidInputError(f"{name}: there is no folder {_short(beside.parent)}")
-        # Tried out: who may write where is more than permissions say.
+        # Try it: permissions alone do not decide who may write.
         trial = beside.with_name(f".{beside.name[:64]}.{secrets.token_hex(8)}.tmp")
         trial.open("x").close()
         trial.unlink()
@@ -108,7 +109,7 @@ def check_writable(path: Any, argument: str = "output") -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; not every system can open a folder, and the content is safe without."""
+    """Sync the name of a new file to disk, where the system can open a folder."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -118,25 +119,25 @@ def _sync_folder(folder: Path) -> None:
 
 
 def read_text(path: Any, max_bytes: int, what: str) -> str:
-    """The UTF-8 text of a regular file of at most `max_bytes`.
+    """Read the UTF-8 text of a regular file of at most `max_bytes`.
 
     Parameters
     ----------
     path : path
     max_bytes : int
-        No more than this, and one byte, is read, whatever size the file claims to have.
+        At most one byte more than this is read, whatever size the file claims to have.
     what : str
-        What to call it in errors.
+        The name of the file's purpose in errors.
 
     Raises
     ------
     InvalidInputError
-        When it cannot be read, is no regular file, is too large or is no text.
+        When the file cannot be read, is not regular, is too large or is not UTF-8 text.
     """
     target = as_path(path, what)
     name = f"{what} {_short(target)}"
     try:
-        # Looked at before it is opened: opening a pipe waits for a writer.
+        # Checked before it is opened: opening a pipe waits for a writer.
         if not stat.S_ISREG(target.stat().st_mode):
             raise InvalidInputError(f"{name} is not a regular file")
         with target.open("rb") as file:
@@ -154,7 +155,7 @@ def read_text(path: Any, max_bytes: int, what: str) -> str:
 
 
 def _short(path: Path) -> str:
-    """A path for an error message; what was meant to be JSON text may have been taken for one."""
+    """Shorten a path for an error message: JSON text may have been passed as a path."""
     text = str(path)
     return text if len(text) <= _LONGEST_NAME else f"{text[:60]!r}..."
 
@@ -162,7 +163,7 @@ def _short(path: Path) -> str:
 # ---------------------------------------------------------------- compressed files, as streams
 
 
-#: Of what is read, after decompression: a small file can unpack to more than any memory.
+#: Limit on decompressed bytes: a small file can unpack to more than the memory holds.
 MAX_BYTES = 4 << 30
 
 _MAGIC = {
@@ -176,18 +177,18 @@ _LONGEST_MAGIC = 10
 
 
 class OpenedFile:
-    """What is behind a path, decompressed.
+    """A file that is open for reading, decompressed.
 
     Attributes
     ----------
     name : str
-        What to call it in errors.
+        The name in errors.
     stem : str
-        The name of the file without the ending of its compression, in small letters.
+        The name of the file in lower case, without the suffix of its compression.
     file : binary stream
         Raises InvalidInputError instead of giving more bytes than allowed.
     format : str or None
-        "parquet", "feather", "excel" or "old excel" where the first bytes say so.
+        "parquet", "feather", "excel" or "old excel", recognised by the first bytes; else None.
     """
 
     def __init__(self, name: str, stem: str, file: IO[bytes], max_bytes: int) -> None:
@@ -200,9 +201,9 @@ class OpenedFile:
 
 @contextmanager
 def opened_file(path: Any, max_bytes: int) -> Iterator[OpenedFile]:
-    """Open a path, ``-`` being standard input; whatever fails while reading becomes an error that names the file.
+    """Open a path, or standard input for ``-``; errors while reading become InvalidInputError with the file's name.
 
-    gzip, bzip2, xz and zstd are known by their first bytes.
+    gzip, bzip2, xz and zstd are recognised by their first bytes.
     """
     name = "standard input" if path == "-" else str(path)
     try:
@@ -223,7 +224,7 @@ def opened_file(path: Any, max_bytes: int) -> Iterator[OpenedFile]:
 
 
 def wanted_package(package: str, name: str) -> Any:
-    """Import a package that a file needs, or say how to get it."""
+    """Import a package that a file needs; the error names the extra to install."""
     try:
         return importlib.import_module(package)
     except ImportError:

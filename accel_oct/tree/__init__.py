@@ -1,4 +1,4 @@
-"""Classification trees: the numbering of the nodes and the trees themselves."""
+"""Classification trees and the numbering of their nodes."""
 
 from accel_oct.tree.decision_tree import DecisionTree
 from accel_oct.tree.topology import Topology

@@ -13,11 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset, weighted_bincount
 from accel_oct.errors import InvalidInputError
-from accel_oct.tree.checks import check_arrays
-from accel_oct.tree.rendering import render_text
-from accel_oct.tree.topology import Topology, nodes_below
-
-__all__ = ["DecisionTree"]
+from accel_oct.tree.topology import Topology
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -40,7 +36,7 @@ class DecisionTree:
     Raises
     ------
     InvalidInputError
-        When the arrays do not describe a tree.
+        If the arrays do not describe a tree.
     """
 
     feature: IntArray
@@ -55,7 +51,7 @@ class DecisionTree:
 
     @classmethod
     def leaf(cls, label: int, max_depth: int = 0) -> DecisionTree:
-        """The tree whose root is a leaf predicting class index `label`."""
+        """Return the tree whose root is a leaf predicting class index `label`."""
         if label < 0:
             raise InvalidInputError(f"label must not be negative, got {label}")
         feature, labels = np.full((2, Topology(max_depth).n_nodes), -1)
@@ -64,7 +60,7 @@ class DecisionTree:
 
     @classmethod
     def branch(cls, feature: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
-        """The tree that branches on `feature` at the root, with these subtrees for the values 0 and 1."""
+        """Return the tree that branches on `feature` at the root, with subtrees for the values 0 and 1."""
         if feature < 0:
             raise InvalidInputError(f"feature must not be negative, got {feature}")
         n_nodes = 2 * max(len(zero.feature), len(one.feature)) + 1
@@ -79,7 +75,7 @@ class DecisionTree:
 
     @classmethod
     def _trusted(cls, feature: IntArray, label: IntArray) -> DecisionTree:
-        """A tree from arrays that are known to describe one and that nobody else holds: no check, no copy."""
+        """Create a tree without check and copy, from valid arrays that nothing else refers to."""
         tree = object.__new__(cls)
         for name, array in (("feature", feature), ("label", label)):
             array.flags.writeable = False
@@ -152,13 +148,13 @@ class DecisionTree:
         return result
 
     def path(self, node: int) -> tuple[tuple[int, int], ...]:
-        """The literals (feature, direction) on the way from the root to `node`, root first."""
+        """Return the literals (feature, direction) on the path from the root to `node`, root first."""
         self._require_node(node)
         steps = range(node.bit_length() - 1, 0, -1)
         return tuple((int(self.feature[(node >> s) - 1]), (node >> (s - 1)) & 1) for s in steps)
 
     def with_max_depth(self, max_depth: int) -> DecisionTree:
-        """The same tree in arrays for depth `max_depth`, which must be at least `depth`."""
+        """Return the same tree in arrays for depth `max_depth`, which must be at least `depth`."""
         n_nodes = Topology(max_depth).n_nodes
         if self.depth > max_depth:
             raise InvalidInputError(f"max_depth={max_depth} is too small for a tree of depth {self.depth}")
@@ -170,20 +166,20 @@ class DecisionTree:
         return DecisionTree._trusted(feature, label)
 
     def subtree(self, node: int) -> DecisionTree:
-        """The tree that hangs at `node`, which must not be cut; its root is node 1 again."""
+        """Return the subtree at `node`, which must not be cut; its root is node 1."""
         self._require_node(node)
-        inside = nodes_below(node, self.topology.height(node)) - 1
+        inside = self.topology.subtree(node) - 1
         return DecisionTree(self.feature[inside], self.label[inside])
 
     def with_subtree(self, node: int, subtree: DecisionTree) -> DecisionTree:
-        """This tree with everything from `node` down replaced by `subtree`, which must fit."""
+        """Return this tree with the subtree at `node` replaced by `subtree`, which must fit."""
         self._require_node(node)
         room = self.topology.height(node)
         if subtree.depth > room:
             raise InvalidInputError(f"a subtree of depth {subtree.depth} does not fit below node {node}")
         fitted = subtree.with_max_depth(room)
         feature, label = self.feature.copy(), self.label.copy()
-        inside = nodes_below(node, room) - 1
+        inside = self.topology.subtree(node) - 1
         feature[inside], label[inside] = fitted.feature, fitted.label
         return DecisionTree(feature, label)
 
@@ -198,7 +194,7 @@ class DecisionTree:
         return self.label[self.apply(X) - 1]
 
     def leaf_of(self, X: BoolMatrix) -> IntArray:
-        """As `apply`, of a matrix that was checked when its data set was made: nothing is checked again."""
+        """Like `apply`, without checks, for the matrix of a data set."""
         node = np.ones(len(X), dtype=np.int64)
         rows = np.arange(len(X))
         for _ in range(self.depth):
@@ -207,15 +203,15 @@ class DecisionTree:
         return node
 
     def predictions(self, X: BoolMatrix) -> IntArray:
-        """As `predict`, of a matrix that was checked when its data set was made."""
+        """Like `predict`, without checks, for the matrix of a data set."""
         return self.label[self.leaf_of(X) - 1]
 
     def route(self, X: Any, nodes: IntArray | None = None) -> BoolMatrix:
-        """Which of these nodes, by default all available ones, each row of `X` visits: bool array (rows, nodes)."""
+        """Return which of `nodes`, by default all available ones, each row of `X` visits: bool array (rows, nodes)."""
         return self.visits(self._checked_matrix(X), self.topology.nodes if nodes is None else nodes)
 
     def visits(self, X: BoolMatrix, nodes: IntArray) -> BoolMatrix:
-        """Which of these nodes each row visits, (rows, len(nodes)); `X` was checked when its data set was made."""
+        """Like `route`, without checks, for the matrix of a data set."""
         column = np.full(len(self.feature) + 1, -1)
         column[nodes] = np.arange(len(nodes))
         visits = np.zeros((len(X), len(nodes)), dtype=bool)
@@ -227,33 +223,33 @@ class DecisionTree:
         return visits
 
     def class_weights(self, dataset: BinaryDataset) -> FloatArray:
-        """Weight of each class at each node of `nodes`: (nodes, classes)."""
+        """Return the weight of each class at each node of `nodes`: (nodes, classes)."""
         return self._node_sums(dataset, dataset.y, dataset.weights, dataset.n_classes)
 
     def sample_counts(self, dataset: BinaryDataset) -> IntArray:
-        """Samples at each node of `nodes`."""
+        """Return the number of samples at each node of `nodes`."""
         samples = np.ones(dataset.n_samples) if dataset.samples is None else dataset.samples
         return self._node_sums(dataset, 0, samples, 1)[:, 0].astype(np.int64)
 
     def score(self, dataset: BinaryDataset) -> float:
-        """Total weight of the samples of `dataset` that are classified correctly (exact)."""
+        """Return the exact total weight of the correctly classified samples of `dataset`."""
         return float(dataset.weights[self.predictions(dataset.X) == dataset.y].sum())
 
     def value(self, dataset: BinaryDataset, leaf_price: float) -> float:
-        """Score minus `leaf_price` per leaf: the objective times the total weight."""
+        """Return the score minus `leaf_price` per leaf: the objective times the total weight."""
         return self.score(dataset) - leaf_price * self.n_leaves
 
     def relabelled(self, dataset: BinaryDataset) -> DecisionTree:
-        """The same branches with the heaviest class of `dataset` in each leaf, the smallest one on ties."""
+        """Return the same branches with the heaviest class of `dataset` in each leaf; ties go to the smallest index."""
         best = self.class_weights(dataset).argmax(axis=1)
         label = np.full(len(self.label), -1)
         label[self.leaves - 1] = best[self.label[self.nodes - 1] >= 0]
         return DecisionTree._trusted(self.feature, label)
 
     def pruned(self, dataset: BinaryDataset, leaf_price: float) -> DecisionTree:
-        """The most valuable tree that turning branch nodes into leaves can give, labels chosen anew.
+        """Return the tree of highest value obtained by turning branch nodes into leaves and relabelling.
 
-        Exact, bottom-up; where a leaf and a branch are worth the same, the leaf is taken.
+        Exact, bottom-up; a leaf is preferred to a branch of equal value.
         """
         weights = self.class_weights(dataset)
         best = weights.argmax(axis=1).tolist()
@@ -276,8 +272,29 @@ class DecisionTree:
     # --- reading and comparing -------------------------------------------------------------------------
 
     def to_text(self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None) -> str:
-        """A drawing in plain text, one node per line."""
-        return render_text(self.feature, self.label, feature_names, class_names)
+        """Draw the tree in plain text, one node per line: the branching feature in brackets, or the predicted class.
+
+        Names default to ``x3`` for feature 3 and to the class index.
+        """
+
+        def caption(node: int) -> str:
+            split, prediction = int(self.feature[node - 1]), int(self.label[node - 1])
+            if split < 0:
+                return f"predict {class_names[prediction] if class_names is not None else prediction}"
+            return f"[{feature_names[split] if feature_names is not None else f'x{split}'}]"
+
+        lines = [caption(1)]
+
+        def draw_children(node: int, indent: str) -> None:
+            if self.feature[node - 1] < 0:
+                return
+            for direction, (corner, deeper) in enumerate((("|-- ", "|   "), ("`-- ", "    "))):
+                child = 2 * node + direction
+                lines.append(f"{indent}{corner}{direction}: {caption(child)}")
+                draw_children(child, indent + deeper)
+
+        draw_children(1, "")
+        return "\n".join(lines)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DecisionTree):
@@ -293,7 +310,7 @@ class DecisionTree:
     # --- helpers ---------------------------------------------------------------------------------------
 
     def _node_sums(self, dataset: BinaryDataset, group: IntArray | int, amounts: Any, n_groups: int) -> FloatArray:
-        """The amounts of the samples at each node of `nodes`, by group: (nodes, groups)."""
+        """Sum the amounts of the samples at each node of `nodes` by group: (nodes, groups)."""
         place = np.searchsorted(self.nodes, self.leaf_of(dataset.X))
         sums = weighted_bincount(place * n_groups + group, amounts, len(self.nodes) * n_groups).reshape(-1, n_groups)
         above = np.searchsorted(self.nodes, self.nodes // 2).tolist()
@@ -306,10 +323,32 @@ class DecisionTree:
         needed = int(self.feature.max()) + 1
         if matrix.shape[1] < needed:
             raise InvalidInputError(f"X has {matrix.shape[1]} columns, but the tree branches on column {needed - 1}")
-        if matrix.shape[1] == 0:  # a leaf has nothing to read, but apply() gathers a column
+        if matrix.shape[1] == 0:  # a leaf reads no column, but apply() gathers one
             return np.zeros((len(matrix), 1), dtype=bool)
         return matrix
 
     def _require_node(self, node: int) -> None:
         if not 1 <= node <= len(self.feature) or self.is_cut(node):
             raise InvalidInputError(f"node {node} is not a branch node or leaf of this tree")
+
+
+def check_arrays(feature: NDArray[np.int64], label: NDArray[np.int64]) -> None:
+    """Raise an InvalidInputError unless the arrays describe a tree in heap order."""
+    if feature.ndim != 1 or feature.shape != label.shape:
+        raise InvalidInputError("feature and label must be one-dimensional and of the same length")
+    if len(feature) == 0 or len(feature) & (len(feature) + 1):
+        raise InvalidInputError(f"feature must have 2**(D+1) - 1 entries, got {len(feature)}")
+    if min(feature.min(), label.min()) < -1:
+        raise InvalidInputError("feature and label must not be below -1")
+    branches, leaves = feature >= 0, label >= 0
+    if (branches & leaves).any():
+        raise InvalidInputError(f"node {np.argmax(branches & leaves) + 1} is a branch node and a leaf")
+    if branches[len(feature) // 2 :].any():
+        raise InvalidInputError("a terminal node has a branching feature")
+    # Only nodes with a branching parent, and all of those, carry a feature or a label.
+    expected = np.concatenate(([True], np.repeat(branches[: len(feature) // 2], 2)))
+    wrong = (branches | leaves) != expected
+    if wrong.any():
+        node = int(np.argmax(wrong)) + 1
+        problem = "needs a feature or a label" if expected[node - 1] else "is below a leaf, so must be cut"
+        raise InvalidInputError(f"node {node} {problem}")

@@ -1,4 +1,4 @@
-"""A fitted tree as scikit-learn lays it out: parallel arrays, nodes numbered depth first from 0."""
+"""A fitted tree in scikit-learn's layout: parallel arrays, nodes numbered depth first from 0."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from scipy.sparse import csr_matrix
 from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree
 
-__all__ = ["TREE_LEAF", "TREE_UNDEFINED", "FittedTree"]
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-#: scikit-learn's own marks: a child that is not there, a feature or threshold that a leaf does not have.
+#: scikit-learn's constants for the child of a leaf, and for its feature and threshold.
 TREE_LEAF, TREE_UNDEFINED = -1, -2
 
 _ROUNDING = 1e-9
@@ -26,9 +24,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FittedTree:
-    """The attributes of ``sklearn.tree._tree.Tree`` that tools read, over the *binary* features.
+    """The attributes of ``sklearn.tree._tree.Tree`` over the *binary* features.
 
-    A sample goes left when ``x[feature] <= threshold``, and every threshold is 0.5.
+    A sample goes left if ``x[feature] <= threshold``; every threshold is 0.5.
 
     Parameters
     ----------
@@ -38,9 +36,9 @@ class FittedTree:
     n_node_samples : int array (node_count,)
         Training samples at each node.
     n_features : int
-        Binary features.
+        Number of binary features.
     class_factors : float array (n_classes,) or None
-        What the weights of each class were multiplied with, by ``class_weight``; None where they were not.
+        Factors by which ``class_weight`` multiplied the weights of each class, if any.
     """
 
     tree: DecisionTree
@@ -59,12 +57,12 @@ class FittedTree:
 
     @cached_property
     def heap_nodes(self) -> IntArray:
-        """The number of each node in the `DecisionTree`."""
+        """Number of each node in the `DecisionTree`."""
         return _depth_first(self.tree)
 
     @cached_property
     def _ids(self) -> IntArray:
-        """From the number in the `DecisionTree` to the number here."""
+        """Number here of each node of the `DecisionTree`."""
         ids = np.full(len(self.tree.feature) + 1, TREE_LEAF)
         ids[self.heap_nodes] = np.arange(self.node_count)
         return ids
@@ -88,10 +86,6 @@ class FittedTree:
     @property
     def max_n_classes(self) -> int:
         return int(self.class_weights.shape[1])
-
-    @property
-    def n_outputs(self) -> int:
-        return 1
 
     @cached_property
     def children_left(self) -> IntArray:
@@ -121,7 +115,7 @@ class FittedTree:
 
     @cached_property
     def value(self) -> FloatArray:
-        """Share of each class, (node_count, 1, n_classes); a leaf that no weight reaches is sure of its label."""
+        """Share of each class, (node_count, 1, n_classes); a leaf without weight has share 1 of its label."""
         total = self.weighted_n_node_samples[:, None]
         shares = np.divide(self.class_weights, total, out=np.zeros_like(self.class_weights), where=total > 0)
         empty = np.flatnonzero((total[:, 0] == 0) & (self.label >= 0))
@@ -130,9 +124,9 @@ class FittedTree:
 
     @cached_property
     def against_majority(self) -> NDArray[np.bool_]:
-        """Leaves whose samples, class weights left aside, are mostly of another class than the one predicted."""
+        """Whether a leaf predicts a class other than the majority class of its samples, without class weights."""
         factors = np.ones(self.max_n_classes) if self.class_factors is None else self.class_factors
-        # A class of factor 0 has no weight that could be divided.
+        # A class of factor 0 has weight 0.
         weights = self.class_weights / np.where(factors > 0, factors, 1.0)
         own = weights[np.arange(self.node_count), np.maximum(self.label, 0)]
         return np.asarray((self.label >= 0) & (own < weights.max(axis=1) * (1 - _ROUNDING)))
@@ -145,19 +139,19 @@ class FittedTree:
     # ---------------------------------------------------------------- samples
 
     def apply(self, X: Any) -> IntArray:
-        """The leaf of each row of binary features."""
+        """Return the leaf of each row of binary features."""
         return self._ids[self.tree.apply(X)]
 
     def predict(self, X: Any) -> FloatArray:
-        """The shares of the classes at the leaf of each row, (n_samples, n_classes)."""
+        """Return the class shares at the leaf of each row, (n_samples, n_classes)."""
         return np.asarray(self.value[self.apply(X), 0, :])
 
     def decision_path(self, X: Any) -> Any:
-        """Sparse indicator of the nodes that each row passes, (n_samples, node_count)."""
+        """Return a sparse indicator of the nodes on the path of each row, (n_samples, node_count)."""
         return csr_matrix(self.tree.route(X, self.heap_nodes), dtype=np.int64)
 
     def importances(self) -> FloatArray:
-        """Total decrease of the Gini impurity by each binary feature, summing to 1 unless there is no split."""
+        """Return the total decrease of Gini impurity by each binary feature, normalised to sum 1."""
         result = np.zeros(self.n_features)
         mass = self.weighted_n_node_samples * self.impurity
         branches = np.flatnonzero(self.feature >= 0)

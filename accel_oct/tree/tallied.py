@@ -1,4 +1,4 @@
-"""What trees do with the samples of a tally, as small data sets."""
+"""Trees on a tally: counts of its samples in the leaves, as small data sets."""
 
 from __future__ import annotations
 
@@ -14,36 +14,34 @@ from accel_oct.data.dataset import on_grid
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.tree.decision_tree import DecisionTree
 
-__all__ = ["CELL", "TalliedRows", "TalliedTrees"]
-
 IntArray = NDArray[np.int64]
 
-#: The name under which rows tell their cell; no column has it.
+#: Name of the row values that hold the cell; no column has this name.
 CELL = "\0cell"
 
 
 class TalliedRows(BinaryDataset):
-    """Rows that stand for all samples of a cell, or for those of a cell in a leaf.
+    """Rows that represent all samples of a cell, or those of a cell in a leaf.
 
-    Of the columns only those on the way to the leaf are known, so none of them is a value of the row.
+    Only the columns on the path to the leaf are known, so columns cannot be read as values of a row.
     """
 
     def values_named(self, name: str) -> Any:
         if name in self.row_values:
             return self.row_values[name]
         raise InvalidInputError(
-            f"there is no column {shown(name)}: of its rows a tally knows classes and the groups it was made with"
+            f"there is no column {shown(name)}: a tally has only classes and the groups it was made with"
         )
 
 
 class TalliedTrees:
-    """A tally as trees see it.
+    """Counts and scores of trees on a tally.
 
     Parameters
     ----------
     tally : Tally
     names : collection of str
-        What constraints may call the groups.
+        Names of the groups in constraints.
     """
 
     def __init__(self, tally: Tally, names: tuple[str, ...] = ()) -> None:
@@ -54,7 +52,7 @@ class TalliedTrees:
         self._last: tuple[DecisionTree, IntArray] | None = None
 
     def counts(self, tree: DecisionTree) -> IntArray:
-        """Samples (n_leaves, n_cells) in the leaves of a tree, in units of the tally."""
+        """Return the samples (n_leaves, n_cells) in the leaves of a tree, in units of the tally."""
         if self._last is None or self._last[0] is not tree:
             found = np.zeros((tree.n_leaves, self.tally.n_cells), dtype=np.int64)
             for place, node in enumerate(tree.leaves.tolist()):
@@ -63,29 +61,29 @@ class TalliedTrees:
         return self._last[1]
 
     def score(self, tree: DecisionTree) -> float:
-        """Total weight of the samples that are classified correctly; summed in whole numbers."""
+        """Return the total weight of the correctly classified samples, summed in whole numbers."""
         tally = self.tally
         counts = self.counts(tree).reshape(-1, tally.n_classes, tally.n_groups)
         labels = tree.label[tree.leaves - 1]
         return math.ldexp(float(counts[np.arange(labels.size), labels].sum()), tally.unit)
 
     def rows(self, tree: DecisionTree) -> TalliedRows:
-        """One row per leaf and cell, with the weight of its samples; each falls into its leaf.
+        """Return one row per leaf and cell, with the weight of its samples; each row falls into its leaf.
 
-        So whatever knows classes, groups and weights, but no other columns, sees what it would see on all rows.
+        A function of class, group and weight has the same value on these rows as on all samples.
         """
         X = np.zeros((tree.n_leaves, self.tally.n_cells, self.tally.n_features), dtype=bool)
         for place, node in enumerate(tree.leaves.tolist()):
-            # A leaf that nobody can reach, with a column at one and at zero, has no weight: its rows may fall anywhere.
+            # An unreachable leaf, with a column at one and at zero, has no weight: its rows may fall anywhere.
             X[place][:, sorted(_columns(tree, node)[0])] = True
         cells = np.tile(np.arange(self.tally.n_cells), tree.n_leaves)
         weights = np.ldexp(self.counts(tree).ravel().astype(np.float64), self.tally.unit)
         return self._rows(X.reshape(cells.size, -1), cells, weights)
 
     def cells(self, parts: tuple[float, ...] = (1.0,)) -> TalliedRows:
-        """One row per cell, with all columns zero, or one for each of some parts of it, with other columns each.
+        """Return one row per cell and part, with columns that differ between the parts.
 
-        The columns mean nothing: who looks at them says of parts something else than of the whole.
+        The columns are arbitrary: a function that depends on them differs between the parts and the whole.
         """
         tally = self.tally
         cells = np.repeat(np.arange(tally.n_cells), len(parts))
@@ -112,6 +110,6 @@ class TalliedTrees:
 
 
 def _columns(tree: DecisionTree, node: int) -> tuple[set[int], set[int]]:
-    """Columns that are one, and that are zero, on the way to a node."""
+    """Return the columns that are one, and those that are zero, on the path to a node."""
     path = tree.path(node)
     return {column for column, side in path if side}, {column for column, side in path if not side}

@@ -1,4 +1,4 @@
-"""Solves in processes of their own, watched from outside: time, memory, crashes."""
+"""Solves in processes of their own, with limits of time and memory that hold from outside."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ from pathlib import Path
 from typing import IO, Any
 
 from accel_oct.errors import AccelOctError
-from accel_oct_bench.rows import Row
-from accel_oct_bench.tasks import Task
+from accel_oct_bench.rows import Row, Task
 
 __all__ = ["Cancelled", "Isolation"]
 
-#: Compiling everything takes a minute on a quiet machine, once.
+#: Time for the process to load all code.
 _READY_SECONDS = 1200.0
 _POLL_SECONDS = 0.05
-#: How long a solve may go on after its own limit, before it is ended from outside: this and half of the limit.
+#: A solve is ended from outside when it exceeds its time limit by half of the limit plus this.
 _GRACE_SECONDS = 10.0
-#: Loading data, a licence and compiled code, before the clock starts.
+#: Time for loading data, licences and code, before the clock starts.
 _PREPARE_SECONDS = 600.0
 _OUTCOME = {entry.name for entry in fields(Row)}
 
 
 class Cancelled(AccelOctError):
-    """A solve was given up because the whole run is ending."""
+    """A solve was ended because the whole run is ending."""
 
 
 class _Ended(Exception):
-    """The process that forks is gone."""
+    """The process that solves are forked from has ended."""
 
 
 class Isolation:
@@ -48,12 +47,12 @@ class Isolation:
     Parameters
     ----------
     command : sequence of str
-        What starts that one: it speaks as `accel_oct_bench.worker` does.
+        The command that starts that process; it follows the protocol of `accel_oct_bench.worker`.
 
     Attributes
     ----------
     cancelled : threading.Event
-        When another thread sets it, the running solve is killed and `run` raises `Cancelled`.
+        If another thread sets it, the running solve is killed and `run` raises `Cancelled`.
     """
 
     def __init__(self, command: Sequence[str] = (sys.executable, "-m", "accel_oct_bench.worker")) -> None:
@@ -73,7 +72,7 @@ class Isolation:
         self.close()
 
     def run(self, task: Task) -> Row:
-        """Make one run; there is a row whatever becomes of it, unless it is cancelled."""
+        """Make one run and return its row, however the run ends; raise `Cancelled` if it is cancelled."""
         started = _now()
         try:
             self._start(task.method.threads)
@@ -89,18 +88,12 @@ class Isolation:
         except BaseException:
             self.close()
             raise
-        return Row(
-            key=task.key,
-            suite=task.suite,
-            instance=task.instance,
-            method=task.method,
-            versions=self._hello.get("versions", {}),
-            machine=self._hello.get("machine", {}),
-            **{"started": started, **{name: value for name, value in outcome.items() if name in _OUTCOME}},
-        )
+        known = {name: value for name, value in outcome.items() if name in _OUTCOME}
+        versions, machine = self._hello.get("versions", {}), self._hello.get("machine", {})
+        return task.row(versions=versions, machine=machine, **{"started": started, **known})
 
     def close(self) -> None:
-        """End the process; the next `run` starts another one."""
+        """End the process; the next `run` starts a new one."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -142,9 +135,9 @@ class Isolation:
         raise _Ended
 
     def _next(self) -> dict[str, Any] | None:
-        """The next message, None if there is none within a moment."""
+        """Return the next message, or None if there is none within `_POLL_SECONDS`."""
         if self.cancelled.is_set():
-            raise Cancelled("the run was given up")
+            raise Cancelled("the run was cancelled")
         try:
             message = self._messages.get(timeout=_POLL_SECONDS)
         except queue.Empty:
@@ -156,7 +149,7 @@ class Isolation:
     # ------------------------------------------------------------ one solve
 
     def _watched(self, task: Task, told: int) -> dict[str, Any]:
-        """From the pid to the end of the solve, which is ended when it takes too much."""
+        """Return the outcome of the running solve; end it when it exceeds a limit."""
         outcome: dict[str, Any] | None = None
         self._solving, began, started = 0, time.monotonic(), _now()
         deadline = began + _PREPARE_SECONDS
@@ -184,7 +177,7 @@ class Isolation:
                 return outcome | {"started": started}
 
     def _last_words(self, told: int) -> str:
-        """The last line that went to standard error."""
+        """Return the last line of standard error after position `told`."""
         if self._errors is None or self._errors.closed:
             return ""
         self._errors.seek(told)
@@ -201,7 +194,7 @@ def _read(stream: IO[bytes] | None, messages: queue.Queue[dict[str, Any] | None]
 
 
 def _excess(pid: int, seconds: float, most_seconds: float, most_mb: float | None) -> dict[str, Any] | None:
-    """What a solve is to be ended for, if anything."""
+    """Return the outcome of a solve that exceeds a limit; None if it exceeds none."""
     resident = 0.0 if most_mb is None else _resident_mb(pid)
     if most_mb is not None and resident > most_mb:
         error = f"it took more than {most_mb:g} MB"
@@ -226,14 +219,14 @@ def _ending(code: int) -> str:
 
 
 def _kill(pid: int) -> None:
-    """A solve with the programs that it started; 0 is none."""
+    """Kill a solve and the programs that it started; 0 stands for no solve."""
     for kill in (os.killpg, os.kill) if pid else ():
         with suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
 
 
 def _resident_mb(pid: int) -> float:
-    """Memory of a process and of the programs that it runs; 0 where the system does not tell."""
+    """Return the memory of a process and of its children; 0 if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
         children = [

@@ -1,4 +1,4 @@
-"""What figures were taken on."""
+"""The machine and the package versions that measurements are taken with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accel_oct._version import __version__
 
 __all__ = ["machine", "versions"]
 
-#: Packages whose version may change a figure; those that are not installed are left out.
+#: Packages whose version may change a measurement; those that are not installed are left out.
 _PACKAGES = (
     "numpy", "scipy", "scikit-learn", "highspy", "gurobipy", "pyscipopt", "pyomo", "pystreed", "odtlearn",
     "gosdt", "pycontree", "pydl8.5", "treefarms",
@@ -19,7 +19,7 @@ _PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Return the processor, the number of cores, the version of Python and the operating system."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
@@ -30,7 +30,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the library, of Python, and of every package that solves or computes."""
+    """Return the versions of the library, of Python, and of every package that solves or computes."""
     found = {"accel_oct": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:

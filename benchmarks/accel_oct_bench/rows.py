@@ -1,6 +1,6 @@
-"""One row per run: the schema of results, its checks, and how rows are written as text and read again.
+"""Values of a run: the instance, the method, the task that combines them, and the row of results that it becomes.
 
-Schema 1 is described field by field in docs/bench.md. Rows of other schemas are refused with a sentence.
+docs/bench.md describes schema 1 of rows field by field. Rows of other schemas are errors.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -27,16 +28,18 @@ __all__ = [
     "Instance",
     "Method",
     "Row",
+    "Task",
     "finite",
     "packed_labels",
     "run_key",
+    "run_label",
     "unpacked_labels",
 ]
 
 SCHEMA = 1
-#: "finished" ended by itself and claims no proof: CART, or a peer whose objective is another.
+#: "finished": ended by itself without a claim of proof, as CART does, or a peer with another objective.
 STATUSES = ("optimal", "finished", "time_limit", "memory_limit", "interrupted", "infeasible", "error", "crashed")
-#: What `--redo failed` runs again: these say nothing about the instance, or little.
+#: Statuses that `--redo failed` runs again: they say little about the instance.
 FAILED = ("memory_limit", "interrupted", "error", "crashed")
 
 _KEY_DIGITS = 32
@@ -44,14 +47,14 @@ _KEY_DIGITS = 32
 
 @dataclass(frozen=True)
 class Instance:
-    """What was to be solved.
+    """A problem to solve.
 
     Attributes
     ----------
     data : str
-        A name of the registry.
+        A name that `accel_oct_bench.data.Registry` knows.
     fingerprint : str
-        See `accel_oct_bench.registry.fingerprint`: the same name may stand for other data elsewhere.
+        See `accel_oct_bench.data.fingerprint`: the same name may denote other data on another machine.
     constraints : tuple of str
         Such as ``recall(1, at_least=0.9)``.
     """
@@ -71,12 +74,12 @@ class Instance:
 
 @dataclass(frozen=True)
 class Method:
-    """How it was solved.
+    """A solver with its settings.
 
     Attributes
     ----------
     name : str
-        What reports call it.
+        The name in reports.
     package : str
         "accel_oct", or the name of a peer.
     backend, preset : str or None
@@ -110,21 +113,21 @@ class Row:
     Attributes
     ----------
     key : str
-        See `run_key`: resuming and the search for duplicates go by it.
+        See `run_key`. Resuming a suite and finding duplicates compare keys.
     started : str
         UTC, as in ``2026-01-31T12:00:00Z``.
     status : str
         One of `STATUSES`; "optimal" and "infeasible" are claims of proof.
     objective, bound, gap, n_leaves, cpu_seconds, peak_mb, nodes
-        None where there is none: nothing was found, or the process did not live to tell.
+        None if there is no value: nothing was found, or the process ended early.
     wall_seconds : float
-        Of the solve alone, without start-up and warm-up.
+        Time of the solve, without start-up and warm-up.
     stats : mapping
         Per phase and component: seconds, cuts.
     tree : mapping or None
         `DecisionTree.to_dict`; labels are class indices in the sorted order of the labels.
     predictions : str or None
-        Where there is no tree, see `packed_labels`.
+        Instead of a tree, see `packed_labels`.
     error : str or None
         One sentence.
     """
@@ -152,29 +155,24 @@ class Row:
     schema: int = SCHEMA
 
     def to_json(self) -> str:
-        """The row as one line of JSON, without the end of the line."""
+        """Return the row as one line of JSON, without the line break."""
         return json.dumps(finite({"schema": self.schema, **asdict(self)}), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> Row:
-        """Read a line; `where` says in errors where it stood."""
-        try:
-            values = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
-        except UnicodeDecodeError:
-            raise InvalidInputError(f"{where} is not a row of results: it is not text") from None
-        except (ValueError, RecursionError):
-            raise InvalidInputError(f"{where} is not a row of results: it is not JSON") from None
-        return cls.from_mapping(values, where)
-
-    @classmethod
-    def from_mapping(cls, values: Any, where: str) -> Row:
-        """Check and take what was read from JSON.
+        """Read and check one line; `where` is its place, for errors.
 
         Raises
         ------
         InvalidInputError
             For rows of another schema, and for the first field that is missing, unknown or of a wrong type.
         """
+        try:
+            values = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise InvalidInputError(f"{where} is not a row of results: it is not text") from None
+        except (ValueError, RecursionError):
+            raise InvalidInputError(f"{where} is not a row of results: it is not JSON") from None
         _check_schema(values, where)
         try:
             row = _made(cls, values, where)
@@ -188,15 +186,59 @@ class Row:
         return row
 
 
+@dataclass(frozen=True)
+class Task:
+    """A method to run on an instance; can be sent to another process.
+
+    Attributes
+    ----------
+    data_dir : str or None
+        The data folder.
+    """
+
+    suite: str
+    instance: Instance
+    method: Method
+    data_dir: str | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """See `run_key`."""
+        return run_key(self.instance, self.method)
+
+    def to_json(self) -> str:
+        """Return the task as one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Task:
+        """Read a line that `to_json` wrote."""
+        values: dict[str, Any] = json.loads(text)
+        instance = Instance(**{**values["instance"], "constraints": tuple(values["instance"]["constraints"])})
+        return cls(values["suite"], instance, Method(**values["method"]), values["data_dir"])
+
+    def row(self, **outcome: Any) -> Row:
+        """Return the row of this task with the fields that its run decides."""
+        return Row(key=self.key, suite=self.suite, instance=self.instance, method=self.method, **outcome)
+
+
 def run_key(instance: Instance, method: Method) -> str:
-    """What makes two runs the same run: data, depth, penalty, constraints, and all of the method."""
+    """Return the identity of a run: a hash of its data, depth, penalty, constraints and all settings of the method."""
     said = {"instance": asdict(instance), "method": asdict(method)}
     text = json.dumps(finite(said), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
+def run_label(instance: Instance, method: Method) -> str:
+    """Return a description of a run for people."""
+    limits = "".join(f", {text}" for text in instance.constraints)
+    backend = f" on {method.backend}" if method.backend else ""
+    where = f"{instance.data}, depth {instance.max_depth}, penalty {instance.leaf_penalty:g}{limits}"
+    return f"{where}: {method.name}{backend}"
+
+
 def packed_labels(labels: Any) -> str:
-    """Class indices as text: base64 of zlib of one byte per row."""
+    """Return class indices as text: base64 of zlib of one byte per row."""
     array = np.asarray(labels)
     if array.ndim != 1 or (len(array) and not 0 <= array.min() <= array.max() < 256):
         raise InvalidInputError("labels must be class indices below 256, one per row")
@@ -204,7 +246,7 @@ def packed_labels(labels: Any) -> str:
 
 
 def unpacked_labels(text: str, n_samples: int) -> NDArray[np.uint8]:
-    """The labels that `packed_labels` packed, one per sample; no more than that is unpacked."""
+    """Return the labels that `packed_labels` packed; no more than one per sample is unpacked."""
     unpacker = zlib.decompressobj()
     try:
         labels = unpacker.decompress(base64.b64decode(text, validate=True), n_samples + 1)
@@ -216,7 +258,7 @@ def unpacked_labels(text: str, n_samples: int) -> NDArray[np.uint8]:
 
 
 def _as_floats(record: Any, *names: str) -> None:
-    """60 and 60.0 are the same limit, and must not be two in a key."""
+    """Convert fields to floats: 60 and 60.0 are the same limit, and must have the same key."""
     for name in names:
         if getattr(record, name) is not None:
             object.__setattr__(record, name, float(getattr(record, name)))
@@ -239,7 +281,7 @@ def _check_schema(values: Any, where: str) -> None:
 
 
 def finite(value: Any) -> Any:
-    """JSON knows no infinity and no NaN: there is none then. Values of NumPy become those of Python."""
+    """Return a value for JSON: infinity and NaN become None, values of NumPy those of Python."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -257,7 +299,7 @@ Made = TypeVar("Made", Instance, Method, Row)
 
 
 def _made(kind: type[Made], values: Any, where: str) -> Made:
-    """A dataclass from a mapping that has all of its fields and no others."""
+    """Return a dataclass made from a mapping that has all of its fields and no others."""
     if not isinstance(values, Mapping):
         raise InvalidInputError(f"{where} must be a table, got {shown(values)}")
     hints = get_type_hints(kind)
@@ -272,7 +314,7 @@ def _made(kind: type[Made], values: Any, where: str) -> Made:
 
 
 def _taken(declared: Any, value: Any, where: str) -> Any:
-    """A value of the type that the field was declared with."""
+    """Check a value against the declared type of its field."""
     if isinstance(declared, UnionType):
         choices = get_args(declared)
         if value is None and type(None) in choices:
@@ -289,7 +331,7 @@ def _taken(declared: Any, value: Any, where: str) -> Any:
         value = float(value) if abs(value) < 2**1000 else math.inf
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InvalidInputError(f"{where} must be {_WORDS.get(kind, 'a table')}, got {shown(value)}")
-    if kind is float and not math.isfinite(value):  # no comparison with NaN fails, so it would pass every check
+    if kind is float and not math.isfinite(value):  # NaN would pass every comparison of `verify`
         raise InvalidInputError(f"{where} must be a finite number, got {shown(value)}")
     return value
 

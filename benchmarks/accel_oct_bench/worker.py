@@ -1,14 +1,14 @@
-"""The process that solves run in: warmed up once, and forked for every solve.
+"""The process that solves are forked from: it loads all code once, and forks for every solve.
 
-``python -m accel_oct_bench.worker`` reads tasks, one line of JSON each, and forks for each of them, so that a solve has
-a process of its own that holds compiled code already; a crash or a kill takes that process alone. It runs no solver and
-starts no thread itself, for neither outlives a fork. Messages go to standard output, one line of JSON each:
+``python -m accel_oct_bench.worker`` reads tasks from standard input, one line of JSON each. A crash or a kill ends only
+the fork. The process itself runs no MIP solver and starts no thread, since neither survives a fork. It writes messages
+to standard output, one line of JSON each:
 
 - ``{"ready": seconds, "machine": ..., "versions": ...}`` once;
 - per task ``{"pid": ...}``, ``{"begun": ...}`` when data and solver are loaded, ``{"outcome": ...}``, and
   ``{"ended": exit code, or minus the signal}``.
 
-When standard input ends, for its owner is gone, it ends, and so does the solve.
+When standard input ends, because its owner ended, the process and a running solve end too.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from contextlib import suppress
 from typing import Any
 
 from accel_oct_bench.machine import machine, versions
-from accel_oct_bench.rows import finite
-from accel_oct_bench.solving_one import prepare, solve_task, warm_up
-from accel_oct_bench.tasks import Task
+from accel_oct_bench.rows import Task, finite
+from accel_oct_bench.solving import prepare, solve_task, warm_up
 
 __all__ = ["main"]
 
 _CHUNK = 1 << 16
-#: Set in the environment, it leaves out the warm-up: to try the machinery, not for figures.
+#: If this environment variable is set, no code is loaded in advance: for tests, not for measurements.
 COLD = "ACCEL_OCT_BENCH_COLD"
 
 
 def main() -> int:
-    """Serve until standard input ends."""
+    """Serve tasks until standard input ends."""
     channel = os.dup(1)
-    os.dup2(2, 1)  # what solvers print goes elsewhere
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal; the owner decides
+    os.dup2(2, 1)  # solvers print to standard error
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner handles Ctrl-C
     seconds = 0.0 if os.environ.get(COLD) else warm_up()
     _send(channel, {"ready": seconds, "machine": machine(), "versions": versions()})
     held = b""
@@ -53,18 +52,18 @@ def main() -> int:
 
 
 def _served(line: str, channel: int) -> bool:
-    """Fork for one task and hand on what it says; False when standard input has ended."""
+    """Fork for one task and pass on its messages; return False when standard input has ended."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(channel)  # its owner must hear when we end, not when the solve does
+        os.close(channel)  # so that the owner notices the end of this process, not of the solve
         _solve_and_exit(line, writing)
     os.close(writing)
     _send(channel, {"pid": pid})
     while True:
         ready, _, _ = select.select([reading, 0], [], [])
-        if 0 in ready:  # nobody sends a task while one is running: this is the end
-            for kill in (os.killpg, os.kill):  # it may not have a group of its own yet
+        if 0 in ready:  # no task is sent while one is running: input has ended
+            for kill in (os.killpg, os.kill):  # it may not have its own group yet
                 with suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -80,10 +79,10 @@ def _served(line: str, channel: int) -> bool:
 
 
 def _solve_and_exit(line: str, writing: int) -> None:
-    """The life of a solve: nothing of the process that it was forked from runs after it."""
+    """Prepare and solve in the fork, send the outcome, and end the process."""
     code = 1
     try:
-        os.setsid()  # programs that it starts are killed with it
+        os.setsid()  # so that programs that it starts are killed with it
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         task = Task.from_json(line)

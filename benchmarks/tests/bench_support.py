@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from accel_oct_bench.registry import Registry
-from accel_oct_bench.rows import Method, Row, run_key
-from accel_oct_bench.tasks import Task, instance_of
+from accel_oct_bench.data import Registry, instance_of
+from accel_oct_bench.rows import Method, Row, Task
+from accel_oct_bench.solving import solve_task
 from accel_oct_bench.worker import COLD
 
 #: Trees of a single leaf need no compiled code, so that processes that are not warmed up are quick.
@@ -52,8 +53,7 @@ def a_task(data: str = "gen-chain-3", depth: int = 0, penalty: float = 0.01, **m
 def a_row(status: str = "optimal", penalty: float = 0.01, **more: object) -> Row:
     task = a_task(penalty=penalty)
     values = {"wall_seconds": 0.5, "versions": {}, "machine": {}, "started": "2026-01-31T12:00:00Z", **more}
-    key = run_key(task.instance, task.method)
-    return Row(key=key, suite="tiny", instance=task.instance, method=task.method, status=status, **values)  # type: ignore[arg-type]
+    return task.row(status=status, **values)
 
 
 def environment() -> dict[str, str]:
@@ -96,3 +96,40 @@ def workers_of(pid: int) -> list[int]:
         return []
     children = list(filter(is_alive, children))
     return [*children, *(below for child in children for below in workers_of(child))]
+
+
+# ---------------------------------------------------------------- rows for reports and verify, solved in this process
+
+LIMITED = ("recall(1, at_least=0.9)", "max_leaves(4)")
+
+
+@cache
+def solved(
+    data: str, depth: int = 2, penalty: float = 0.01, constraints: tuple[str, ...] = (), **method: object
+) -> Row:
+    """A row as `bench run` writes it."""
+    loaded = Registry().load(data)
+    instance = instance_of(loaded, depth, penalty, constraints)
+    how = Method(**{"name": "default", **method})  # type: ignore[arg-type]
+    found = solve_task(Task("test", instance, how), loaded)
+    shared = {"versions": {"accel_oct": "0"}, "machine": {"cpu": "a", "cores": 1}, "started": "2026-01-31T12:00:00Z"}
+    return Task("test", instance, how).row(**shared, **found)
+
+
+@cache
+def real_rows() -> tuple[Row, ...]:
+    """Two methods on eight instances, one of them with constraints."""
+    rows = []
+    for preset in ("default", "frontier"):
+        for data in ("gen-monk1", "gen-chain-6"):
+            for penalty in (0.04, 0.002):
+                for depth in (2, 3):
+                    rows.append(solved(data, depth, penalty, name=preset, preset=preset))
+    rows.append(solved("gen-monk2", 3, 0.001, LIMITED))
+    return tuple(rows)
+
+
+def written(rows: tuple[Row, ...] | list[Row], folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rows.jsonl").write_text("".join(row.to_json() + "\n" for row in rows), encoding="utf-8")
+    return folder

@@ -16,10 +16,9 @@ import pytest
 from bench_support import a_row, a_task
 
 from accel_oct.errors import InvalidInputError
-from accel_oct_bench.reading import read_lines
-from accel_oct_bench.registry import Registry
+from accel_oct_bench.data import Registry
+from accel_oct_bench.results import all_rows, read_lines
 from accel_oct_bench.rows import packed_labels, unpacked_labels
-from accel_oct_bench.sources import all_rows
 from accel_oct_bench.verify.checks import check_one
 
 
@@ -90,8 +89,8 @@ def test_a_bomb_in_predictions_is_not_unpacked() -> None:
 
 def test_gzipped_rows_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both all rows and one row; the lines before are not kept in memory as text."""
-    monkeypatch.setattr("accel_oct_bench.sources._MOST_BYTES", 2_000_000)
-    monkeypatch.setattr("accel_oct_bench.sources._MOST_ROW_BYTES", 100_000)
+    monkeypatch.setattr("accel_oct_bench.results._MOST_BYTES", 2_000_000)
+    monkeypatch.setattr("accel_oct_bench.results._MOST_ROW_BYTES", 100_000)
     row = two_rows()
     (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(row + b" " * 10**6))
     (tmp_path / "many.jsonl.gz").write_bytes(gzip.compress(row * (3_000_000 // len(row))))
@@ -100,4 +99,4 @@ def test_gzipped_rows_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             all_rows([tmp_path / f"{name}.jsonl.gz"])
     (tmp_path / "rows.jsonl").write_bytes(row)
     (tmp_path / "good.jsonl.gz").write_bytes(gzip.compress(row))
-    assert all_rows([tmp_path / "good.jsonl.gz"])[0].rows == read_lines(tmp_path / "rows.jsonl").rows
+    assert all_rows([tmp_path / "good.jsonl.gz"])[0].rows == tuple(read_lines(tmp_path / "rows.jsonl")[0])

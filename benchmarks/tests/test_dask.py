@@ -59,7 +59,7 @@ def test_lost_workers_and_clients(tmp_path: Path, cluster: Any) -> None:
 
 def test_no_scheduler_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is run; the folder stays free."""
-    monkeypatch.setattr("accel_oct_bench.engines._PATIENCE", "1s")
+    monkeypatch.setattr("accel_oct_bench.runner._PATIENCE", "1s")
     for _ in range(2):
         with pytest.raises(InvalidInputError, match=r"there is no scheduler at 'tcp://127.0.0.1:9'"):
             run_suite(tiny_suite(tmp_path), tmp_path / "out", dask="tcp://127.0.0.1:9")

@@ -13,11 +13,11 @@ import pytest
 from bench_support import a_task, environment, wait_for, workers_of
 
 from accel_oct.tree import DecisionTree
-from accel_oct_bench import isolation, solving_one
+from accel_oct_bench import isolation, solving
+from accel_oct_bench.data import Registry, instance_of
 from accel_oct_bench.isolation import Cancelled, Isolation
-from accel_oct_bench.registry import Registry
-from accel_oct_bench.solving_one import prepare, solve_task
-from accel_oct_bench.tasks import Task, instance_of
+from accel_oct_bench.rows import Task
+from accel_oct_bench.solving import prepare, solve_task
 
 #: The worker of the library whose solves do what the seed says.
 WORKER = """
@@ -144,7 +144,7 @@ def test_a_worker_ends_with_its_owner(place: Isolation) -> None:
 def test_what_is_paid_once_is_paid_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The small problem before each run has the method, the constraints and all classes of the real one."""
     seen: list[tuple[object, ...]] = []
-    monkeypatch.setattr(solving_one, "_outcome", lambda *given, weight=1: seen.append((*given, weight)) or {})
+    monkeypatch.setattr(solving, "_outcome", lambda *given, weight=1: seen.append((*given, weight)) or {})
     task = a_task("gen-balance-scale", depth=3, preset="default")
     task = replace(task, instance=replace(task.instance, constraints=("recall('B', at_least=0.1)",)))
     data = prepare(task)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import accel_oct
-from accel_oct_bench.suite_files import suite_names
+from accel_oct_bench.suite import suite_names
 
 if sys.version_info >= (3, 11):
     import tomllib

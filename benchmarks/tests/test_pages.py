@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accel_oct_bench.command import main
 from accel_oct_bench.rows import Instance, Method, Row
-from accel_oct_bench.suite_files import suite_names, suite_of
+from accel_oct_bench.suite import suite_names, suite_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 

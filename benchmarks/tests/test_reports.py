@@ -11,18 +11,33 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from bench_report_support import real_rows, solved, written
+from bench_support import real_rows, solved, written
 
 from accel_oct.errors import InvalidInputError
 from accel_oct_bench.command import main
-from accel_oct_bench.reports import build, write
-from accel_oct_bench.reports.comparing import Comparison, comparisons, family, labels
-from accel_oct_bench.reports.documents import fill
-from accel_oct_bench.reports.statistics import paired_test, performance_profile, shifted_geometric_mean
-from accel_oct_bench.reports.tables import Cell, Table, data_table, failure_table, number, summary_table
-from accel_oct_bench.reports.writing import html_table, latex_table, markdown_table
+from accel_oct_bench.reports.comparison import (
+    Comparison,
+    comparisons,
+    family,
+    labels,
+    paired_test,
+    performance_profile,
+    shifted_geometric_mean,
+)
+from accel_oct_bench.reports.report import build, fill, write
+from accel_oct_bench.reports.tables import (
+    Cell,
+    Table,
+    data_table,
+    failure_table,
+    html_table,
+    latex_table,
+    markdown_table,
+    number,
+    summary_table,
+)
+from accel_oct_bench.results import all_rows, one_per_run
 from accel_oct_bench.rows import Method, Row, run_key
-from accel_oct_bench.sources import all_rows, best_rows
 
 pytest.importorskip("matplotlib", reason="the extra accel-oct[plot] is not installed").use("Agg")
 
@@ -299,7 +314,7 @@ def test_compressed_rows_and_failures_that_were_run_again(tmp_path: Path) -> Non
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress("".join(row.to_json() + "\n" for row in (bad, good, bad)).encode()))
     sources = all_rows([path])
-    assert len(sources[0].rows) == 3 and best_rows(sources) == [good]
+    assert len(sources[0].rows) == 3 and one_per_run(sources) == (good,)
     (tmp_path / "broken.jsonl.gz").write_bytes(b"no")
     with pytest.raises(InvalidInputError, match=r"broken\.jsonl\.gz"):
         all_rows([tmp_path / "broken.jsonl.gz"])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct.errors import InvalidInputError
-from accel_oct_bench.reading import read_lines, read_results
+from accel_oct_bench.results import read_results
 from accel_oct_bench.rows import FAILED, STATUSES, Method, Row, packed_labels, run_key, unpacked_labels
 
 
@@ -102,7 +102,7 @@ def test_what_is_no_row_is_refused(change: dict[str, object], said: str) -> None
     if change == {"schema": None}:
         del values["schema"]
     with pytest.raises(InvalidInputError, match=f"here.*{said}"):
-        Row.from_mapping(values, "here")
+        Row.from_json(json.dumps(values), "here")
 
 
 def test_a_row_that_is_nested_too_deeply_is_refused() -> None:
@@ -120,42 +120,6 @@ def test_lines_of_the_old_benchmarks_are_refused_with_a_sentence(tmp_path: Path)
         InvalidInputError, match=r"line 1 was written by the benchmarks before schema 1.*run the suite again"
     ):
         read_results(old)
-
-
-def test_a_torn_end_is_no_row(tmp_path: Path) -> None:
-    """Every beginning of a row, also a whole one without its line break, is told apart from the rows before."""
-    first, second = a_row().to_json().encode() + b"\n", a_row(penalty=0.02).to_json().encode() + b"\n"
-    file = tmp_path / "rows.jsonl"
-    for cut in (1, 2, len(second) // 2, len(second) - 1):
-        file.write_bytes(first + second[:cut])
-        lines = read_lines(file)
-        assert [row.key for row in lines.rows] == [a_row().key]
-        assert lines.torn == second[:cut] and lines.whole_bytes == len(first)
-    assert read_results(tmp_path).torn == (file,)
-    file.write_bytes(first[: len(first) // 2] + b"\n" + second)
-    with pytest.raises(InvalidInputError, match="line 1 is not a row"):
-        read_lines(file)
-
-
-def test_a_folder_gives_one_row_per_key(tmp_path: Path) -> None:
-    """Of two with one key, the one that did not fail; parts are read as they are."""
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "rows.jsonl").write_text(a_row("crashed").to_json() + "\n")
-    (tmp_path / "parts" / "00001-of-00002.jsonl").write_text(
-        a_row().to_json() + "\n" + a_row(penalty=0.5).to_json() + "\n"
-    )
-    (tmp_path / "parts" / "00002-of-00002.jsonl").write_text(a_row("error").to_json() + "\n")
-    found = read_results(tmp_path)
-    assert [(row.status, row.instance.leaf_penalty) for row in found.rows] == [("optimal", 0.01), ("optimal", 0.5)]
-    assert found.doubled == 2
-
-
-def test_a_place_without_results_is_said_to_be_one(tmp_path: Path) -> None:
-    """An empty folder, and none."""
-    with pytest.raises(InvalidInputError, match="holds no results"):
-        read_results(tmp_path)
-    with pytest.raises(InvalidInputError, match="there is no folder or file"):
-        read_results(tmp_path / "nowhere")
 
 
 def test_statuses_that_failed_are_statuses() -> None:

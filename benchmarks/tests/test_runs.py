@@ -14,12 +14,10 @@ from bench_support import bench, environment, is_alive, lines_in, tiny_suite, wa
 
 from accel_oct.errors import InvalidInputError
 from accel_oct_bench.command import main
-from accel_oct_bench.plans import Choice
-from accel_oct_bench.progress import Lines, time_text
-from accel_oct_bench.reading import read_results
+from accel_oct_bench.results import LockedError, all_rows, read_results
 from accel_oct_bench.rows import Row
-from accel_oct_bench.runner import Step, array_of, run_suite
-from accel_oct_bench.store import LockedError
+from accel_oct_bench.runner import Step, array_of, print_step, run_suite, time_text
+from accel_oct_bench.suite import Choice
 
 
 @pytest.fixture(autouse=True)
@@ -103,8 +101,8 @@ def test_an_array_of_jobs_makes_every_run_once(tmp_path: Path, capsys: pytest.Ca
     kill_after(bench("run", suite, "--out", out, "--array", "1/3", "--quiet"), part, 2)
     for index in (1, 2, 3):
         run_suite(suite, out, array=(index, 3))
-    found = read_results(out)
-    assert len(found.rows) == 20 and found.doubled == 0
+    (found,) = all_rows([out])
+    assert len(found.rows) == len({row.key for row in found.rows}) == 20
     assert main(["merge", str(out)]) == 0 and "18 rows merged" in capsys.readouterr().out
     assert len(written(out)) == len(set(written(out))) == 20
     assert run_suite(suite, out).made == 0
@@ -118,7 +116,7 @@ def test_failed_runs_are_made_again_on_demand(tmp_path: Path) -> None:
     assert first.statuses == {"error": 4}
     assert run_suite(suite, out, choice=choice).made == 0
     assert run_suite(suite, out, choice=choice, redo=["failed"]).made == 4
-    assert len(written(out)) == 4 and len(read_results(out / "redone.jsonl").rows) == 4
+    assert len(written(out)) == 4 and len(read_results(out / "redone.jsonl")) == 4
     with pytest.raises(InvalidInputError, match="redo must be 'failed'"):
         run_suite(suite, out, redo=["optimal"])
 
@@ -128,7 +126,9 @@ def test_the_command_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixt
     suite, out = tiny_suite(tmp_path, 2), tmp_path / "out"
     assert main(["run", str(suite), "--out", str(out)]) == 0
     told = capsys.readouterr()
-    assert "4 runs: 4 optimal; 4 made now" in told.out and "2/4  gen-chain-3 depth 0" in told.err and "left" in told.err
+    assert (
+        "4 runs: 4 optimal; 4 made now" in told.out and "2/4  gen-chain-3, depth 0" in told.err and "left" in told.err
+    )
     described = json.loads((out / "run.json").read_text())
     assert described["suite"] == "tiny" and described["machine"]["cores"] and described["started"].endswith("Z")
     for wrong, said in [
@@ -155,21 +155,15 @@ def test_suites_and_data_are_listed(capsys: pytest.CaptureFixture[str], tmp_path
     assert {"a", "gen-monk1", "sklearn-iris_QT_5"} <= set(capsys.readouterr().out.split())
 
 
-def test_shares_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand, and from what SLURM sets, whatever its first index and step are."""
+def test_shares_of_arrays(tmp_path: Path) -> None:
+    """INDEX/COUNT; an index beyond the count is an error."""
     assert array_of("3/10") == (3, 10)
-    for wrong in ("0/3", "4/3", "3", "a/b", "-1/3", "slurm"):
-        with pytest.raises(InvalidInputError, match="array"):
+    for wrong in ("3", "a/b", "-1/3", "slurm"):
+        with pytest.raises(InvalidInputError, match="array must be INDEX/COUNT"):
             array_of(wrong)
-    names = ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_STEP")
-    for values, expected in (
-        (("7", "5", "4", "1"), (3, 4)),
-        (("0", "0", "4", "1"), (1, 4)),
-        (("6", "0", "4", "2"), (4, 4)),
-    ):
-        for name, value in zip(names, values, strict=True):
-            monkeypatch.setenv(name, value)
-        assert array_of("slurm") == expected
+    for index in (0, 4):
+        with pytest.raises(InvalidInputError, match=f"array must be .* got {index}/3"):
+            run_suite(tiny_suite(tmp_path), tmp_path / "out", array=(index, 3))
 
 
 def test_estimates_are_told_in_words(tmp_path: Path) -> None:
@@ -180,8 +174,8 @@ def test_estimates_are_told_in_words(tmp_path: Path) -> None:
     assert [step.seconds_left is None for step in steps] == [True, True, False, False, False]
     assert isinstance(steps[1].row, Row) and steps[4].seconds_left == 0
     assert (time_text(45), time_text(600), time_text(7200)) == ("45 s", "10 min", "2.0 h")
-    with (tmp_path / "log").open("w") as stream, Lines(stream) as lines:
+    with (tmp_path / "log").open("w") as stream:
         for step in steps:
-            lines(step)
+            print_step(step, stream)
     text = (tmp_path / "log").read_text().splitlines()
     assert len(text) == 4 and Counter("left" in line for line in text) == {True: 2, False: 2}

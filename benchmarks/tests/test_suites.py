@@ -10,10 +10,9 @@ from bench_support import tiny_suite
 from accel_oct.constraints import MaxFeatures, Recall
 from accel_oct.errors import InvalidInputError
 from accel_oct.solving.config import Config
-from accel_oct_bench.plans import Choice, planned
-from accel_oct_bench.registry import Registry
-from accel_oct_bench.rules import constraints_of
-from accel_oct_bench.suite_files import load_suite, suite_names, suite_of
+from accel_oct_bench.data import Registry
+from accel_oct_bench.solving import constraints_of
+from accel_oct_bench.suite import Choice, load_suite, planned, suite_names, suite_of
 
 GOOD = """
 [[instances]]

@@ -9,24 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench_report_support import LIMITED, real_rows, solved, written
+from bench_support import LIMITED, real_rows, solved, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.dynamic_programme import optimal_scores
 from oracles.enumeration import best_score_by_leaves
 from oracles.instances import instances
 
-import accel_oct_bench.simple_proof as simple_proof
+import accel_oct_bench.verify.simple_proof as simple_proof
 from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree
 from accel_oct_bench.command import main
-from accel_oct_bench.instances import EncodedData
-from accel_oct_bench.registry import Registry
+from accel_oct_bench.data import EncodedData, Registry
 from accel_oct_bench.rows import Row, packed_labels, run_key
-from accel_oct_bench.simple_proof import OutOfTimeError, best_counts, best_objective
 from accel_oct_bench.verify import checked, compared, proven_again
 from accel_oct_bench.verify.limits import Reached, UnknownLimitError, broken
+from accel_oct_bench.verify.simple_proof import OutOfTimeError, best_counts, best_objective
 
 Change = Callable[[Row], Row]
 
@@ -170,7 +169,7 @@ def test_empty_results_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def _reached(tree: DecisionTree, data: EncodedData) -> Reached:
-    from accel_oct_bench.verify.trees import followed
+    from accel_oct_bench.verify.checks import followed
 
     classes, y = np.unique(data.y, return_inverse=True)
     return followed(tree.to_dict(), data.X, y, classes.tolist(), data.group)
@@ -201,7 +200,7 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_limits_are_counted_as_the_library_defines_them(text: str) -> None:
     """On random trees, the two independent definitions say kept or broken alike; both answers occur."""
-    from accel_oct_bench.rules import constraints_of, dataset_of
+    from accel_oct_bench.solving import constraints_of, dataset_of
 
     rng = np.random.default_rng(3)
     answers = set()

@@ -63,6 +63,7 @@ REAL = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(_data_folder() is None, reason="no data folder: set ACCEL_OCT_DATA")
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("backend", ["highs", "gurobi", "scip", "pyomo:highs"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from accel_oct_backends.mock import MAX_COLUMNS, MockBackend
 from helpers.mip_support import HiddenRowsProblem, hidden_rows_problems
-from hypothesis import given, settings
+from hypothesis import given
 
 from accel_oct.mip import (
     Cuts,
@@ -36,7 +36,6 @@ def binary_model(n_columns: int = 3) -> MipModel:
     return model
 
 
-@settings(deadline=None)
 @given(hidden_rows_problems(max_columns=6))
 def test_enumeration_is_exact(problem: HiddenRowsProblem) -> None:
     """The optimum is that of a plain loop over all points."""

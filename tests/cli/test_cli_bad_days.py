@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import subprocess
@@ -213,35 +214,36 @@ def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_standard_output_on_a_full_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [pytest.param([], marks=pytest.mark.slow), ["--json"]])
+def test_standard_output_on_a_full_disk(tmp_path: Path, more: list[str]) -> None:
     """Said once, with exit code 2, and not again when Python ends."""
-    table = written(tmp_path, GOOD)
-    for more in ([], ["--json"]):
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            command = [sys.executable, "-m", "accel_oct", *fit(table), *more]
-            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
-        assert done.returncode == 2
-        assert done.stderr == "accel-oct: error: cannot write standard output: No space left on device\n"
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        command = [sys.executable, "-m", "accel_oct", *fit(written(tmp_path, GOOD)), *more]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr == "accel-oct: error: cannot write standard output: No space left on device\n"
 
 
-def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["predict", "MODEL", "MANY"], b"prediction\n"),
+        pytest.param(["show", "MODEL", "--format", "png", "-o", "-"], b"", marks=pytest.mark.slow),
+    ],
+)
+def test_a_reader_that_has_seen_enough(tmp_path: Path, arguments: list[str], first: bytes) -> None:
     """``accel-oct predict ... | head -1``: no error, and the exit code of a command that is done."""
-    table, model = written(tmp_path, GOOD), tmp_path / "model.json"
-    assert main(fit(table, "-o", str(model))) == 0
-    many = written(tmp_path, "age,place\n" + "1,north\n" * 200_000, "many.csv")
-    command = [sys.executable, "-m", "accel_oct", "predict", str(model), str(many)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    model = tmp_path / "model.json"
+    assert main(fit(written(tmp_path, GOOD), "-o", str(model))) == 0
+    files = {"MODEL": model, "MANY": written(tmp_path, "age,place\n" + "1,north\n" * 200_000, "many.csv")}
+    command = [sys.executable, "-m", "accel_oct", *(str(files.get(each, each)) for each in arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None and running.stderr is not None
-        assert running.stdout.readline() == "prediction\n"
+        if first:
+            assert running.stdout.readline() == first
         running.stdout.close()
         told = running.stderr.read()
-        assert running.wait(120) == 0 and told == ""
-    picture = [sys.executable, "-m", "accel_oct", "show", str(model), "--format", "png", "-o", "-"]
-    with subprocess.Popen(picture, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=False) as drawing:
-        assert drawing.stdout is not None and drawing.stderr is not None
-        drawing.stdout.close()
-        words = drawing.stderr.read()
-        assert drawing.wait(120) == 0 and words == b""
+        assert running.wait(120) == 0 and told == b""
 
 
 # ---------------------------------------------------------------- what is asked for cannot be had
@@ -294,7 +296,9 @@ def test_whole_numbers_that_no_float_holds(tmp_path: Path, capsys: pytest.Captur
 # ---------------------------------------------------------------- streams
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(stream, marks=pytest.mark.slow) for stream in (">&-", "2>&-", "<&-")), ">&- 2>&- <&-"]
+)
 def test_closed_streams_do_not_keep_a_model_from_its_file(tmp_path: Path, closed: str) -> None:
     """A stream that was closed before we began leads nowhere, and what is printed there does not end up in files."""
     path, out = written(tmp_path, GOOD), tmp_path / "model.json"
@@ -304,6 +308,7 @@ def test_closed_streams_do_not_keep_a_model_from_its_file(tmp_path: Path, closed
     assert json.loads(out.read_text())["training"]["target"] == "class"
 
 
+@pytest.mark.slow
 def test_standard_input_that_is_closed_is_empty(tmp_path: Path) -> None:
     """And that is bad input, not a bug."""
     command = 'exec "$0" -m accel_oct.cli fit - --target class <&-'
@@ -311,19 +316,20 @@ def test_standard_input_that_is_closed_is_empty(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (2, "accel-oct: error: standard input is empty\n")
 
 
-def test_text_that_the_locale_cannot_hold(tmp_path: Path) -> None:
+def test_text_that_the_locale_cannot_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tree is printed with escapes; data, which a program may read, are refused with a way out."""
     path, out = written(tmp_path, GOOD.replace("old", "älter")), tmp_path / "model.json"
-    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "accel_oct.cli", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
+    def run(*arguments: object) -> tuple[int, str]:
+        """The code, and what was printed on either stream."""
+        printed = io.BytesIO()
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, io.TextIOWrapper(printed, "ascii", write_through=True))
+        return main([*map(str, arguments)]), printed.getvalue().decode("ascii")
 
-    fitted = run(*fit(path, "-o", str(out)))
-    assert fitted.returncode == 0 and "class \\xe4lter" in fitted.stdout
-    predicted = run("predict", out, path)
-    assert predicted.returncode == 2
-    assert "standard output is ascii here and cannot hold '\\xe4'; name a file by --output" in predicted.stderr
-    assert run("predict", out, path, "-o", tmp_path / "p.csv").returncode == 0
+    code, printed = run(*fit(path, "-o", str(out)))
+    assert code == 0 and "class \\xe4lter" in printed
+    code, printed = run("predict", out, path)
+    assert code == 2 and "standard output is ascii here and cannot hold '\\xe4'; name a file by --output" in printed
+    assert run("predict", out, path, "-o", tmp_path / "p.csv")[0] == 0
     assert "älter" in (tmp_path / "p.csv").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import json
 import os
 import signal
@@ -18,9 +19,18 @@ import pytest
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.cli import main
-from accel_oct.support.interrupts import kept_interrupts, run_interruptibly
+from accel_oct.support.stopping import kept_interrupts, run_interruptibly
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are Unix's")
+fcntl = pytest.importorskip("fcntl", reason="process groups are Unix's")
+termios = pytest.importorskip("termios")
+
+
+@pytest.fixture(autouse=True)
+def interrupts_are_raised() -> Iterator[None]:
+    """Python's own handler, also where the tests were started in the background, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +87,14 @@ def wait_for(path: Path, text: str, seconds: float = 90.0) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("both", [False, True])
+def unread(pipe: IO[str]) -> int:
+    """How many bytes the reader of a pipe has left in it."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe.fileno(), termios.FIONREAD, count)
+    return count[0]
+
+
+@pytest.mark.parametrize("both", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_ctrl_c_in_a_pipe_keeps_the_tree(hard: Path, both: bool, tmp_path: Path) -> None:
     """``accel-oct fit ... | tee log``, and with ``2>&1``: tee dies of the same Ctrl-C, the model is saved, code 130."""
     model, log, errors = tmp_path / "model.json", tmp_path / "log", tmp_path / "errors"
@@ -105,24 +122,26 @@ def test_ctrl_c_in_a_pipe_keeps_the_tree(hard: Path, both: bool, tmp_path: Path)
     assert main(["check", str(model), str(hard)]) == 3
 
 
-def test_ctrl_c_tells_the_tree_and_its_gap(hard: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [pytest.param([], marks=pytest.mark.slow), ["--json"]])
+def test_ctrl_c_tells_the_tree_and_its_gap(hard: Path, form: list[str], tmp_path: Path) -> None:
     """On standard output, as text and as JSON, where somebody still reads it."""
-    for form in ([], ["--json"]):
-        errors, out = tmp_path / "errors", tmp_path / "out"
-        with errors.open("w", encoding="utf-8") as stream, out.open("w", encoding="utf-8") as output:
-            fit = start(command(hard, *form), stdout=output, stderr=stream)
-            wait_for(errors, "objective 0.")
-            os.killpg(fit.pid, signal.SIGINT)
-            assert fit.wait(60) == 130
-        told = out.read_text(encoding="utf-8")
-        if form:
-            document = json.loads(told)
-            assert document["exit_code"] == 130 and document["status"] == "interrupted" and document["gap"] > 0
-        else:
-            assert told.startswith("if x") and "not proven (interrupted): gap " in told.splitlines()[-1]
+    errors, out = tmp_path / "errors", tmp_path / "out"
+    with errors.open("w", encoding="utf-8") as stream, out.open("w", encoding="utf-8") as output:
+        fit = start(command(hard, *form), stdout=output, stderr=stream)
+        wait_for(errors, "objective 0.")
+        os.killpg(fit.pid, signal.SIGINT)
+        assert fit.wait(60) == 130
+    told = out.read_text(encoding="utf-8")
+    if form:
+        document = json.loads(told)
+        assert document["exit_code"] == 130 and document["status"] == "interrupted" and document["gap"] > 0
+    else:
+        assert told.startswith("if x") and "not proven (interrupted): gap " in told.splitlines()[-1]
 
 
-@pytest.mark.parametrize("arguments", [["fit", "-", "-t", "class", "-q"], ["predict", "MODEL", "-"]])
+@pytest.mark.parametrize(
+    "arguments", [["fit", "-", "-t", "class", "-q"], pytest.param(["predict", "MODEL", "-"], marks=pytest.mark.slow)]
+)
 def test_ctrl_c_before_there_is_anything(arguments: list[str], hard: Path, tmp_path: Path) -> None:
     """While the table is waited for: one sentence, exit code 130, no file."""
     model = tmp_path / "model.json"
@@ -138,7 +157,11 @@ def test_ctrl_c_before_there_is_anything(arguments: list[str], hard: Path, tmp_p
     assert waiting.stdin is not None
     waiting.stdin.write("x0,class\n")
     waiting.stdin.flush()
-    time.sleep(6)  # until it is loaded, on a busy machine too
+    waited = time.monotonic() + 90
+    while unread(waiting.stdin):
+        assert time.monotonic() < waited
+        time.sleep(0.1)
+    time.sleep(0.5)
     os.killpg(waiting.pid, signal.SIGINT)
     told = waiting.communicate(timeout=30)[1]
     assert waiting.returncode == 130

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.progress_support import Events
 
 from accel_oct import frontier
 from accel_oct.cluster import workers
 from accel_oct.errors import ClusterError, InvalidInputError
+from accel_oct.support.progress import ProgressEvent
 
 distributed = pytest.importorskip("distributed", reason="the extra accel-oct[dask] is not installed")
 
@@ -53,16 +55,16 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())
-        rows: list[Any] = []
+        answers = Events()
 
-        def kill(row: Any) -> None:
-            rows.append(row)
-            if len(rows) in (5, 12):
+        def kill(event: ProgressEvent) -> None:
+            answers(event)
+            if len(answers) in (5, 12):
                 killed.append(pids[len(killed)])
                 os.kill(killed[-1], signal.SIGKILL)
 
         found = frontier(X, y, max_depth=5, client=client, progress=kill, checkpoint=tmp_path / "run.json")
-        assert len(killed) == 2 and len(rows) > 20
+        assert len(killed) == 2 and len(answers) > 20
         # The address will do, and a file from before leaves nothing to do.
         again = frontier(X, y, max_depth=5, client=cluster.scheduler_address, checkpoint=tmp_path / "run.json")
     expected = frontier(X, y, max_depth=5)
@@ -142,8 +144,9 @@ def test_a_scheduler_that_goes_away(here: Any) -> None:
     """One sentence, no hang."""
     X, y = table(48)
 
-    def close(row: Any) -> None:
-        here.cluster.close()
+    def close(event: ProgressEvent) -> None:
+        if event.changed:
+            here.cluster.close()
 
     with pytest.raises(ClusterError):
         frontier(X, y, max_depth=5, client=here, progress=close)

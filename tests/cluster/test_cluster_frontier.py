@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.cluster_support import arrays, stop_after, with_workers
+from helpers.progress_support import Events
 from helpers.subtree_support import keep_no_tables
 from oracles.dynamic_programme import optimal_scores
 from oracles.instances import chain_instance, fork_instance, random_instance
@@ -190,13 +191,13 @@ def test_the_other_side_of_a_root_is_spared(monkeypatch: pytest.MonkeyPatch) -> 
 def test_reported_through_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     """`frontier` tells its rows and gives the same values as without workers; a shallow one needs none."""
     data = noise(5)
-    rows: list[Any] = []
+    events = Events()
     used = with_workers(monkeypatch, 2)
-    found = frontier(data, max_depth=5, client=2, progress=rows.append)
+    found = frontier(data, max_depth=5, client=2, progress=events)
     alone = frontier(data, max_depth=5)
     np.testing.assert_array_equal(found.scores, alone.scores)
-    assert found.status == "optimal" and len(rows) > 3
-    assert all(row.objective <= alone.scores[-1] <= row.bound for row in rows)
+    assert found.status == "optimal" and len(events) > 3
+    assert all(event.objective <= alone.scores[-1] <= event.bound for event in events)
     assert found.best(0.01).objective == alone.best(0.01).objective
     assert len(used) == 1
     assert frontier(data, max_depth=3, client=2).status == "optimal" and len(used) == 1

@@ -31,7 +31,8 @@ from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedRows
 
-#: The constraints of the library, by class: one way or more to make each of them for a data set.
+#: The constraints of the library, by class: one way or more to make each of them for a data set. All but the first of
+#: a class are slow tests.
 BUILT_IN: dict[str, list[ConstraintFactory]] = {
     "MaxLeaves": [lambda data: constraints.MaxLeaves(2), lambda data: constraints.MaxLeaves(1)],
     "MaxFeatures": [lambda data: constraints.MaxFeatures(1), lambda data: constraints.MaxFeatures(0)],
@@ -66,7 +67,7 @@ BUILT_IN: dict[str, list[ConstraintFactory]] = {
 }
 
 FACTORIES = [
-    pytest.param(factory, id=f"{name} {place}")
+    pytest.param(factory, id=f"{name} {place}", marks=[pytest.mark.slow] if place else [])
     for name, factories in BUILT_IN.items()
     for place, factory in enumerate(factories)
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rates as oracle
 from oracles.rates import Rate
@@ -48,7 +48,6 @@ weight = st.one_of(
 
 
 @given(st.lists(st.tuples(weight, st.integers(0, 3)), min_size=1, max_size=30))
-@settings(deadline=None)
 def test_sums_are_those_of_fractions(rows: list[tuple[float, int]]) -> None:
     """From the smallest float to the largest, in every cell."""
     weights, cells = (np.array(part) for part in zip(*rows, strict=True))
@@ -218,7 +217,6 @@ def test_constraints_on_rates_agree_with_exact_rationals_at_length() -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([Precision, Recall, Specificity]), st.booleans())
-@settings(deadline=None, max_examples=100)
 def test_violation_is_decided_exactly(seed: int, kind: type, above: bool) -> None:
     """At the tolerance itself: a limit that is missed by it is kept, one that is missed by a hair more is not."""
     rng = np.random.default_rng(seed)

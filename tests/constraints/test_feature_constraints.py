@@ -15,6 +15,7 @@ from helpers.feature_rules import (
     Make,
 )
 from helpers.mip_support import skip_unless_available
+from helpers.selection import daily
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, random_instance
 
@@ -30,9 +31,9 @@ from accel_oct.constraints import (
 )
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact.stopping import Stopper
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.solving.phases.feature_sets import FeatureSetSearch, SetRules, TableNodes
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 
@@ -113,25 +114,27 @@ def test_rows_and_definition(make: Make) -> None:
     assert broken
 
 
+@pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
 @pytest.mark.parametrize("make", OWN)
-def test_alone(make: Make, backend: str, preset: str) -> None:
+def test_alone(make: Make, backend: str, preset: str, seed: int) -> None:
     """Equal to enumeration: value, bound, status, and the tree keeps the rule."""
     skip_unless_available(backend)
-    rng = np.random.default_rng(sum(map(ord, make.__name__ + backend + preset)))
-    for _ in range(10):
+    rng = np.random.default_rng([seed, *map(ord, make.__name__ + backend + preset)])
+    for _ in range(5):
         instance = _instance(rng)
         check_trees(instance, [make(rng, instance)], backend=backend, preset=preset)
 
 
+@pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize("make", OWN)
-def test_together(make: Make, preset: str) -> None:
+def test_together(make: Make, preset: str, seed: int) -> None:
     """Each with another one at random, twice with itself included, a limit on leaves or parity."""
-    rng = np.random.default_rng(sum(map(ord, make.__name__ + preset)))
+    rng = np.random.default_rng([seed, *map(ord, make.__name__ + preset)])
     others = (*OWN, max_leaves, parity)
-    for _ in range(10):
+    for _ in range(5):
         instance = _instance(rng)
         other = others[int(rng.integers(len(others)))]
         check_trees(instance, [make(rng, instance), other(rng, instance)], preset=preset)
@@ -190,7 +193,7 @@ def _all_sets(n_features: int, rules: list[Any], dataset: BinaryDataset) -> list
     ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", daily(range(6), 3))
 def test_several_budgets_with_groups_of_their_own(seed: int) -> None:
     """Prices by one grouping, a number by another, and a forbidden column: all sets of columns that keep all three."""
     rng = np.random.default_rng(seed)

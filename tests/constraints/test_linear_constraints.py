@@ -10,6 +10,7 @@ import pytest
 from helpers.constrained_solves import check_predictions, check_trees, optimum, solved
 from helpers.constraint_support import KINDS, best_value, keeps, measured, random_constraint, small_instance
 from helpers.mip_support import skip_unless_available
+from helpers.selection import daily
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 
@@ -89,7 +90,7 @@ def test_one_constraint(kind: type) -> None:
         check_predictions(instance, [random_constraint(rng, kind, instance)])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", daily(range(8), 3))
 def test_pairs_and_triples(seed: int) -> None:
     """By prices; limits on leaves together with all others are among them."""
     rng = np.random.default_rng([300, seed])
@@ -114,7 +115,7 @@ def test_by_the_solver(backend: str, how: str) -> None:
         _check_several(rng, int(rng.integers(1, 4)), max_depth=2, backend=backend, **options)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_going_through_predictions_is_going_through_trees(seed: int) -> None:
     """The oracle of this file against that of all labelled trees."""
     rng = np.random.default_rng([500, seed])

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from accel_oct_backends.mock import MockBackend
-from hypothesis import given, settings
+from hypothesis import given
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances
 
@@ -130,7 +130,6 @@ def _all_path_rows(master: Master) -> Rows:
     return Rows.concatenate(batches)
 
 
-@settings(max_examples=25, deadline=None)
 @given(instances(max_samples=6, max_features=2, max_classes=2, min_depth=1, max_depth=2))
 def test_every_cut_holds_at_every_tree(instance: Instance) -> None:
     """All standard and strengthened cuts of all samples and leaves hold at all labelled trees."""
@@ -141,7 +140,6 @@ def test_every_cut_holds_at_every_tree(instance: Instance) -> None:
         assert np.all(rows.violation(master.lift(tree)) <= 1e-12)
 
 
-@settings(max_examples=25, deadline=None)
 @given(instances(max_samples=6, max_features=2, max_classes=2, min_depth=1, max_depth=2))
 def test_cuts_define_theta(instance: Instance) -> None:
     """At every tree, raising any misclassified theta, however little, violates a cut: theta is exactly the score."""

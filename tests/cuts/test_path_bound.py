@@ -221,7 +221,7 @@ def test_overestimated_scores_are_cut_off(event: Event) -> None:
         expected = []
         for path in cuts.integral_paths(point.b):
             best = cuts.cache.lookup(path.literals, instance.leaf_price)
-            below = [path.end, *cuts.master.topology.descendants(path.end).tolist()]
+            below = cuts.master.topology.subtree(path.end).tolist()
             value = dataset.weights[best.samples].sum() - instance.leaf_price * point.p[np.array(below) - 1].sum()
             if value > best.value + 1e-6 * dataset.total_weight:
                 expected.append(cuts.rows(path))

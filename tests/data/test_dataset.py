@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.instances import Instance, instances
 
@@ -288,7 +288,6 @@ def test_extreme_scales(scale: float) -> None:
 
 
 @given(instances(max_samples=30, max_features=5, max_classes=4), st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_merging(instance: Instance, random) -> None:  # type: ignore[no-untyped-def]
     """Merged rows are distinct, carry the summed weight, are found by inverse, and ignore sample order."""
     data = instance.dataset
@@ -330,7 +329,6 @@ def test_packed_rows_compare_like_rows(n_features: int, seed: int) -> None:
 
 
 @given(st.integers(1, 150), st.integers(0, 2**32 - 1), st.booleans())
-@settings(deadline=None)
 def test_equal_rows_of_many_words(n_features: int, seed: int, is_sorted: bool) -> None:
     """Groups come in lexicographic order, sorted before or not, and rows of a group are equal."""
     rng = np.random.default_rng(seed)

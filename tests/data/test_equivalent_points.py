@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances, random_instance
@@ -44,7 +44,6 @@ def listed(sets: EqpSets) -> Listed:
 
 
 @given(instances(max_samples=24, max_features=6, max_classes=4), st.integers(0, 2))
-@settings(deadline=None)
 def test_definition(instance: Instance, max_split_size: int) -> None:
     """Exactly the sets of the definition are found, in the documented order."""
     dataset = instance.dataset
@@ -123,7 +122,6 @@ def test_a_difference_in_part_of_the_split_set_is_not_enough() -> None:
 
 
 @given(instances(max_samples=10, max_features=3))
-@settings(max_examples=25, deadline=None)
 def test_the_sets_bound_what_trees_can_classify(instance: Instance) -> None:
     """A tree that never branches on F* sends J to one leaf, so J scores at most its heaviest class."""
     dataset = instance.dataset

@@ -59,11 +59,11 @@ def blocks_of(path: Path) -> list[str]:
 PAGES = {
     "near-optimal.md": 4,
     "write-a-cut.md": 6,
-    "write-a-constraint.md": 7,
+    "write-a-constraint.md": 8,
     "constraints.md": 3,
     "objectives.md": 5,
     "estimator.md": 3,
-    "live-view.md": 4,
+    "live-view.md": 5,
     "report.md": 1,
     "sufficient-statistics.md": 5,
     "sufficient-statistics-constraints.md": 4,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
@@ -86,7 +86,6 @@ def test_thresholds_read_as_the_column_does(column: Any, expected: str) -> None:
     assert names_of(column) == [expected]
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(["datetime", "duration"]),
     st.sampled_from(list(NANOSECONDS)),
@@ -113,7 +112,6 @@ MOMENTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(MOMENTS, min_size=2, max_size=8, unique=True), st.lists(MOMENTS, max_size=5), st.booleans())
 def test_times_are_compared_exactly(known: list[dt.datetime], new: list[dt.datetime], aware: bool) -> None:
     """All thresholds order rows as Python orders the times, and moments between two counts fall on the right side."""
@@ -135,7 +133,6 @@ def test_times_are_compared_exactly(known: list[dt.datetime], new: list[dt.datet
 LARGE = st.one_of(st.integers(-(2**70), 2**70), st.integers(2**53 - 3, 2**53 + 3), st.floats(-1e18, 1e18))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(LARGE, min_size=2, max_size=8), st.lists(LARGE, max_size=5))
 def test_large_whole_numbers_stay_apart(known: list[Any], new: list[Any]) -> None:
     """Every two values that Python tells apart are told apart, whatever mixture of floats and whole numbers it is."""
@@ -389,7 +386,6 @@ def test_many_categories_are_limited_by_default_with_a_warning() -> None:
 # ---------------------------------------------------------------- rules elsewhere, files
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(MOMENTS, min_size=4, max_size=12, unique=True), st.sampled_from(["naive", "aware", "date", "duration"]))
 def test_generated_python_agrees_on_times(moments: list[dt.datetime], kind: str) -> None:
     """Rows seen and not seen, of every kind that Python itself has."""

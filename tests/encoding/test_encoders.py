@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.estimator_support import mixed_frame
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.compose import ColumnTransformer
@@ -32,7 +32,6 @@ def column(*values: float) -> np.ndarray:
     return np.array(values, dtype=float)[:, None]
 
 
-@settings(max_examples=300, deadline=None)
 @given(FINITE, FINITE)
 def test_a_readable_threshold_separates_its_neighbours(a: float, b: float) -> None:
     """low < t <= high for any two floats, neighbouring and huge ones included."""
@@ -51,7 +50,6 @@ def test_readable_thresholds_are_short(low: float, high: float, whole: bool, exp
     assert readable_threshold(low, high, whole) == expected
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=60), st.integers(2, 12))
 def test_quantile_cuts_are_those_of_numpy(values: list[int], q: int) -> None:
     """Each cut separates what "x > numpy.quantile(x, m/q)" separates, computed in exact arithmetic."""

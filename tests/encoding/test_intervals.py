@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier, gather
@@ -47,7 +47,6 @@ def test_intervals_of_duckdb_are_durations() -> None:
         assert two.predict(rows).tolist() == one.predict(X).tolist()
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(
         st.none()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.rules_support import POOLS, by_text, records, tables
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -70,7 +70,6 @@ def test_conditions_that_missing_values_fulfil(condition: Condition, said: str, 
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=60)
 def test_encoders_offer_both_ways_where_they_differ(data: Data, encoder: Any) -> None:
     """Per column with missing values: every question twice, unless one that is there already splits the data alike."""
     X, y, weights, new = data
@@ -125,7 +124,6 @@ def best_objective(X: np.ndarray, y: np.ndarray, penalty: float, depth: int) -> 
 
 
 @given(st.data(), st.sampled_from([0.0, 0.05]), st.integers(1, 2))
-@settings(deadline=None, max_examples=40)
 def test_the_tree_is_the_best_of_all(data: st.DataObject, penalty: float, depth: int) -> None:
     """Of all trees with missing values on either side of each threshold, on tiny tables."""
     cells = st.lists(st.sampled_from([1.0, 2.0, 3.0, np.nan]), min_size=9, max_size=9)
@@ -167,7 +165,6 @@ def test_files_hold_the_answer_of_missing_values() -> None:
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=60)
 def test_text_and_python_say_what_is_predicted(data: Data, encoder: Any) -> None:
     """The rules as text, read by a reader of the test's own, and the generated function; then JSON and back."""
     model, tried = fitted(data, encoder)
@@ -195,7 +192,6 @@ def quoted(name: str) -> str:
 
 
 @given(tables(), st.sampled_from(ENCODERS), st.sampled_from(["portable", "sqlite"]))
-@settings(deadline=None, max_examples=60)
 def test_sqlite_says_what_is_predicted(data: Data, encoder: Any, dialect: str) -> None:
     """NULL, NaN (which SQLite keeps as NULL), and names and text with quotes."""
     model, tried = fitted(data, encoder)
@@ -214,7 +210,6 @@ def test_sqlite_says_what_is_predicted(data: Data, encoder: Any, dialect: str) -
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=40)
 def test_duckdb_says_what_is_predicted(data: Data, encoder: Any) -> None:
     """Typed columns; NaN, which DuckDB sorts above all numbers, is as missing as NULL."""
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'accel-oct[test]'")
@@ -254,7 +249,6 @@ def test_polars_frames_and_rows() -> None:
 
 @pytest.mark.parametrize("dialect", ["portable", "sqlite"])
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
-@settings(deadline=None, max_examples=30)
 def test_thresholds_in_sql_are_exact(dialect: str, values: list[float]) -> None:
     """The number that is written is the number that is read, to the last bit: SQLite by quotients, DuckDB by itself."""
     from accel_oct.export.sql import _literal

@@ -15,12 +15,15 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import accel_oct.estimators.classifier
 import accel_oct.estimators.families
 import accel_oct.estimators.folds
-import accel_oct.solving.phases.base
 from accel_oct import OptimalTreeClassifierCV
 from accel_oct.errors import InvalidInputError
 from accel_oct.mip import UnknownBackendError
 from accel_oct.solving.config import Config
-from accel_oct.solving.result import HistoryRow
+from accel_oct.solving.driver import Run
+from accel_oct.solving.frontier import FrontierRun
+from accel_oct.solving.search import Search
+from accel_oct.support.progress import ProgressEvent
+from accel_oct.support.stopping import Stopper
 
 PENALTIES = [0.1, 0.01]
 
@@ -103,22 +106,24 @@ def test_mistakes_are_found_before_any_work(
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_progress_tells_of_every_fold(n_jobs: int | None) -> None:
-    """Also when the folds are solved elsewhere, where the callable itself could not go."""
+    """How many are done, also when they are solved elsewhere, where the callable could not go."""
 
     class Unsendable:
         def __init__(self) -> None:
-            self.rows: list[HistoryRow] = []
+            self.events: list[ProgressEvent] = []
 
-        def __call__(self, row: HistoryRow) -> None:
-            self.rows.append(row)
+        def __call__(self, event: ProgressEvent) -> None:
+            self.events.append(event)
 
         def __reduce__(self) -> Any:
             raise TypeError("cannot be pickled")
 
     progress = Unsendable()
     model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, progress=progress, n_jobs=n_jobs).fit(*data())
-    assert len(progress.rows) == 2 * len(PENALTIES) + len(model.result_.history)
-    assert all(row.bound >= row.objective for row in progress.rows)
+    done = [event.figures["folds done"] for event in progress.events if event.phase == "cross-validation"]
+    assert done == [(0, 2), (1, 2), (2, 2)]
+    rows = [(event.seconds, event.objective, event.bound) for event in progress.events if event.changed]
+    assert tuple(rows) == model.result_.history
 
 
 # ---------------------------------------------------------------- Ctrl-C
@@ -127,16 +132,14 @@ def test_progress_tells_of_every_fold(n_jobs: int | None) -> None:
 def interrupting(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
     """The table number `at` is told to stop before it begins; returns the calls that were made."""
     made: list[int] = []
-    frontier = accel_oct.solving.frontier
-    really = frontier.run_interruptibly
 
-    def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
+    def perform(run: FrontierRun, work: Callable[[Stopper], object]) -> Any:
         made.append(len(made) + 1)
         if len(made) == at:
-            on_interrupt()
-        really(work, on_interrupt)
+            run.stopper.request("interrupted")
+        return Run.perform(run, work)
 
-    monkeypatch.setattr(frontier, "run_interruptibly", run)
+    monkeypatch.setattr(FrontierRun, "perform", perform)
     return made
 
 
@@ -169,14 +172,12 @@ def test_an_interrupted_fit_leaves_an_earlier_one_as_it_was(monkeypatch: pytest.
 def test_an_interrupted_last_fit_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the fit on all data keeps the best tree, says so, and its bound is above it."""
     X, y = data(300, 40)
-    base = accel_oct.solving.phases.base
-    really = base.run_interruptibly
 
-    def run(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:
-        on_interrupt()
-        really(work, on_interrupt)
+    def perform(search: Search, work: Callable[[Stopper], object]) -> Any:
+        search.stopper.request("interrupted")
+        return Run.perform(search, work)
 
-    monkeypatch.setattr(base, "run_interruptibly", run)
+    monkeypatch.setattr(Search, "perform", perform)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = OptimalTreeClassifierCV(3, [0.001], cv=2).fit(X, y)
     assert model.status_ == model.result_.status == "interrupted"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.estimator_support import mixed_frame
+from helpers.progress_support import Rows
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import OneHotEncoder
@@ -248,8 +249,8 @@ def test_pickle_and_parameters(iris: tuple[pd.DataFrame, np.ndarray], fitted: Op
 
 def test_progress_is_reported(iris: tuple[pd.DataFrame, np.ndarray]) -> None:
     """Rows of (seconds, objective, bound), the last one proven."""
-    rows: list[accel_oct.solving.result.HistoryRow] = []
-    OptimalTreeClassifier(max_depth=2, progress=rows.append).fit(*iris)
+    rows = Rows()
+    OptimalTreeClassifier(max_depth=2, progress=rows).fit(*iris)
     assert rows[-1].objective == pytest.approx(rows[-1].bound)
 
 

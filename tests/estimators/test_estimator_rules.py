@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
@@ -257,11 +256,6 @@ def test_what_is_stored_comes_back() -> None:
         assert getattr(copy, name) == getattr(fitted, name)
     assert copy.constraints_ == fitted.constraints_ and copy.constraints is None
     assert np.array_equal(copy.predict(X), fitted.predict(X))
-    old = json.loads(fitted.to_json())
-    for name in ("min_samples_leaf", "max_leaf_nodes", "max_features_used", "exclude", "objective"):
-        del old["parameters"][name]
-    del old["result"]["constraints"]
-    assert OptimalTreeClassifier.from_json(json.dumps(old)).constraints_ == ()
 
 
 def test_the_table_of_constraints_reads_well() -> None:

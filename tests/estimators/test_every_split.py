@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.progress_support import Rows
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
@@ -385,8 +386,8 @@ def test_a_gap_ends_the_search() -> None:
 
 def test_progress_hears_the_rows_of_the_history() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    rows: list[Any] = []
-    model = OptimalTreeClassifier(3, 0.01, progress=rows.append).fit(X, y)
+    rows = Rows()
+    model = OptimalTreeClassifier(3, 0.01, progress=rows).fit(X, y)
     assert len(rows) >= 3 and rows[-1] == model.result_.history[-1]
     bounds, values = [row.bound for row in rows], [row.objective for row in rows]
     assert bounds == pytest.approx(sorted(bounds, reverse=True)) and values == pytest.approx(sorted(values))

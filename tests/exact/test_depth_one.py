@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import accel_oct
@@ -43,7 +43,6 @@ def without_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([2, 3]), st.sampled_from([0.0, 0.01, 0.2]), st.booleans())
-@settings(deadline=None, max_examples=80)
 def test_the_best_stump(seed: int, n_classes: int, penalty: float, weighted: bool) -> None:
     """Against every column, with and without weights, with a least weight of leaves, and for every number of leaves."""
     rng = np.random.default_rng(seed)

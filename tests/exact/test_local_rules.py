@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers.mip_support import skip_unless_available
 from helpers.subtree_support import keep_no_tables
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.enumeration import enumerate_trees
 from oracles.instances import WEIGHT_KINDS, Instance, chain_instance, fork_instance, random_instance
@@ -213,7 +213,6 @@ def test_tables_of_more_columns() -> None:
         _check(instance, _draw(rng, instance.dataset), 3, 2**30)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2**30]))
 def test_tables_of_anything(seed: int, memory: int) -> None:
     """The same for whatever hypothesis comes upon."""

@@ -16,7 +16,7 @@ from accel_oct.exact.profile_search import ProfileSolver
 from accel_oct.exact.profiles import Units, convolve, with_leaf
 from accel_oct.exact.samples import RowSamples, Samples, TallySamples, reduce_data, tallied_data
 from accel_oct.exact.statistic import LeafStatistic
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 
 
 def _both_kinds(seed: int, least: float = 0.0) -> tuple[RowSamples, TallySamples]:

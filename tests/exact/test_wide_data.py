@@ -16,7 +16,7 @@ from accel_oct.exact import LocalRules, SubtreeBounds, best_tree, counts, fronti
 from accel_oct.exact.columns import column_keys
 from accel_oct.exact.levels import PairLevel
 from accel_oct.exact.samples import reduce_data
-from accel_oct.exact.stopping import Stopper
+from accel_oct.support.stopping import Stopper
 
 
 @pytest.fixture(params=["kernels", "products"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
@@ -71,7 +71,6 @@ def fitted(X: pd.DataFrame, y: list[Any], encoder: Any) -> OptimalTreeClassifier
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=250)
 def test_python_rules_agree_on_any_columns(data: tuple[pd.DataFrame, list[Any], pd.DataFrame], encoder: Any) -> None:
     """Mixed columns, missing values, categories that read like numbers: known rows and new ones."""
     X, y, new = data
@@ -104,7 +103,6 @@ def without_na(cell: Any) -> Any:
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=150)
 def test_sql_rules_agree_on_any_columns(data: tuple[pd.DataFrame, list[Any], pd.DataFrame], encoder: Any) -> None:
     """In SQLite, where a categorical column holds text and a boolean one 0 and 1."""
     X, y, new = data

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
@@ -122,7 +122,6 @@ def rows(kinds: list[str], numbers: dict[str, list[int | None]], zone: str, wher
 
 
 @given(tables(), st.sampled_from(ENCODERS), st.sampled_from(ZONES))
-@settings(deadline=None, max_examples=150)
 def test_duckdb_agrees_on_typed_columns(data: Data, encoder: Any, session: str) -> None:
     """Dates, naive and zoned times of micro- and nanoseconds, durations of both signs, large integers."""
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'accel-oct[test]'")
@@ -145,7 +144,6 @@ def test_duckdb_agrees_on_typed_columns(data: Data, encoder: Any, session: str) 
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=150)
 def test_sqlite_agrees_on_text_and_counts(data: Data, encoder: Any) -> None:
     """The same in SQLite: times as text in ISO 8601, with the offset of any zone, durations as nanoseconds."""
     kinds, _, _, _, zone = data

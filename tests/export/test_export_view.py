@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
@@ -39,7 +39,6 @@ def test_few_digits_are_the_first_of_the_exact_ones(value: float, others: list[f
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=40), st.integers(0, 9))
-@settings(deadline=None)
 def test_printed_thresholds_separate_the_training_values_alike(values: list[float], digits: int) -> None:
     """A number printed without an ellipsis puts every training value on the side on which the condition puts it."""
     column = np.round(np.array(values), digits)
@@ -90,7 +89,6 @@ def tables(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int]]:
 
 
 @given(tables(), st.sampled_from(ENCODERS))
-@settings(deadline=None, max_examples=80)
 def test_missing_values_go_where_it_is_said(data: tuple[pd.DataFrame, list[int]], encoder: Any) -> None:
     """A row that comes to a node with its column missing goes where "or missing" is said, and it is said once."""
     X, y = data

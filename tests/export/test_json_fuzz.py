@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.estimator_support import mixed_frame
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier
@@ -127,14 +127,12 @@ def use(text: str) -> None:
 
 
 @given(mutated())
-@settings(deadline=None, max_examples=400)
 def test_changed_entries(text: str) -> None:
     """Any entry, anywhere, replaced by something of another type, size or meaning."""
     use(text)
 
 
 @given(st.sampled_from(DOCUMENTS), st.data())
-@settings(deadline=None, max_examples=200)
 def test_changed_text(text: str, data: st.DataObject) -> None:
     """Stretches of the text removed, repeated or overwritten."""
     begin = data.draw(st.integers(0, len(text) - 1))

@@ -13,7 +13,7 @@ import sklearn
 from helpers.estimator_support import mixed_frame
 from helpers.pieces_support import cut, parquet_folder
 from helpers.rules_support import tables
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 from sklearn.datasets import load_iris
@@ -47,7 +47,6 @@ def assert_same(model: OptimalTreeClassifier, other: Any, X: Any) -> None:
 
 
 @given(tables(["number", "full", "bit", "truth"]), st.sampled_from(["auto", TableEncoder(AllThresholdsEncoder())]))
-@settings(deadline=None, max_examples=60)
 def test_numbers_stay_columns(data: Any, encoder: Any) -> None:
     """A tree on the columns themselves, missing values of the training data and new ones included."""
     X, y, weights, new = (part.astype(float) if isinstance(part, pd.DataFrame) else part for part in data)
@@ -63,7 +62,6 @@ def test_numbers_stay_columns(data: Any, encoder: Any) -> None:
 
 
 @given(tables(), st.sampled_from(["auto", TableEncoder(QuantileBucketEncoder(4))]))
-@settings(deadline=None, max_examples=40)
 def test_anything_else_is_a_pipeline(data: Any, encoder: Any) -> None:
     """Categories and buckets go through the encoder."""
     X, y, weights, new = data
@@ -81,7 +79,6 @@ def test_anything_else_is_a_pipeline(data: Any, encoder: Any) -> None:
 
 
 @given(st.lists(st.floats(-1e30, 1e30, allow_subnormal=False), min_size=2, max_size=12), st.integers(0, 60))
-@settings(deadline=None, max_examples=150)
 def test_single_precision_changes_no_answer(values: list[float], near: int) -> None:
     """Where rounding would put a training value on the other side, the tree is on the encoded columns instead."""
     close = [value for start in values for value in (start, start + abs(start) * 2.0**-near)]

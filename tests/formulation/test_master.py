@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances
 
 from accel_oct.formulation import Master
+from accel_oct.formulation.master import solver_scale
 from accel_oct.mip import ModelArrays, Rows
 from accel_oct.tree import Topology
 
 
-@settings(max_examples=40, deadline=None)
 @given(instances(max_samples=8, max_features=2, min_depth=1, max_depth=2))
 def test_lifted_trees_are_feasible_and_worth_their_value(instance: Instance) -> None:
     """Every tree satisfies the master's rows, and its objective there is its value."""
@@ -26,7 +26,6 @@ def test_lifted_trees_are_feasible_and_worth_their_value(instance: Instance) -> 
         assert arrays.value(x) == pytest.approx(tree.value(dataset, price) * master.scale)
 
 
-@settings(max_examples=40, deadline=None)
 @given(instances(max_samples=8, max_features=2, min_depth=1, max_depth=2))
 def test_decode_inverts_lift(instance: Instance) -> None:
     """Decoding a lifted tree gives the same tree, whatever its labels."""
@@ -34,6 +33,14 @@ def test_decode_inverts_lift(instance: Instance) -> None:
     master = Master(dataset, instance.max_depth, instance.leaf_price)
     for tree in enumerate_trees(dataset, instance.max_depth, labels="all"):
         assert master.decode(master.lift(tree)) == tree.with_max_depth(instance.max_depth)
+
+
+@pytest.mark.parametrize(
+    ("total", "integral", "scale"), [(50.0, True, 1.0), (1e7, True, 1.0), (2e7, True, 1e-6), (50.0, False, 0.4)]
+)
+def test_scale_of_the_objective(total: float, integral: bool, scale: float) -> None:
+    """Whole weights of a usual size stay as they are, others have a mean of one: solvers' tolerances are absolute."""
+    assert solver_scale(total, 20, integral) == pytest.approx(scale)
 
 
 def test_rows_admit_nothing_but_trees() -> None:

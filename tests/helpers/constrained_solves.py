@@ -62,12 +62,12 @@ def optimum(instance: Instance, constraints: list[Any]) -> float:
     """The best value of all trees, every labelling included, that keep the constraints; normalised."""
     dataset = instance.dataset
     bound = [constraint.bind(dataset) for constraint in constraints]
-    values = [
-        tree.value(dataset, instance.leaf_price)
-        for tree in enumerate_trees(dataset, instance.max_depth, labels="all")
-        if all(constraint.violation(tree) <= 0 for constraint in bound)
-    ]
-    return max(values, default=-np.inf) / dataset.total_weight
+    best = -np.inf
+    for tree in enumerate_trees(dataset, instance.max_depth, labels="all"):
+        value = tree.value(dataset, instance.leaf_price)
+        if value > best and all(constraint.violation(tree) <= 0 for constraint in bound):
+            best = value
+    return best / dataset.total_weight
 
 
 def check_trees(instance: Instance, constraints: list[Any], **options: Any) -> None:

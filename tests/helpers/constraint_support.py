@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from oracles.instances import WEIGHT_KINDS, Instance, chain_instance, random_instance
-from oracles.outcomes import reachable
+from oracles.outcomes import predictions
 
 from accel_oct.constraints import (
     ConditionalParity,
@@ -193,7 +193,7 @@ def best_value(instance: Instance, constraints: Sequence[Any]) -> float:
     dataset = instance.dataset
     y, w = dataset.y.tolist(), dataset.weights.tolist()
     best = -np.inf
-    for predicted, n_leaves, _ in reachable(instance.X, dataset.n_classes, instance.max_depth):
+    for predicted, n_leaves, _ in predictions(instance.X, dataset.n_classes, instance.max_depth):
         value = sum(w[i] for i in range(len(y)) if predicted[i] == y[i]) - instance.leaf_price * n_leaves
         if value > best and all(keeps(constraint, instance, (predicted, n_leaves)) for constraint in constraints):
             best = value

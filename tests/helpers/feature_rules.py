@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from oracles.instances import Instance
-from oracles.outcomes import reachable
+from oracles.outcomes import predictions
 
 from accel_oct.constraints import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures, MinLeafWeight
 from helpers.constraint_support import KINDS, keeps, random_constraint
@@ -105,7 +105,7 @@ def best_value_by_columns(instance: Instance, constraints: list[Any], score: Sco
             continue
         apart = [(columns.index(f), columns.index(g)) for f, g in pairs if f in columns and g in columns]
         part = instance.X[:, list(columns)]
-        for predicted, leaves, _ in reachable(part, dataset.n_classes, instance.max_depth, is_leaf, apart):
+        for predicted, leaves, _ in predictions(part, dataset.n_classes, instance.max_depth, is_leaf, apart):
             value = score(predicted) - penalty * leaves
             if value > best and all(keeps(rule, instance, (predicted, leaves)) for rule in others):
                 best = value

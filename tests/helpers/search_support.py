@@ -9,7 +9,8 @@ from accel_oct.mip import SolveOptions
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.config import Config
 from accel_oct.solving.problem import Problem
-from accel_oct.solving.search import Clock, Search
+from accel_oct.solving.search import Search
+from accel_oct.support.stopping import Clock
 
 
 def search_for(*constraints: object, max_depth: int = 2, preset: str = "default") -> Search:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.dynamic_programme import optimal_value
 from oracles.instances import Instance, instances, random_instance
@@ -49,7 +49,6 @@ def random_tree(rng: np.random.Generator, dataset: BinaryDataset, max_depth: int
 
 
 @given(instances(max_samples=16, max_features=4, max_classes=4), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
 def test_cart_is_pruned_and_within_its_limits(instance: Instance, seed: int) -> None:
     """The tree fits the depth, beats a single leaf, cannot be pruned further and never beats the optimum."""
     dataset, price, depth = instance.dataset, instance.leaf_price, instance.max_depth
@@ -145,7 +144,6 @@ def value_of_rows(dataset: BinaryDataset, rows: np.ndarray, depth: int, price: f
 
 
 @given(instances(max_samples=14, max_features=3, max_depth=2))
-@settings(max_examples=40, deadline=None)
 def test_polish_solves_shallow_problems(instance: Instance) -> None:
     """Up to depth two the whole tree is one tail, so polishing any tree gives the optimum."""
     dataset, price = instance.dataset, instance.leaf_price

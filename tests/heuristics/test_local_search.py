@@ -19,15 +19,15 @@ from accel_oct import solve
 from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
-from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics import cart
 from accel_oct.heuristics import improver as improver_module
 from accel_oct.heuristics.growing import Grower, Node, OutOfTime, Place, Samples
 from accel_oct.heuristics.improver import Improver, table_seconds
 from accel_oct.heuristics.local_search import LocalSearch
+from accel_oct.solving import driver
 from accel_oct.solving.config import PRESETS, Config
 from accel_oct.solving.phases import SubtreeTables
-from accel_oct.solving.phases import base as phases_base
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 
@@ -221,7 +221,7 @@ def test_a_solve_may_be_stopped_anywhere(always: None, monkeypatch: pytest.Monke
             def stopper(deadline: Any, interrupted: Any, asked: Any = asked, allowed: int = allowed) -> Stopper:
                 return Stopper(None, lambda: next(asked) >= allowed)
 
-            monkeypatch.setattr(phases_base, "Stopper", stopper)
+            monkeypatch.setattr(driver, "Stopper", stopper)
             result = solve(dataset, max_depth=depth, leaf_penalty=0.01, time_limit=1000.0)
             total = dataset.total_weight
             assert result.objective <= optimum / total + 1e-12 <= result.bound + 2e-12

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accel_oct import read_table
@@ -95,7 +95,6 @@ def check(
 SIZES = st.sampled_from([1, 7, 30, 1 << 19])
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     st.text(st.sampled_from('01957.-+eE,,,,""\n\n\n\r \tx\u00a0é'), max_size=80),
     st.sampled_from([",", ";", " ", "§"]),
@@ -124,7 +123,6 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.tuples(NUMBERS, NUMBERS, st.text("ab \té", max_size=20)), max_size=30),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
@@ -179,7 +177,6 @@ def test_quotients_are_rounded_once() -> None:
     assert ties > 1000 and certain[scales >= 4].all()
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(NUMBERS, st.text("ab\u20acé", max_size=70)), max_size=40))
 def test_cells_keep_every_text(cells: list[str]) -> None:
     """Whatever is kept as a number can be written down again."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, read_table
@@ -165,7 +165,6 @@ def test_cells_that_do_not_fit_their_type(cell: str, dtype: str, message: str, t
 CELLS = st.text(st.sampled_from('01957.eE+-_ ",;\n\rxé\x1c'), max_size=6)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.lists(CELLS, min_size=2, max_size=2), max_size=6), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 )
@@ -191,7 +190,6 @@ def test_text_files_read_back(tmp_path_factory: pytest.TempPathFactory, rows: li
                 assert value == (float(cell) if numeric else cell)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
 def test_numbers_read_back_exactly(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, float]]) -> None:
     """Whole numbers of any size, and floats bit for bit."""
@@ -432,7 +430,7 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/workbook.xml", b"\0" * 10**7)
-    with pytest.raises(InvalidInputError, match="more than the 1000000 that"):
+    with pytest.raises(InvalidInputError, match="more than the limit of 1000000"):
         read_table(path, max_bytes=10**6)
 
 

@@ -9,10 +9,9 @@ import time
 import pytest
 from rich.console import Console
 
-from accel_oct.live import Activity, watching
+from accel_oct.live import ProgressEvent, watching
 from accel_oct.live.display import Moment
 from accel_oct.live.panel import MomentPanel
-from accel_oct.solving.result import HistoryRow
 
 pytest.importorskip("pty", reason="no pseudo-terminals on this system")
 pytest.importorskip("pyte", reason="pyte, which stands for a terminal, is not installed")
@@ -21,12 +20,12 @@ from helpers.live_support import Terminal, terminal_stream
 #: Says things from a script of its own; the panel stands for as long as `pause` waits for a line.
 TALK = """
 import sys
-from accel_oct.live import Activity, watching
-from accel_oct.solving.result import HistoryRow
+from accel_oct.live import ProgressEvent, watching
 print("before")
 with watching(time_limit=100, verbose={verbose}) as progress:
-    progress.on_activity(Activity(0.1, "prices", "root by root", {{"roots open": (3, 40), "slack": 0.125}}, 0.5, 0.75))
-    progress(HistoryRow(0.2, 0.5, 0.625))
+    for bound in (0.75, 0.625):
+        figures = {{"roots open": (3, 40), "slack": 0.125}}
+        progress(ProgressEvent(0.1, "prices", "root by root", figures, 0.5, bound))
     {inside}
 print("after")
 """
@@ -70,7 +69,7 @@ def test_nothing_is_left_behind_in_windows_of_any_size(
         stream.write("before\n")
         with watching(stream, time_limit=100, verbose=verbose) as progress:
             for bound in (0.75, 0.7, 0.625):
-                progress.on_activity(Activity(0.1, "prices", "", {"roots open": (3, 40)}, 0.5, bound))
+                progress(ProgressEvent(0.1, "prices", "", {"roots open": (3, 40)}, 0.5, bound))
                 time.sleep(0.3)
         stream.write("after\n")
         stream.flush()
@@ -112,7 +111,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: pytest.M
     """TERM=dumb: not one escape."""
     monkeypatch.setenv("TERM", "dumb")
     with terminal_stream(90, 24) as (stream, screen, written), watching(stream) as progress:
-        progress(HistoryRow(0.1, 0.5, 0.625))
+        progress(ProgressEvent(0.1, objective=0.5, bound=0.625))
     assert b"\x1b" not in b"".join(written) and re.match(END, screen.display[0])
 
 
@@ -157,6 +156,6 @@ def test_the_cursor_waits_below_the_panel(columns: int) -> None:
     console = Console(file=io.StringIO(), width=columns, height=24)
     drawn = [
         "".join(part.text for part in line).strip()
-        for line in console.render_lines(MomentPanel(Moment(doing="bounds"), on_terminal=True))
+        for line in console.render_lines(MomentPanel(Moment(step="bounds"), on_terminal=True))
     ]
     assert drawn[-1] == "" and drawn[-2] != ""

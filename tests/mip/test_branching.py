@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from accel_oct_backends import highs
 from helpers.mip_support import HiddenRowsProblem, hidden_rows_problems
-from hypothesis import given, settings
+from hypothesis import given
 
 import accel_oct
 from accel_oct.mip import (
@@ -88,7 +88,6 @@ def test_bounds_are_heard_between_nodes_and_can_end_the_solve() -> None:
     assert stopped.objective == heard[-1].incumbent and stopped.bound == heard[-1].bound
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=hidden_rows_problems())
 def test_what_is_reported_is_valid(problem: HiddenRowsProblem) -> None:
     """Every bound on the way is on the right side of the optimum, when maximising and when minimising."""

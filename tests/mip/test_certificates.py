@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from accel_oct_backends import highs
 from helpers.mip_support import skip_unless_available
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import accel_oct
@@ -79,7 +79,6 @@ def exact_best(program: LinearProgram) -> Fraction | None:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(program=programs(), data=st.data())
 def test_no_multipliers_prove_what_is_not_true(program: LinearProgram, data: st.DataObject) -> None:
     """With any multipliers, the bound is not below the exact optimum and no programme with a point is called empty."""
@@ -91,7 +90,6 @@ def test_no_multipliers_prove_what_is_not_true(program: LinearProgram, data: st.
     assert not program.is_empty(y)
 
 
-@settings(max_examples=200, deadline=None)
 @given(program=programs())
 def test_a_wrong_claim_is_corrected(program: LinearProgram) -> None:
     """An untrue INFEASIBLE, and an OPTIMAL that promises too little, are replaced by what is proven."""

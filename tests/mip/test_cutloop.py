@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from helpers.mip_support import HiddenRowsProblem, hidden_rows_problems, requires
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct.mip import (
@@ -58,7 +58,6 @@ def solved(
 
 
 @pytest.mark.parametrize(("name", "switches", "events"), WAYS)
-@settings(max_examples=40, deadline=None)
 @given(problem=hidden_rows_problems())
 def test_hidden_rows_give_the_optimum_of_the_complete_model(
     name: str, switches: dict[str, Support], events: tuple[Event, ...], problem: HiddenRowsProblem
@@ -69,7 +68,6 @@ def test_hidden_rows_give_the_optimum_of_the_complete_model(
 
 
 @pytest.mark.parametrize("events", [(Event.CANDIDATE,), (Event.CANDIDATE, Event.RELAXATION)])
-@settings(max_examples=40, deadline=None)
 @given(problem=hidden_rows_problems())
 def test_the_loop_remembers_what_the_handler_said(events: tuple[Event, ...], problem: HiddenRowsProblem) -> None:
     """A handler that returns each row only once gets the same optimum: a dropped row still rejects candidates."""
@@ -77,7 +75,6 @@ def test_the_loop_remembers_what_the_handler_said(events: tuple[Event, ...], pro
     assert solved(create_backend("highs"), problem, problem.handler(*events, once=True)) == expected
 
 
-@settings(max_examples=25, deadline=None)
 @given(problem=hidden_rows_problems(), seed=st.integers(0, 2**32 - 1))
 def test_a_start_does_not_change_the_optimum(problem: HiddenRowsProblem, seed: int) -> None:
     """Any binary start, feasible or not, leads to the same optimum."""

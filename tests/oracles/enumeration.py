@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,13 +24,11 @@ def enumerate_trees(dataset: BinaryDataset, max_depth: int, labels: str = "major
     With ``labels="majority"`` each leaf predicts its heaviest class (smallest on ties), with
     ``labels="all"`` every labelling of every shape is given.
     """
+    if labels == "all":
+        yield from _labelled_trees(dataset.n_features, dataset.n_classes, max_depth)
+        return
     for shape in _shapes(dataset.n_features, max_depth):
-        if labels == "all":
-            candidates = _labellings(shape, dataset.n_classes)
-        else:
-            candidates = iter([_with_majorities(shape, dataset, list(range(dataset.n_samples)))])
-        for nested in candidates:
-            yield to_decision_tree(nested, max_depth)
+        yield to_decision_tree(_with_majorities(shape, dataset, list(range(dataset.n_samples))), max_depth)
 
 
 def enumerate_decision_lists(dataset: BinaryDataset, max_depth: int) -> Iterator[DecisionTree]:
@@ -73,6 +72,16 @@ def to_decision_tree(nested, max_depth: int) -> DecisionTree:
         else:
             label[node - 1] = part
     return DecisionTree(feature, label)
+
+
+@lru_cache(maxsize=16)
+def _labelled_trees(n_features: int, n_classes: int, max_depth: int) -> tuple[DecisionTree, ...]:
+    """Every labelling of every shape; these do not depend on the rows."""
+    return tuple(
+        to_decision_tree(nested, max_depth)
+        for shape in _shapes(n_features, max_depth)
+        for nested in _labellings(shape, n_classes)
+    )
 
 
 def _shapes(n_features: int, max_depth: int):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from hypothesis import strategies as st
@@ -33,11 +34,11 @@ class Instance:
     leaf_penalty: float
     max_depth: int
 
-    @property
+    @cached_property
     def dataset(self) -> BinaryDataset:
         return BinaryDataset.from_arrays(self.X, self.y, self.sample_weight)
 
-    @property
+    @cached_property
     def leaf_price(self) -> float:
         return self.dataset.leaf_price(self.leaf_penalty)
 

@@ -8,6 +8,7 @@ no harder than depth two, unlike with `oracles.enumeration`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,20 +18,27 @@ from oracles.enumeration import to_decision_tree
 Leaf = Callable[[tuple[int, ...]], bool]
 
 
-def reachable(
+def reachable(X: np.ndarray, n_classes: int, max_depth: int) -> Iterator[tuple[tuple[int, ...], int, DecisionTree]]:
+    """The classes predicted for the rows of X, the fewest leaves that do so, and such a tree."""
+    for predicted, n_leaves, nested in predictions(X, n_classes, max_depth):
+        yield predicted, n_leaves, to_decision_tree(nested, max_depth)
+
+
+def predictions(
     X: np.ndarray,
     n_classes: int,
     max_depth: int,
     is_leaf: Leaf = lambda rows: True,
     apart: Collection[tuple[int, int]] = (),
-) -> Iterator[tuple[tuple[int, ...], int, DecisionTree]]:
-    """The classes predicted for the rows of X, the fewest leaves that do so, and such a tree.
+) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+    """The same with trees that are nested, as in `oracles.enumeration`, under rules.
 
     `is_leaf` says of some rows whether they may be a leaf; no path uses both columns of a pair in `apart`. No leaf is
     empty: without it there would be one less, on a shorter path.
     """
     points, point_of = np.unique(np.asarray(X, dtype=bool), axis=0, return_inverse=True)
-    members_of = [tuple(np.flatnonzero(point_of.ravel() == place).tolist()) for place in range(len(points))]
+    places = point_of.ravel().tolist()
+    members_of = [tuple(row for row, at in enumerate(places) if at == place) for place in range(len(points))]
     known: dict = {}
     pairs = {frozenset(pair) for pair in apart}
 
@@ -57,5 +65,4 @@ def reachable(
         return found
 
     for labels, (n_leaves, nested) in below(tuple(range(len(points))), max_depth, frozenset()).items():
-        predicted = tuple(labels[place] for place in point_of.ravel().tolist())
-        yield predicted, n_leaves, to_decision_tree(nested, max_depth)
+        yield tuple(labels[place] for place in places), n_leaves, nested

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from accel_oct.data import BinaryDataset
 from oracles import dynamic_programme, enumeration
@@ -12,7 +12,6 @@ from oracles.instances import Instance, chain_instances, instances, random_insta
 
 
 @given(instances(max_samples=10, max_features=3, max_depth=2))
-@settings(max_examples=60, deadline=None)
 def test_best_value_agrees(instance: Instance) -> None:
     """Enumeration and dynamic programme find the same optimal value."""
     dataset, price = instance.dataset, instance.leaf_price
@@ -21,7 +20,6 @@ def test_best_value_agrees(instance: Instance) -> None:
 
 
 @given(instances(max_samples=10, max_features=3, max_depth=2))
-@settings(max_examples=40, deadline=None)
 def test_best_score_by_leaves_agrees(instance: Instance) -> None:
     """Both oracles give the same frontier, and it has an entry for every number of leaves."""
     dataset, depth = instance.dataset, instance.max_depth
@@ -42,7 +40,6 @@ def test_oracles_agree_at_depth_three() -> None:
 
 
 @given(instances(max_samples=8, max_features=2, max_classes=3, max_depth=2))
-@settings(max_examples=25, deadline=None)
 def test_trees_come_with_the_values_they_claim(instance: Instance) -> None:
     """The best enumerated tree has the best value, whether leaves take majorities or any label."""
     dataset, depth, price = instance.dataset, min(instance.max_depth, 2), instance.leaf_price

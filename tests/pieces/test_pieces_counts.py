@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct.data import BinaryDataset, pack_rows
@@ -37,7 +37,6 @@ def counts_of(parts: list[Any], weights: list[Any] | None = None, limit: int = L
 
 
 @given(st.lists(st.lists(st.floats(allow_infinity=False, width=32), max_size=8), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_counts_add_up(parts: list[list[float]]) -> None:
     """The values of all parts together and how often each occurs, missing ones apart."""
     found = counts_of([np.array(part, dtype=float) for part in parts])
@@ -79,7 +78,6 @@ def test_types_of_one_family_are_put_together(parts: list[Any]) -> None:
     st.integers(2, 20),
     st.randoms(use_true_random=False),
 )
-@settings(deadline=None)
 def test_rounded_values_keep_their_ranks(values: list[float], limit: int, random: Any) -> None:
     """Too many: every kept value stands for those from it up to the next, their counts are exact, order is nothing."""
     found = counts_of([np.array(values)], limit=limit)
@@ -97,7 +95,6 @@ def test_rounded_values_keep_their_ranks(values: list[float], limit: int, random
     st.integers(0, 2**32 - 1),
     st.integers(12, 25),
 )
-@settings(deadline=None, max_examples=30)
 def test_whole_numbers_and_floats_are_rounded_alike(seed: int, limit: int) -> None:
     """A column that is of floats in some pieces only is rounded as one of floats, whichever piece comes first.
 
@@ -147,7 +144,6 @@ def test_text_is_never_rounded() -> None:
 
 
 @given(st.lists(st.floats(0, 1e300) | st.integers(0, 9).map(float), min_size=1, max_size=30).filter(any))
-@settings(deadline=None)
 def test_weights_are_rounded_as_in_memory(weights: list[float]) -> None:
     """In pieces, in any order, each weight becomes what `BinaryDataset` makes of it when it knows all of them.
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.pieces_support import FEATURES, cut, mixed_table, parquet_folder, points
+from helpers.selection import daily
 from sklearn.base import clone
 
 from accel_oct import frontier, gather
@@ -24,8 +25,9 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.encoding import AutoEncoder, TableEncoder
 from accel_oct.encoding.auto import estimated_seconds
 from accel_oct.errors import InvalidInputError
-from accel_oct.pieces.engines import Engine, PiecesProgress
+from accel_oct.pieces.engines import Engine
 from accel_oct.pieces.sources import Source
+from accel_oct.support.progress import ProgressEvent
 
 TABLE = mixed_table(600, seed=2)
 
@@ -57,15 +59,15 @@ def client() -> Iterator[Any]:
 # ---------------------------------------------------------------- a cluster
 
 
-@pytest.mark.parametrize("step", ["first pass", "second pass"])
-@pytest.mark.parametrize("keep", ["rows", "counts"])
+@pytest.mark.parametrize("step", daily(["second pass", "first pass"], 1))
+@pytest.mark.parametrize("keep", daily(["counts", "rows"], 1))
 def test_a_killed_worker_loses_nothing(step: str, keep: str, client: Any, tmp_path: Path) -> None:
     """kill -9 of a worker that has pieces under way: the result is the one without a cluster, every piece once."""
     folder = parquet_folder(tmp_path, cut(TABLE, 12))
     options: dict[str, Any] = {"features": FEATURES, "groups": "sex", "encoder": TableEncoder(), "depth": 2}
     killed, told = [], []
 
-    def progress(done: PiecesProgress) -> None:
+    def progress(done: ProgressEvent) -> None:
         told.append(done)
         if done.step == step and not killed:
             killed.append(next(iter(client.run(os.getpid).values())))
@@ -74,8 +76,8 @@ def test_a_killed_worker_loses_nothing(step: str, keep: str, client: Any, tmp_pa
     found = gather(folder, "answer", keep=keep, client=client, progress=progress, **options)
     assert len(killed) == 1
     same(found, gather(folder, "answer", keep=keep, **options))
-    assert [done.pieces for done in told] == [*range(1, 13), *range(1, 13)]
-    assert told[11].rows == told[23].rows == len(TABLE) and told[0].n_pieces == 12
+    assert [done.figures["pieces"] for done in told] == [(number, 12) for number in [*range(1, 13), *range(1, 13)]]
+    assert told[11].figures["rows"] == told[23].figures["rows"] == len(TABLE)
 
 
 def test_partitions_of_dask_are_made_by_the_cluster(client: Any) -> None:
@@ -140,11 +142,11 @@ def test_a_piece_that_fails_once_is_tried_again(client: Any, tmp_path: Path) -> 
 def test_threads_change_nothing(tmp_path: Path) -> None:
     """Pieces at a time: the same result, and progress that never goes back."""
     folder = parquet_folder(tmp_path, cut(TABLE, 9))
-    told: list[PiecesProgress] = []
+    told: list[ProgressEvent] = []
     one = gather(folder, "answer", features=FEATURES, encoder="auto")
     two = gather(folder, "answer", features=FEATURES, encoder="auto", threads=3, progress=told.append)
     same(one, two)
-    assert [done.pieces for done in told] == [*range(1, 10), *range(1, 10)]
+    assert [done.figures["pieces"] for done in told] == [(number, 9) for number in [*range(1, 10), *range(1, 10)]]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from helpers.pieces_support import FEATURES, cut, mixed_table, parquet_folder, points, same_rows
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
@@ -168,7 +168,6 @@ ENCODERS = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_cut_in_any_order_gives_the_same(data: st.DataObject) -> None:
     """Ties, gaps, empty pieces, whole and real weights, every encoder: equal to fitting on all rows at once."""

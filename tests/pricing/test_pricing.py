@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.constraint_support import KINDS, keeps, random_constraint, random_prices, small_instance
+from helpers.selection import daily
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 
 from accel_oct.exact.limited import PricedProblem
 from accel_oct.exact.limited_points import LimitedProblem, PointTables
 from accel_oct.pricing import Closing, Dual, RootByRoot
+from accel_oct.pricing.dual import _lowest_of_lines, _lowest_of_planes
+from accel_oct.pricing.repair import Repair
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 
@@ -69,7 +72,7 @@ def priced_value(problem: LimitedProblem, priced: Any, tree: DecisionTree) -> fl
 # ---------------------------------------------------------------- prices
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_priced_values(seed: int) -> None:
     """Of every tree and at any prices: its value and what it leaves of the limits, within the error that is told."""
     rng = np.random.default_rng(seed)
@@ -187,7 +190,7 @@ class Patience:
         return self.left < 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_the_bound_of_multipliers(seed: int) -> None:
     """Never below the best tree that keeps the limits, at good prices, at bad ones, and stopped at any moment."""
     rng = np.random.default_rng([1, seed])
@@ -256,7 +259,7 @@ def closed(case: Case, prices: Any, calls: int = 10**9, lattice: bool = False) -
 
 
 @pytest.mark.parametrize("lattice", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_closing_finds_the_best_tree(seed: int, lattice: bool) -> None:
     """At any prices, good or bad; every bound on the way is valid, and the last one is what was found."""
     rng = np.random.default_rng([2, seed])
@@ -270,7 +273,7 @@ def test_closing_finds_the_best_tree(seed: int, lattice: bool) -> None:
             assert published[-1] == case.best or abs(published[-1] - case.best) <= tolerance
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_closing_that_is_stopped(seed: int) -> None:
     """Bounds that were published until then are valid, and nothing is claimed of the rest."""
     rng = np.random.default_rng([3, seed])
@@ -284,7 +287,7 @@ def test_closing_that_is_stopped(seed: int) -> None:
     assert stopped
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 2))
 def test_closing_goes_through_every_outcome(seed: int) -> None:
     """With limits that all trees keep and nothing that is accepted, all outcomes within the slack are offered."""
     rng = np.random.default_rng([4, seed])
@@ -312,7 +315,7 @@ def test_closing_goes_through_every_outcome(seed: int) -> None:
                 assert offered.get(np.round(used, 6).tobytes(), -np.inf) >= value - 1e-9 * problem.total_weight
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", daily(range(6), 1))
 def test_closing_goes_through_every_outcome_below_the_second_level(seed: int) -> None:
     """The same with more points than trees of depth three tell apart, so that they lose something at every level."""
     rng = np.random.default_rng([6, seed])
@@ -349,7 +352,7 @@ def telling_problem(rng: np.random.Generator, n_features: int, n_points: int, ma
     return problem_of(X, gains, uses, np.array([1e6]), 0.5, max_depth)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_outcomes_of_the_sides_of_a_root(seed: int) -> None:
     """For depth four: all that trees of depth three come to on a side, as far as the slack goes, and nothing else."""
     rng = np.random.default_rng([7, seed])
@@ -412,6 +415,46 @@ def test_root_by_root() -> None:
             if patience == 10**9:
                 assert values[0] == pytest.approx(case.best, abs=noise) or case.best == -np.inf
                 assert bounds[-1] <= max(case.best, values[0]) + noise
+
+
+def test_repair_finds_the_best_subtrees_of_a_top() -> None:
+    """Depth three, from every root: never a tree that breaks a limit, and mostly the best one."""
+    found = []
+    for case in cases(95, 240, max_depth=3):
+        problem, offer = case.problem, case.offer()
+        dual = Dual(problem, lambda tree: None)
+        dual.evaluate(np.zeros(problem.n_limits))
+        assert dual.best is not None
+        repair = Repair(problem, dual.best, offer, lambda: False)
+        if not repair.possible:
+            continue
+        leaf = max(offer(DecisionTree.leaf(label, problem.max_depth)) for label in range(problem.gains.shape[1]))
+        if leaf == case.best:
+            continue
+        repair.run(
+            DecisionTree.branch(feature, DecisionTree.leaf(0), DecisionTree.leaf(0))
+            for feature in range(problem.X.shape[1])
+        )
+        value, noise = offer(DecisionTree.leaf(0, problem.max_depth)), 1e-8 * problem.total_weight
+        assert value <= case.best + noise
+        found.append(value >= case.best - noise)
+    assert len(found) >= 20 and sum(found) >= 0.75 * len(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_lowest_point_of_planes(seed: int) -> None:
+    """No point of a grid in the box is lower; with one price, it is where lines say."""
+    rng = np.random.default_rng([701, seed])
+    n_prices = 1 + seed % 2
+    planes, box = rng.normal(size=(6, n_prices + 1)), rng.uniform(0.5, 2.0, n_prices)
+    place, top = _lowest_of_planes(planes, box)
+    assert np.all((place >= 0) & (place <= box + 1e-9))
+    assert (planes[:, :-1] @ place + planes[:, -1]).max() == pytest.approx(top)
+    axes = [np.linspace(0.0, limit, 41) for limit in box]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n_prices)
+    assert (grid @ planes[:, :-1].T + planes[:, -1]).max(axis=1).min() >= top - 1e-9
+    if n_prices == 1:
+        assert _lowest_of_lines(planes[:, 0], planes[:, 1], box[0])[1] == pytest.approx(top)
 
 
 def test_no_limits_at_all() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import accel_oct
@@ -53,7 +53,6 @@ def weight_lists(draw: st.DrawFn) -> list[float]:
 @example([5e-324] * 8, 0.1, 2)
 @example([5e-324, 1e-323, 5e-324, 5e-324, 5e-324, 5e-324, 2e-323, 5e-324], 0.05, 2)
 @example([1.0, 5e-324, 1.0, 1.0, 1.0, 2.0**-53, 1.0, 1.0], 0.01, 3)
-@settings(deadline=None, max_examples=200)
 def test_solve_agrees_with_exact_fractions(weights: list[float], penalty: float, depth: int) -> None:
     """Objective and bound are those of exact arithmetic, up to the tolerance that is stated for real weights."""
     if not any(weights):
@@ -69,7 +68,6 @@ def test_solve_agrees_with_exact_fractions(weights: list[float], penalty: float,
 @given(weight_lists())
 @example([5e-324] * 8)
 @example([1e300, 0.5, 1e300, 0.5, 1.0, 1.0, 1.0, 1.0])
-@settings(deadline=None, max_examples=50)
 def test_the_classifier_takes_any_magnitude(weights: list[float]) -> None:
     """Encoder and tree are found without overflow, and the shares at the root are those of exact fractions."""
     if not any(weights):

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.progress_support import Rows
 from helpers.random_suite import check, draw
-from hypothesis import given, settings
+from hypothesis import given
 from oracles.dynamic_programme import optimal_scores, optimal_value
 from oracles.instances import Instance, instances
 
@@ -17,10 +18,8 @@ import accel_oct
 from accel_oct.errors import InvalidInputError
 from accel_oct.solving.config import Config, SubtreeBoundConfig
 from accel_oct.solving.proof import PROOF_TOLERANCE
-from accel_oct.solving.result import HistoryRow
 
 
-@settings(max_examples=60, deadline=None)
 @given(instances(max_samples=16, max_features=4, max_depth=3))
 def test_every_point_is_the_oracles(instance: Instance) -> None:
     """For each number of leaves: accuracy, proof, and a tree that has that accuracy and fits."""
@@ -37,7 +36,6 @@ def test_every_point_is_the_oracles(instance: Instance) -> None:
         assert point.tree.score(dataset) / dataset.total_weight == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(instances(max_samples=16, max_features=4, max_depth=3))
 def test_path_is_optimal_for_every_penalty(instance: Instance) -> None:
     """solve_path gives the oracle's optimum for each penalty, in the order asked."""
@@ -117,13 +115,13 @@ def _noise(depth: int) -> tuple[np.ndarray, np.ndarray]:
 def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) -> None:
     """Every reported row speaks of all the data: no accuracy above and no bound below what is proven in the end."""
     X, y = _noise(depth)
-    rows: list[HistoryRow] = []
+    rows = Rows()
     table = accel_oct.frontier(
         X,
         y,
         max_depth=depth,
         memory_limit=memory_limit,
-        progress=rows.append,
+        progress=rows,
     )
     optimum = table.scores[-1]
     assert table.status == "optimal" and rows[-1][1:] == (optimum, optimum) and (len(rows) > 1 or depth < 5)
@@ -131,8 +129,8 @@ def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) 
     for before, after in pairwise(rows):
         assert before.seconds <= after.seconds
         assert before.objective <= after.objective and before.bound >= after.bound
-    told: list[HistoryRow] = []
-    path = accel_oct.solve_path(X, y, max_depth=2, leaf_penalties=[0.01], progress=told.append)
+    told = Rows()
+    path = accel_oct.solve_path(X, y, max_depth=2, leaf_penalties=[0.01], progress=told)
     assert told and told[-1].objective >= path[0].objective
 
 
@@ -141,10 +139,10 @@ def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) 
 def test_progress_of_a_solve_encloses_its_end(depth: int, tables: bool) -> None:
     """The same of `solve`, with and without memory for tables; the history has the same rows."""
     X, y = _noise(depth)
-    rows: list[HistoryRow] = []
+    rows = Rows()
     bounds = SubtreeBoundConfig(enabled=True, memory_limit=2**30 if tables else 0)
     config = replace(Config.preset("default"), warm_start="leaf", polish_warm_start=False, subtree_bounds=bounds)
-    result = accel_oct.solve(X, y, max_depth=depth, leaf_penalty=0.004, config=config, progress=rows.append)
+    result = accel_oct.solve(X, y, max_depth=depth, leaf_penalty=0.004, config=config, progress=rows)
     assert result.status == "optimal" and tuple(rows) == result.history and len(rows) > 2
     noise = PROOF_TOLERANCE  # rows of the search pay the leaf price as it was rounded
     assert all(row.objective - noise <= result.objective <= row.bound + noise for row in rows)

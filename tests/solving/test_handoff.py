@@ -11,6 +11,7 @@ import pytest
 from helpers.constrained_solves import check_predictions
 from helpers.constraint_support import KINDS, random_constraint, random_prices, small_instance
 from helpers.mip_support import skip_unless_available
+from helpers.selection import daily
 from oracles.instances import Instance
 from oracles.outcomes import reachable
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -132,7 +133,7 @@ def test_rows_hold_for_every_tree(n_classes: int) -> None:
     assert tight > 8
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_rows_under_local_rules(seed: int) -> None:
     """They need only hold for trees that keep the rules."""
     rng = np.random.default_rng([910, seed])
@@ -170,7 +171,7 @@ def relaxation(master: Master, root: int | None = None) -> float:
     return -np.inf if solved.x is None else -float(solved.fun) / master.scale
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_the_relaxation_is_no_worse_than_the_multipliers(seed: int) -> None:
     """All rows together, those of prices alone, and below each root."""
     rng = np.random.default_rng([915, seed])
@@ -202,7 +203,7 @@ def test_the_relaxation_is_no_worse_than_the_multipliers(seed: int) -> None:
 # ---------------------------------------------------------------- closed roots
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_closed_roots_hold_no_better_tree(seed: int) -> None:
     """Whatever tree is known, by the lattice of values too; its own root stays open."""
     rng = np.random.default_rng([920, seed])
@@ -269,7 +270,7 @@ def stop_pricing(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
         monkeypatch.setattr(RootByRoot, "run", lambda self, value, on_bound: None)
 
 
-@pytest.mark.parametrize("how", ["common prices", "root bounds", "root by root"])
+@pytest.mark.parametrize("how", daily(["root by root", "root bounds", "common prices"], 1))
 @pytest.mark.parametrize("backend", ["highs", "scip", "gurobi"])
 def test_the_solver_finishes(backend: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The right answer, with valid bounds all the way, where enumeration is given up at once."""

@@ -182,9 +182,9 @@ print(json.dumps({"status": result.status, "objective": result.objective, "bound
 """
 
 _PRESSED_TWICE = """
-from accel_oct.support import interrupts
+from accel_oct.support import stopping
 
-interrupts._PATIENCE = float(sys.argv[1])
+stopping._PATIENCE = float(sys.argv[1])
 told, ended = threading.Event(), threading.Event()
 lines = []
 
@@ -203,7 +203,7 @@ def work():
 
 outcome = "returned"
 try:
-    interrupts.run_interruptibly(work, told.set)
+    stopping.run_interruptibly(work, told.set)
 except KeyboardInterrupt:
     outcome = "raised"
 print(json.dumps({"outcome": outcome, "ended": ended.is_set(), "lines": lines}))

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from helpers.estimator_support import mixed_frame
+from helpers.progress_support import Events
 from oracles.instances import random_instance
 from oracles.near_optimal import all_trees
 from sklearn.base import clone
@@ -20,6 +21,7 @@ from accel_oct.data import BinaryDataset
 from accel_oct.encoding import TableEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import InstanceCosts
+from accel_oct.support.progress import ProgressEvent
 from accel_oct.tree import DecisionTree
 
 SETTINGS = {"max_depth": 2, "leaf_penalty": 0.01, "within": 0.12}
@@ -225,9 +227,9 @@ def test_an_interrupt_returns_what_is_there() -> None:
 
     pressed = []
 
-    def press(progress) -> None:
-        if not pressed:
-            pressed.append(progress)
+    def press(event: ProgressEvent) -> None:
+        if not pressed and "listed" in event.figures:
+            pressed.append(event)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.5)
 
@@ -237,11 +239,12 @@ def test_an_interrupt_returns_what_is_there() -> None:
 
 def test_progress_never_falls() -> None:
     """Seconds, listed and counted trees only grow, and end at what is returned."""
-    seen = []
+    seen = Events()
     trees = accel_oct.near_optimal(
-        *data(n_features=9), max_depth=3, leaf_penalty=0.0, within=0.1, limit=600, progress=seen.append
+        *data(n_features=9), max_depth=3, leaf_penalty=0.0, within=0.1, limit=600, progress=seen
     )
-    assert seen == sorted(seen) and seen[-1].listed == len(trees) and seen[-1].at_least == trees.count
+    states = [(event.seconds, event.figures.get("listed", 0), event.figures.get("counted", 0)) for event in seen]
+    assert states == sorted(states) and states[-1][1:] == (len(trees), trees.count)
 
 
 @pytest.mark.parametrize(

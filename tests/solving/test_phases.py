@@ -13,7 +13,7 @@ from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
 from accel_oct.mip import AUTO, create_backend
 from accel_oct.objectives import Accuracy
-from accel_oct.solving.phases import IntegerProgram, LastStep, SingleLeaf, SubtreeTables, WarmStart, run_phases
+from accel_oct.solving.phases import IntegerProgram, LastStep, SingleLeaf, SubtreeTables, WarmStart
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -46,10 +46,10 @@ def test_phases_run_in_order_until_one_ends_the_solve() -> None:
         Recording("c", log, "time_limit"),
         Recording("d", log),
     ]
-    result = run_phases(search_for(), phases)
+    result = search_for().solve(phases)
     assert log == ["a", "c"] and result.status == "time_limit" and result.bound > result.objective
     assert result.stats["decided_by"] == "nothing: not proven"
-    assert run_phases(search_for(), []).status == "gap_limit"
+    assert search_for().solve([]).status == "gap_limit"
 
 
 def test_the_first_proof_ends_the_solve() -> None:
@@ -61,7 +61,7 @@ def test_the_first_proof_ends_the_solve() -> None:
             return super().run(search)
 
     log: list[str] = []
-    result = run_phases(search_for(), [Proving("first", log), Recording("second", log)])
+    result = search_for().solve([Proving("first", log), Recording("second", log)])
     assert log == ["first"] and result.status == "optimal" and result.stats["decided_by"] == "first"
 
 
@@ -100,7 +100,7 @@ def test_the_choice_of_auto_is_named_where_there_is_only_one() -> None:
     """With a single backend at hand too, the result says which one it was."""
     search = search_for(preset="baseline")
     search.backend_name = AUTO
-    result = run_phases(search, [IntegerProgram([create_backend("highs")])])
+    result = search.solve([IntegerProgram([create_backend("highs")])])
     assert result.status == "optimal" and result.backend == "highs"
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.dynamic_programme import optimal_scores
 from oracles.ruled import ruled_scores
@@ -20,8 +20,6 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.exact import samples
 from accel_oct.exact.counts import TallyCounts
 from accel_oct.objectives import ClassWeights, CostMatrix, InstanceCosts, Objective
-
-PATCHED = [HealthCheck.function_scoped_fixture]
 
 
 class ByArrays(TallyCounts):
@@ -76,7 +74,6 @@ def assert_same(mine, rows):
     assert mine.status == rows.status
 
 
-@settings(deadline=None)
 @given(tables(), st.integers(0, 6), st.integers(0, 1), st.integers(0, 3))
 def test_one_side_of_a_column(table, column, side, depth):
     """What is known of all sets on one side of a column is what is counted there."""
@@ -101,7 +98,6 @@ def test_one_side_of_a_column(table, column, side, depth):
     assert all(np.array_equal(mine, theirs) for mine, theirs in zip(found, expected.counts, strict=False))
 
 
-@settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(), st.integers(0, 4), st.data())
 def test_frontiers_are_those_of_the_rows(way, table, depth, data):
     """Scores and bounds to the last bit, under every rule, whatever groups there are; trees have these scores."""
@@ -120,7 +116,6 @@ def test_frontiers_are_those_of_the_rows(way, table, depth, data):
         assert all(constraint.bind(dataset).violation(point.tree) <= 0 for constraint in constraints)
 
 
-@settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(n_classes=(2, 3)), st.integers(0, 3))
 def test_an_independent_dynamic_programme_agrees(way, table, depth):
     """Every number of leaves, against a programme that shares no code with the tables."""
@@ -131,7 +126,6 @@ def test_an_independent_dynamic_programme_agrees(way, table, depth):
     assert found.scores.tolist() == expected.tolist()
 
 
-@settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(n_classes=(2, 3)), st.integers(1, 3), st.integers(1, 9), st.data())
 def test_rules_by_exhaustive_search(way, table, depth, amount, data):
     """Least masses and pairs that must stay apart, against a search that knows rows and rules only."""
@@ -205,7 +199,6 @@ def test_class_weights_and_costs_of_many_rows(n_rows):
             assert max(found) <= (1.0 if isinstance(objective, ClassWeights) else 0.0)
 
 
-@settings(suppress_health_check=PATCHED, deadline=None)
 @given(tables(), st.integers(0, 4), st.sampled_from([0.0, 0.01, 0.05, 0.3]), st.data())
 def test_solve_and_solve_path(way, table, depth, penalty, data):
     """Objective, bound and status are those on the rows, in both ways, and no backend takes part."""

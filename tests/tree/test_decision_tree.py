@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.enumeration import enumerate_trees, to_decision_tree
 from oracles.instances import Instance, instances
@@ -110,7 +110,6 @@ def test_changing_the_available_depth(case: tuple[object, DecisionTree, Instance
 
 
 @given(trees_with_instances())
-@settings(deadline=None)
 def test_relabelling_and_pruning_are_best(case: tuple[object, DecisionTree, Instance]) -> None:
     """Relabelling beats every labelling; pruning beats every pruning, and takes a leaf on ties."""
     nested, tree, instance = case
@@ -237,7 +236,6 @@ def test_missing_key() -> None:
 
 
 @given(instances(max_samples=8, max_features=2, max_depth=2))
-@settings(max_examples=20, deadline=None)
 def test_enumerated_trees_prune_to_the_leaf_at_a_huge_price(instance: Instance) -> None:
     """When a leaf costs more than all samples weigh, every tree prunes to the majority leaf."""
     dataset = instance.dataset

@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier, frontier, solve
@@ -30,7 +30,6 @@ def small_tree(rng: np.random.Generator, n_features: int, depth: int) -> Decisio
 
 
 @given(st.integers(0, 2**32), st.integers(0, 4), st.integers(0, 3))
-@settings(deadline=None, max_examples=60)
 def test_sums_over_nodes_are_those_of_the_rows_that_visit_them(seed: int, depth: int, room: int) -> None:
     """Class weights and counts at every node, pruning and new labels, against the rows that `route` sends there."""
     rng = np.random.default_rng(seed)

@@ -27,7 +27,7 @@ from accel_oct.cli.options import (
 )
 from accel_oct.errors import AccelOctError
 from accel_oct.export import to_text
-from accel_oct.support.interrupts import kept_interrupts, remembered_interrupts
+from accel_oct.support.stopping import kept_interrupts, remembered_interrupts
 
 __all__ = ["run"]
 

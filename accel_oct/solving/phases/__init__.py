@@ -1,6 +1,5 @@
 """The phases of a solve, in the order in which they usually run."""
 
-from accel_oct.solving.phases.base import Phase, run_phases
 from accel_oct.solving.phases.branch_and_cut import IntegerProgram
 from accel_oct.solving.phases.feature_sets import FeatureSets
 from accel_oct.solving.phases.prices import PriceAndClose
@@ -11,10 +10,8 @@ __all__ = [
     "FeatureSets",
     "IntegerProgram",
     "LastStep",
-    "Phase",
     "PriceAndClose",
     "SingleLeaf",
     "SubtreeTables",
     "WarmStart",
-    "run_phases",
 ]

@@ -29,7 +29,7 @@ from accel_oct.solving.priced_rows import hand_over
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
-from accel_oct.tree.samples import some_trees
+from accel_oct.tree.sample_trees import some_trees
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class IntegerProgram:
         if problem.max_depth > 0 and (self._factories or rows):
             self._built = self._master(search)
             search.agreement = self._built[2]
-            search.confirm()
+            search.check()
 
     def applies(self, search: Search) -> bool:
         return True
@@ -105,10 +105,10 @@ class IntegerProgram:
             if needed > left:
                 logger.info("no branch and cut: building its model may take %.1f s, and %.1f s are left", needed, left)
                 return "time_limit"
-        search.teller.doing("building the model")
+        search.reporter.step("building the model")
         master, own, search.agreement = self._built or self._master(search)
         self._built = None
-        search.confirm()
+        search.check()
         rounding = problem.rounding(master.scale)
         search.slack = rounding.slack
         with search.agreement.written_by_the_library():
@@ -118,8 +118,8 @@ class IntegerProgram:
             built_in = _built_in(master, backend, search)
 
         def on_bound(bound: float) -> bool:
-            search.teller.beat()
-            return search.tighten(rounding.valid(bound))
+            search.reporter.beat()
+            return search.tighten(rounding.valid(bound)) or search.reporter.stop_requested
 
         handler = TreeHandler(
             master,
@@ -128,7 +128,7 @@ class IntegerProgram:
             on_bound,
             search.agreement,
         )
-        search.teller.describe(handler.describe)
+        search.reporter.describe(handler.describe)
         search.agreement.check_nothing_came()
         backend.load(master.model)
         if backend.capabilities.start and search.incumbent.tree is not None:

@@ -37,15 +37,14 @@ from accel_oct.exact.group_sets import GroupSets
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.price_search import PriceSearch
 from accel_oct.exact.samples import reduce_data
-from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.formulation import Incumbent
 from accel_oct.formulation.incumbent import Rule
 from accel_oct.pricing import PricedSearch
-from accel_oct.solving.activity import Figures
-from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.progress import Figures
+from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
 IntArray = NDArray[np.int64]
@@ -607,7 +606,7 @@ class FeatureSets:
         return search.config.prices and search.problem.max_depth <= _DEEPEST_PRICED and priced
 
     def run(self, search: Search) -> Status | None:
-        stopped = run_stoppable(search, lambda stopper: _search(search, stopper))
+        stopped = search.perform(lambda stopper: _search(search, stopper))
         if search.is_proven:
             search.notes["integer_phase"] = "skipped: the feature sets were searched to the end"
         return stopped
@@ -666,7 +665,7 @@ def _search(search: Search, stopper: Stopper) -> None:
             return "looking sets up", {"sets": sets.sets}
         return "", {"feature sets": sets.nodes, "waiting": sets.waiting}
 
-    search.teller.describe(describe)
+    search.reporter.describe(describe)
     sets.run(search.incumbent.value, search.bound)
     search.statistics["feature_sets"] = FeatureSetStatistics(
         seconds=time.perf_counter() - began, groups=rules.size, nodes=sets.nodes, sets=sets.sets

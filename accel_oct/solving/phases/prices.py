@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints.base import limits_of
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.stopping import Stopper
 from accel_oct.pricing import PricedSearch
-from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 FloatArray = NDArray[np.float64]
@@ -63,7 +62,7 @@ class PriceAndClose:
         return all(constraint.traits.is_priced for constraint in problem.coupling)
 
     def run(self, search: Search) -> Status | None:
-        return run_stoppable(search, lambda stopper: _price_and_close(search, stopper))
+        return search.perform(lambda stopper: _price_and_close(search, stopper))
 
 
 def _price_and_close(search: Search, stopper: Stopper) -> None:
@@ -92,7 +91,7 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         threads=options.threads,
         memory_limit=search.config.subtree_bounds.memory_limit,
     )
-    search.teller.describe(lambda: (prices.doing, prices.figures))
+    search.reporter.describe(lambda: (prices.doing, prices.figures))
     prices.price(search.incumbent.value)
     dual, dual_seconds = prices.dual, time.perf_counter() - began
     prices.close()

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from accel_oct.exact import SearchCounts, best_tree, frontier_table
 from accel_oct.exact.steps import Steps
-from accel_oct.exact.stopping import Stopper
-from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.stopping import Stopper
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,8 @@ def _best_of_all(search: Search) -> Status | None:
             search.record()
 
     def work(stopper: Stopper) -> None:
-        improving = search.improving
         counts = SearchCounts()
-        search.teller.describe(
+        search.reporter.describe(
             lambda: (counts.steps.doing, {**counts.steps.figures, "sample sets": counts.pair_levels})
         )
         outcome = best_tree(
@@ -90,11 +88,11 @@ def _best_of_all(search: Search) -> Status | None:
             rules=problem.table_rules,
             incumbent=incumbent.tree,
             deadline=search.clock.deadline,
-            should_stop=stopper if improving is None else improving.beside(stopper),
+            should_stop=stopper if search.beside is None else search.beside(stopper),
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             on_improvement=on_improvement,
-            known_value=(lambda: incumbent.value) if independent and improving is not None else None,
+            known_value=(lambda: incumbent.value) if independent and search.beside is not None else None,
             counts=counts,
         )
         if outcome.found is not None:
@@ -102,7 +100,7 @@ def _best_of_all(search: Search) -> Status | None:
         search.tighten(outcome.bound)
         search.statistics["subtree_bounds"] = TableStatistics.of(outcome.seconds, outcome.counts)
 
-    return run_stoppable(search, work)
+    return search.perform(work)
 
 
 def _leaf_limited(search: Search) -> Status | None:
@@ -112,7 +110,7 @@ def _leaf_limited(search: Search) -> Status | None:
 
     def work(stopper: Stopper) -> None:
         steps = Steps()
-        search.teller.describe(lambda: (steps.doing, steps.figures))
+        search.reporter.describe(lambda: (steps.doing, steps.figures))
         table = frontier_table(
             data.X,
             data.y,
@@ -131,7 +129,7 @@ def _leaf_limited(search: Search) -> Status | None:
         search.tighten(bound)
         search.statistics["subtree_bounds"] = TableStatistics.of(table.seconds, SearchCounts())
 
-    return run_stoppable(search, work)
+    return search.perform(work)
 
 
 class SingleLeaf:

@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from accel_oct.exact.stopping import Stopper
 from accel_oct.heuristics.cart import cart, cart_seconds
 from accel_oct.heuristics.improver import Improver, table_seconds
 from accel_oct.heuristics.polish import polish
-from accel_oct.solving.activity import Figures
-from accel_oct.solving.phases.base import run_stoppable
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.progress import Figures
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 _LONGEST_STEP = 2.0
@@ -50,7 +49,7 @@ class WarmStart:
 
     def run(self, search: Search) -> Status | None:
         began = time.perf_counter()
-        stopped = run_stoppable(search, lambda stopper: _improve(search, stopper))
+        stopped = search.perform(lambda stopper: _improve(search, stopper))
         search.statistics["warm_start"] = WarmStartStatistics(time.perf_counter() - began, search.objective)
         search.record()
         return stopped
@@ -71,8 +70,8 @@ def _improve(search: Search, stopper: Stopper) -> None:
     if improving is None:
         return
     search.record()
-    search.improving = improving
-    search.teller.describe(improving.describe)
+    search.beside = improving.beside
+    search.reporter.describe(improving.describe)
     if config.warm_start == "cart" and cart_seconds(data, problem.max_depth) < min(_SECOND_CART, stopper.remaining):
         search.offer_and_record(cart(data, problem.max_depth, price, search.options.seed, "entropy"))
     improving.run_first()

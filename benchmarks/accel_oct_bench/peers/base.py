@@ -1,15 +1,14 @@
-"""What an adapter of another package is written against.
+"""The interface of adapters of other packages.
 
-An adapter fits the package on the binary columns and class indices that our own solver gets and hands back its tree.
-Everything that a row of results says about quality is then computed here, from that tree and the data: accuracy
-minus the penalty per leaf. Leaves are those of the tree as the package returned it; nothing is pruned or
-merged in anybody's favour. What the package says about itself, a proof or a bound, is kept as its claim.
+An adapter fits the package on the same binary columns and class indices as our own solver, and returns its tree. The
+objective of the row, accuracy minus the penalty per leaf, is computed here from that tree and the data. Leaves are
+counted in the tree as the package returned it; nothing is pruned or merged. A proof or a bound of the package is kept
+as its claim.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -28,17 +27,17 @@ __all__ = ["Answer", "Look", "Nested", "Peer", "PeerError", "Problem", "measured
 
 #: A tree as plain values: a class index, or (feature, where it is 0, where it is 1).
 Nested = Any
-#: Bounds that packages give are sums of floats in their own order.
+#: Packages add up the floats of their bounds in another order.
 TOLERANCE = 1e-9
 
 
 class PeerError(AccelOctError):
-    """Another package is not there, cannot take the problem, or gave back something that is no tree."""
+    """Another package is not installed, cannot take the problem, or did not return a tree."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One instance as a peer gets it.
+    """An instance as peers receive it.
 
     Attributes
     ----------
@@ -62,20 +61,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Answer:
-    """A tree and what the package claims about it.
+    """A tree, and the claims of the package about it.
 
     Attributes
     ----------
     tree : nested tree, or None
-        None when there is no tree yet.
+        None if there is no tree.
     predicted : int array, or None
         Class indices by the package's own `predict`, to check the tree against.
     finished : bool
-        The package says that the tree is optimal for our objective.
+        Whether the package claims that the tree is optimal for our objective.
     timed_out : bool
-        Time was up. Neither of both: it ended by itself and claims nothing, as CART does.
+        Whether it reached the time limit. If neither is set, it ended by itself without a claim, as CART does.
     bound : float, or None
-        Its upper bound on our objective, where it has one.
+        Its upper bound on our objective, if it has one.
     note : str
         For the statistics of the row.
     """
@@ -88,7 +87,7 @@ class Answer:
     note: str = ""
 
 
-#: Reads the answer off a fitted model, after the clock was stopped.
+#: Reads the answer from a fitted model, after the clock was stopped.
 Look = Callable[[], Answer]
 
 
@@ -99,15 +98,15 @@ class Peer:
     Attributes
     ----------
     name : str
-        What suites call it.
+        The name in suites.
     package : str
-        The distribution, for its version.
+        The distribution.
     modules : tuple of str
-        What is imported before the clock starts.
+        Modules that are imported before the clock starts.
     fit : callable
-        From a `Problem` to a function that reads the answer; `fit` itself is measured, reading is not.
+        From a `Problem` to a function that reads the answer; only `fit` is measured.
     meaning : str
-        What its parameters mean differently from ours, and what was done about it.
+        How the meaning of its parameters differs from ours, and how they are set here.
     """
 
     name: str
@@ -116,20 +115,13 @@ class Peer:
     fit: Callable[[Problem], Look]
     meaning: str
 
-    def version(self) -> str | None:
-        """The installed version; None where it is not installed."""
-        try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
-            return None
-
     def load(self) -> None:
         """Import it.
 
         Raises
         ------
         PeerError
-            In a sentence, when it is not there or does not load.
+            If it is not installed or does not load.
         """
         for module in self.modules:
             try:
@@ -141,7 +133,7 @@ class Peer:
 
 
 def measured(peer: Peer, problem: Problem) -> dict[str, Any]:
-    """Fit a peer and return the fields of a row that it decides; errors of the package are rows with a sentence.
+    """Fit a peer and return the fields of its row; an error of the package becomes a sentence in the row.
 
     Returns
     -------
@@ -188,7 +180,7 @@ def _judged(peer: Peer, problem: Problem, answer: Answer, seconds: float) -> dic
     bound = objective if answer.finished else answer.bound
     if bound is not None and bound < objective:
         if bound < objective - TOLERANCE:
-            stats["claimed_bound"] = bound  # kept, since it contradicts the package's own tree
+            stats["claimed_bound"] = bound  # it contradicts the tree of the package
         bound = objective
     gap = None if bound is None else (bound - objective) / max(abs(objective), 1e-12)
     return {
@@ -203,7 +195,7 @@ def _judged(peer: Peer, problem: Problem, answer: Answer, seconds: float) -> dic
 
 
 def tree_of(nested: Nested) -> DecisionTree:
-    """A nested tree as our own; a `DecisionTree` stays what it is."""
+    """Convert a nested tree to a `DecisionTree`; one that is a `DecisionTree` already is returned."""
     if isinstance(nested, DecisionTree):
         return nested
     if isinstance(nested, tuple):
@@ -214,7 +206,7 @@ def tree_of(nested: Nested) -> DecisionTree:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Packages print, from Python and from native code: both are sent to nowhere meanwhile."""
+    """Discard what packages print, from Python and from native code."""
     with redirect_stdout(StringIO()), open(os.devnull, "wb") as nowhere:
         kept = os.dup(1)
         try:

@@ -1,7 +1,1 @@
-"""Tables, figures and tests from rows of results."""
-
-from __future__ import annotations
-
-from accel_oct_bench.reports.building import FORMATS, SHIFT, Report, build, write
-
-__all__ = ["FORMATS", "SHIFT", "Report", "build", "write"]
+"""Tables, figures and statistical tests from rows of results."""

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from accel_oct.plotting.charts import AMBER, BLUE, GREEN, RED, pyplot
-from accel_oct_bench.reports.comparing import Comparison
-from accel_oct_bench.reports.statistics import performance_profile
+from accel_oct_bench.reports.comparison import Comparison, performance_profile
 
 __all__ = ["panels", "profile"]
 
 _COLOURS = (BLUE, RED, GREEN, AMBER, "#CC79A7", "#9E77D1", "#8C6D31", "#7F7F7F")
 _STYLES = ("-", "--", "-.", ":")
-#: Drawn in this, and then told to be in the colour of the text around: one picture for light and dark pages.
+#: Replaced by the colour of the surrounding text, so that a picture fits light and dark pages.
 _INK = "#010203"
 _STYLE = {
     "svg.fonttype": "none",
@@ -36,7 +35,7 @@ _STYLE = {
 
 
 def panels(comparison: Comparison) -> str:
-    """Left: how many instances were solved within a time. Right: for how many the gap is at most so large."""
+    """Draw the number of instances solved within a time (left) and within a gap (right)."""
     plt = pyplot()
     with plt.rc_context(_STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True, layout="constrained")
@@ -65,7 +64,7 @@ def panels(comparison: Comparison) -> str:
 
 
 def profile(comparison: Comparison) -> str:
-    """Share of instances solved within a factor of the fastest method."""
+    """Draw the share of instances solved within a factor of the fastest method."""
     plt = pyplot()
     with plt.rc_context(_STYLE):
         figure, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
@@ -84,7 +83,7 @@ def profile(comparison: Comparison) -> str:
 
 
 def _range(comparison: Comparison) -> tuple[float, float]:
-    """From below the shortest solved run to the limit."""
+    """Return the limits of the time axis: below the shortest solved run, and the time limit."""
     solved = [comparison.seconds(method)[comparison.solved(method)] for method in comparison.methods]
     times = np.concatenate([*solved, [comparison.limit or 0.0]])
     times = times[times > 0]
@@ -94,7 +93,7 @@ def _range(comparison: Comparison) -> tuple[float, float]:
 
 
 def _widest_gap(comparison: Comparison) -> float:
-    """In %, of those that have one."""
+    """Return the largest finite gap in %."""
     gaps = np.concatenate([comparison.gaps(method) for method in comparison.methods])
     return 100 * float(gaps[np.isfinite(gaps)].max(initial=0.0))
 

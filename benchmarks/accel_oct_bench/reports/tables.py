@@ -1,22 +1,37 @@
-"""Tables as values: cells that may be bold; written as Markdown, LaTeX and HTML elsewhere."""
+"""Tables of reports, and their text as Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from accel_oct_bench.reports.comparing import Comparison, is_solved
-from accel_oct_bench.reports.statistics import shifted_geometric_mean
+from accel_oct_bench.reports.comparison import Comparison, is_solved, shifted_geometric_mean
 from accel_oct_bench.rows import Row
 
-__all__ = ["Cell", "Table", "data_table", "failure_table", "instance_table", "number", "summary_table"]
+__all__ = [
+    "Cell",
+    "Table",
+    "data_table",
+    "failure_table",
+    "html_table",
+    "instance_table",
+    "latex_table",
+    "markdown_table",
+    "number",
+    "summary_table",
+    "without_tags",
+]
 
 
 @dataclass(frozen=True)
 class Cell:
+    """A cell of a table."""
+
     text: str
     bold: bool = False
 
@@ -28,9 +43,9 @@ class Table:
     Attributes
     ----------
     groups : list of (str, int), or empty
-        A line above the header: a text and how many columns it spans.
+        A line above the header: texts, and the number of columns that each spans.
     words : int
-        So many columns from the left are words, the others numbers.
+        Number of columns from the left that are words; the others are numbers.
     """
 
     title: str
@@ -42,7 +57,7 @@ class Table:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Three figures; a dash for none."""
+    """Return a number with three digits; a dash for None."""
     if value is None or not np.isfinite(value):
         return "-"
     if value == 0:
@@ -51,7 +66,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def summary_table(comparison: Comparison, shift: float) -> Table:
-    """One line per method: solved, times, gaps, best trees, failures."""
+    """Return one line per method: solved, times, gaps, best trees, failures."""
     lines, sort = [], []
     for method in comparison.methods:
         rows, solved, gaps = comparison.of(method), comparison.solved(method), comparison.gaps(method)
@@ -85,7 +100,7 @@ def summary_table(comparison: Comparison, shift: float) -> Table:
 
 
 def data_table(comparison: Comparison) -> Table:
-    """The paper's table: per data set and method the number solved, their mean time, the mean gap of the others."""
+    """Return the paper's table: per data set and method the number solved, their mean time, the gap of others."""
     names = list(dict.fromkeys(comparison.families))
     place = np.array([names.index(name) for name in comparison.families])
     lines = []
@@ -118,7 +133,7 @@ def _triple(comparison: Comparison, method: str, mine: object) -> tuple[int, flo
 
 
 def instance_table(comparison: Comparison) -> Table:
-    """Every instance: seconds of each method, or how it ended."""
+    """Return the seconds or the status of each method on every instance."""
     lines = []
     for instance in comparison.instances:
         rows = [comparison.runs[method, instance] for method in comparison.methods]
@@ -143,7 +158,7 @@ def _outcome(row: Row, comparison: Comparison) -> str:
 
 
 def failure_table(rows: Sequence[Row]) -> Table | None:
-    """What ended without a result, with the sentence of each, commonest first; None where nothing did."""
+    """Return the errors of runs with their numbers, the most frequent first; None if there are none."""
     counts = Counter((row.method.name, row.status, row.error or "") for row in rows if row.error)
     if not counts:
         return None
@@ -152,3 +167,100 @@ def failure_table(rows: Sequence[Row]) -> Table | None:
         for (name, status, error), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
     return Table("Runs with an error", ["method", "status", "error", "runs"], lines, words=3)
+
+
+# ---------------------------------------------------------------- text
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+
+
+def markdown_table(table: Table) -> str:
+    """Return a pipe table; the text of a group is put before the names of its columns."""
+    header = list(table.header)
+    if table.groups:
+        spans = [text for text, width in table.groups for _ in range(width)]
+        header = [f"{text}: {name}" if text else name for text, name in zip(spans, header, strict=True)]
+    rules = ["---" if place < table.words else "---:" for place in range(len(header))]
+    lines = [_piped([_md(Cell(name)) for name in header]), _piped(rules)]
+    lines += [_piped([f"**{_md(cell)}**" if cell.bold else _md(cell) for cell in row]) for row in table.rows]
+    return "\n".join(lines)
+
+
+def _piped(texts: list[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _md(cell: Cell) -> str:
+    return re.sub(r"([\\|*`])", r"\\\1", without_tags(cell.text))
+
+
+def without_tags(text: str) -> str:
+    """Return text for Markdown in one line, tags of HTML escaped."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split()))
+
+
+def latex_table(table: Table, label: str = "") -> str:
+    """Return a ``table`` with a ``tabular``; needs no package."""
+    columns = "".join("l" if place < table.words else "r" for place in range(len(table.header)))
+    lines = [r"\begin{table}[htb!]", r"  \centering", rf"  \begin{{tabular}}{{{columns}}}", r"    \hline"]
+    if table.groups:
+        spans = [rf"\multicolumn{{{width}}}{{c}}{{{_tex(text)}}}" for text, width in table.groups]
+        lines.append(f"    {' & '.join(spans)} \\\\")
+    lines += [f"    {' & '.join(map(_tex, table.header))} \\\\", r"    \hline"]
+    for row in table.rows:
+        cells = [rf"\textbf{{{_tex(cell.text)}}}" if cell.bold else _tex(cell.text) for cell in row]
+        lines.append(f"    {' & '.join(cells)} \\\\")
+    lines += [r"    \hline", r"  \end{tabular}", rf"  \caption{{{_tex(f'{table.title}. {table.caption}')}}}"]
+    if label:
+        lines.append(rf"  \label{{tab:{label}}}")
+    return "\n".join([*lines, r"\end{table}"])
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def html_table(table: Table) -> str:
+    """Return a table that scrolls sideways."""
+    head = ""
+    if table.groups:
+        spans = "".join(
+            f'<th colspan="{width}" scope="colgroup">{html.escape(text)}</th>' for text, width in table.groups
+        )
+        head = f'<tr class="groups">{spans}</tr>'
+    starts = _starts(table)
+    names = "".join(
+        f'<th scope="col"{_classes(place, table, starts)}>{html.escape(name)}</th>'
+        for place, name in enumerate(table.header)
+    )
+    body = "\n".join(
+        "<tr>" + "".join(_html_cell(cell, place, table, starts) for place, cell in enumerate(row)) + "</tr>"
+        for row in table.rows
+    )
+    caption = f'<p class="caption">{html.escape(table.caption)}</p>' if table.caption else ""
+    inner = f"<table><thead>{head}<tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return f'<div class="scroll">{inner}</div>{caption}'
+
+
+def _starts(table: Table) -> set[int]:
+    """Return the columns at which a group begins."""
+    places, at = set(), 0
+    for _, width in table.groups:
+        places.add(at)
+        at += width
+    return places - {0}
+
+
+def _classes(place: int, table: Table, starts: set[int]) -> str:
+    names = ["word"] if place < table.words else []
+    names += ["start"] if place in starts else []
+    return f' class="{" ".join(names)}"' if names else ""
+
+
+def _html_cell(cell: Cell, place: int, table: Table, starts: set[int]) -> str:
+    text = html.escape(cell.text)
+    inner = f"<b>{text}</b>" if cell.bold else text
+    if place == 0:
+        return f'<th scope="row" class="word">{inner}</th>'
+    return f"<td{_classes(place, table, starts)}>{inner}</td>"

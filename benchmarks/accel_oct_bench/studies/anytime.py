@@ -16,7 +16,6 @@ of every pixel; *numeric 200k*, 200,000 samples of 30 independent normal columns
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,17 +27,17 @@ import numpy as np
 import accel_oct
 import accel_oct.exact
 from accel_oct.data import BinaryDataset
-from accel_oct_bench.instances import encoded_data
 from accel_oct_bench.machine import machine
 from accel_oct_bench.peers.cart import best_cart
-from accel_oct_bench.reports.tables import Cell, Table
-from accel_oct_bench.reports.writing import markdown_table
+from accel_oct_bench.studies.common import MarkdownTable, data_sets, numeric_table, parser_of, timed
 
 FROM_FOLDER = ("sonar_QB_5", "ozone-one_QB_5", "ozone-one_QT_5")
 
 
 @dataclass
 class Instance:
+    """A binary table, and the depths that are tried on it."""
+
     name: str
     X: Any
     y: Any
@@ -47,7 +46,8 @@ class Instance:
 
 @dataclass
 class Row:
-    method: str
+    """The outcome of a run; `history` has pairs of seconds and objective."""
+
     limit: float
     seconds: float
     objective: float
@@ -55,7 +55,7 @@ class Row:
     history: list[tuple[float, float]] = field(default_factory=list)
 
     def gap_over_time(self, best: float) -> float:
-        """Mean distance to the best objective known, relative to it, over the limit."""
+        """Return the mean distance to the best known objective, relative to it, over the limit."""
         moments = [0.0, *(min(moment, self.limit) for moment, _ in self.history), self.limit]
         values = [0.0, *(value for _, value in self.history)]
         return sum((end - begin) * (best - max(value, 0.0)) for begin, end, value in _spans(moments, values)) / (
@@ -67,9 +67,9 @@ def _spans(moments: Sequence[float], values: Sequence[float]) -> Iterator[tuple[
     return zip(moments[:-1], moments[1:], values, strict=True)
 
 
-def instances(folder: Path) -> Iterator[Instance]:
+def instances(folder: Path | None) -> Iterator[Instance]:
     yield digits()
-    for data in encoded_data(folder, list(FROM_FOLDER)):
+    for data in data_sets(folder, FROM_FOLDER):
         yield Instance(data.name, data.X, data.y, (5, 6))
     yield numeric()
 
@@ -81,17 +81,9 @@ def digits() -> Instance:
     return Instance("digits", deciles(pixels), y, (4, 5))
 
 
-def numeric(n_samples: int = 200_000, n_columns: int = 30) -> Instance:
-    table, y = numeric_table(n_samples, n_columns)
+def numeric() -> Instance:
+    table, y = numeric_table(200_000, 30)
     return Instance("numeric 200k", deciles(table), y, (4,))
-
-
-def numeric_table(n_samples: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(n_samples, n_columns)).astype(np.float32)
-    a, b, c, d = table.T[:4]
-    y = ((a > 0.3) ^ (b + c > 0.2) | (d > 1)) ^ (rng.random(n_samples) < 0.1)
-    return table, y.astype(int)
 
 
 def deciles(table: Any) -> Any:
@@ -103,26 +95,25 @@ def deciles(table: Any) -> Any:
 
 def solve(instance: Instance, depth: int, penalty: float, limit: float) -> Row:
     history: list[tuple[float, float]] = []
-    began = time.perf_counter()
-    result = accel_oct.solve(
-        instance.X,
-        instance.y,
-        max_depth=depth,
-        leaf_penalty=penalty,
-        time_limit=limit,
-        progress=lambda row: history.append((row.seconds, row.objective)),
+    result, spent = timed(
+        lambda: accel_oct.solve(
+            instance.X,
+            instance.y,
+            max_depth=depth,
+            leaf_penalty=penalty,
+            time_limit=limit,
+            progress=lambda event: history.append((event.seconds, event.objective)) if event.changed else None,
+        )
     )
-    seconds = time.perf_counter() - began
-    return Row("accel_oct", limit, seconds, result.objective, result.bound, history)
+    return Row(limit, spent.seconds, result.objective, result.bound, history)
 
 
 def cart(instance: Instance, depth: int, penalty: float) -> Row:
-    """The best of three criteria; their time together."""
+    """Return the best tree of three criteria, and their time together."""
     dataset = BinaryDataset.from_arrays(instance.X, instance.y)
     price = dataset.leaf_price(penalty)
-    began = time.perf_counter()
-    value = best_cart(dataset, depth, price).value(dataset, price) / dataset.total_weight
-    return Row("CART", 0.0, time.perf_counter() - began, value)
+    tree, spent = timed(lambda: best_cart(dataset, depth, price))
+    return Row(0.0, spent.seconds, tree.value(dataset, price) / dataset.total_weight)
 
 
 def streed(instance: Instance, depth: int, penalty: float, limit: float) -> Row:
@@ -138,11 +129,11 @@ def streed(instance: Instance, depth: int, penalty: float, limit: float) -> Row:
         objective = float(np.mean(model.predict(table) == classes)) - penalty * model.get_n_leaves()
     except Exception as error:  # it has no tree when the time is up: raises one thing or another
         print(f"STreeD, {instance.name}, depth {depth}, {limit:g} s: {error}", flush=True)
-    return Row("STreeD", limit, time.perf_counter() - began, objective)
+    return Row(limit, time.perf_counter() - began, objective)
 
 
 def load_code() -> None:
-    """Everything is loaded before anything is measured."""
+    """Load all code before anything is measured."""
     rng = np.random.default_rng(0)
     for n_samples, n_classes in ((300, 2), (300, 3), (40_000, 2)):
         X, y = rng.integers(0, 2, (n_samples, 30)), rng.integers(0, n_classes, n_samples)
@@ -153,8 +144,7 @@ def load_code() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
+    parser = parser_of(__doc__)
     parser.add_argument("--limits", nargs="*", type=float, default=[1.0, 3.0, 10.0, 30.0])
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--penalty", type=float, default=0.0001)
@@ -162,7 +152,8 @@ def main() -> None:
     options = parser.parse_args()
     load_code()
     print(machine(), flush=True)
-    lines = []
+    header = ["data", "depth", "limit s", "took s", "objective", "bound", "gap over time", "best CART"]
+    table = MarkdownTable(*header, *(["STreeD"] if options.rivals else []))
     for instance in instances(options.data_dir):
         if options.only and instance.name not in options.only:
             continue
@@ -172,7 +163,7 @@ def main() -> None:
             others = [streed(instance, depth, options.penalty, limit) for limit in options.limits if options.rivals]
             best = np.nanmax([row.objective for row in (greedy, *rows, *others)])
             for place, row in enumerate(rows):
-                line = [
+                table.row(
                     instance.name,
                     depth,
                     f"{row.limit:g}",
@@ -182,12 +173,7 @@ def main() -> None:
                     f"{row.gap_over_time(best):.3f}",
                     f"{greedy.objective:.4f} ({greedy.seconds:.1f} s)",
                     *([f"{others[place].objective:.4f}"] if others else []),
-                ]
-                print(line, flush=True)
-                lines.append(line)
-    header = ["data", "depth", "limit s", "took s", "objective", "bound", "gap over time", "best CART"]
-    header += ["STreeD"] if options.rivals else []
-    print(markdown_table(Table("", header, [[Cell(str(value)) for value in line] for line in lines])))
+                )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ least when it is done with BLAS. A call should stay below three times that.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -16,29 +15,25 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from accel_oct.exact import DepthTwoSolver
+from accel_oct_bench.studies.common import MarkdownTable, least_seconds
 
 SIZES = ((200, 50), (200, 300), (5000, 90))
 
 
 def seconds_per_call(function: Callable[[], object], budget: float = 0.5) -> float:
-    """Best mean over several rounds, so that a busy machine does not decide the comparison."""
-    function()
-    start = time.perf_counter()
-    function()
-    once = max(time.perf_counter() - start, 1e-6)
-    repeats = max(1, int(budget / 5 / once))
-    best = float("inf")
-    for _ in range(5):
-        start = time.perf_counter()
+    """Return the best mean time of several rounds, so that other load on the machine counts little."""
+    repeats = max(1, int(budget / 5 / max(least_seconds(function, 1), 1e-6)))
+
+    def round_of_calls() -> None:
         for _ in range(repeats):
             function()
-        best = min(best, (time.perf_counter() - start) / repeats)
-    return best
+
+    return least_seconds(round_of_calls, 5) / repeats
 
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    print(f"{'samples':>8}{'features':>9}{'weights':>9}{'D2S/s':>11}{'product/s':>11}{'D2S/product':>15}")
+    table = MarkdownTable("samples", "features", "weights", "D2S/s", "product/s", "D2S/product", words=0)
     for n_samples, n_features in SIZES:
         X = rng.random((n_samples, n_features)) < 0.4
         y = rng.integers(0, 2, n_samples)
@@ -48,10 +43,8 @@ def main() -> None:
         for name, weights in (("unit", np.ones(n_samples)), ("real", rng.integers(1, 2**20, n_samples) / 2**18)):
             solver = DepthTwoSolver(X, y, weights, 2)
             seconds = seconds_per_call(partial(solver.solve, everything, 1.0))
-            print(
-                f"{n_samples:>8}{n_features:>9}{name:>9}{1 / seconds:>11.0f}{1 / product:>11.0f}"
-                f"{seconds / product:>15.2f}"
-            )
+            rates = (f"{1 / seconds:.0f}", f"{1 / product:.0f}", f"{seconds / product:.2f}")
+            table.row(n_samples, n_features, name, *rates)
 
 
 if __name__ == "__main__":

@@ -9,29 +9,25 @@ trees included.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
+import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from accel_oct import frontier
 from accel_oct.cluster.workers import local_client
 from accel_oct.solving.frontier import Frontier
-from accel_oct.solving.result import HistoryRow
+from accel_oct.support.progress import ProgressEvent
+from accel_oct_bench.studies.common import MarkdownTable, data_sets, parser_of
 
 INSTANCES = ("sonar_QB_5", "ozone-one_QT_5", "ozone-one_QB_5")
-HEADER = (
-    "| instance | samples | features | depth | workers | status | seconds | score | bound | gap | speed-up | sides |"
-)
 
 
 def warm_up(_: int) -> int:
-    """Load all code that the instances need."""
+    """Load all code that the instances need, and return the process."""
     rng = np.random.default_rng(0)
     frontier(rng.random((60, 12)) < 0.5, rng.integers(0, 2, 60), max_depth=5)
     return os.getpid()
@@ -45,18 +41,18 @@ class Watch:
         self._last = -every
         self.rows = 0
 
-    def __call__(self, row: HistoryRow) -> None:
-        self.rows += 1
-        if row.seconds - self._last >= self._every:
-            self._last = row.seconds
-            said = f"{row.seconds:8.1f} s  {row.objective:.4f} <= {row.bound:.4f}  {self.rows} answers"
-            print(f"    {self._name}: {said}", flush=True)
+    def __call__(self, event: ProgressEvent) -> None:
+        self.rows += event.changed
+        if event.changed and event.seconds - self._last >= self._every:
+            self._last = event.seconds
+            said = f"{event.seconds:8.1f} s  {event.objective:.4f} <= {event.bound:.4f}  {self.rows} changes"
+            print(f"    {self._name}: {said}", file=sys.stderr, flush=True)
 
 
 def one_run(
     name: str, X: Any, y: Any, depth: int, workers: int, limit: float, every: float, kill: float | None
 ) -> tuple[Frontier, int]:
-    """The frontier by so many workers, and how many answers they gave."""
+    """Return the frontier by this many workers, and the number of their answers."""
     watch = Watch(f"{name}, {workers} workers", every)
     with local_client(workers) as client:
         client.wait_for_workers(workers)
@@ -74,27 +70,18 @@ def one_run(
 
 
 def end_process(pid: int) -> None:
-    print(f"    kill -9 {pid}", flush=True)
+    print(f"    kill -9 {pid}", file=sys.stderr, flush=True)
     os.kill(pid, signal.SIGKILL)
 
 
-def line(name: str, X: Any, depth: int, workers: str, found: Frontier, speed_up: str, sides: int) -> str:
-    score, bound = float(found.scores[-1]), float(found.bounds[-1])
-    gap = float(np.max(found.bounds - found.scores))
-    cells = [name, X.shape[0], X.shape[1], depth, workers, found.status, f"{found.seconds:.1f}", f"{score:.4f}"]
-    cells += [f"{bound:.4f}", f"{gap:.4f}", speed_up, sides]
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
 def same(a: Frontier, b: Frontier) -> bool:
-    """Scores, bounds and trees."""
+    """Return whether two frontiers have the same scores, bounds and trees."""
     trees = all(a.tree(leaves) == b.tree(leaves) for leaves in range(1, a.max_leaves + 1))
     return bool(np.array_equal(a.scores, b.scores) and np.array_equal(a.bounds, b.bounds) and trees)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder with NAME_enc.csv, column target")
+    parser = parser_of(__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds per run")
     parser.add_argument("--only", nargs="+", default=list(INSTANCES))
@@ -102,10 +89,12 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two lines about a run")
     parser.add_argument("--kill", type=float, help="seconds after which a worker of one more run is ended")
     chosen = parser.parse_args()
-    rows = []
-    for name in chosen.only:
-        table = pd.read_csv(chosen.data_dir / f"{name}_enc.csv")
-        X, y = table.drop(columns=["target"]).to_numpy(), table["target"].to_numpy()
+    table = MarkdownTable(
+        "instance", "samples", "features", "depth", "workers", "status", "seconds", "score", "bound", "gap", "speed-up",
+        "sides",
+    )  # fmt: skip
+    for data in data_sets(chosen.data_dir, chosen.only):
+        name, X, y = data.name, data.X, data.y
         runs = [(workers, None) for workers in chosen.workers]
         if chosen.kill is not None:
             runs.append((chosen.workers[-1], chosen.kill))
@@ -115,13 +104,13 @@ def main() -> None:
             label = str(workers) if kill is None else f"{workers}, one killed"
             known = first if first is not None and found.status == first.status == "optimal" else None
             speed_up = "" if known is None else f"{known.seconds / found.seconds:.2f}"
-            rows.append(line(name, X, chosen.depth, label, found, speed_up, sides))
-            print(rows[-1], flush=True)
+            gap = float(np.max(found.bounds - found.scores))
+            cells = (f"{found.seconds:.1f}", f"{found.scores[-1]:.4f}", f"{found.bounds[-1]:.4f}", f"{gap:.4f}")
+            table.row(name, *X.shape, chosen.depth, label, found.status, *cells, speed_up, sides)
             if known is not None:
-                print(f"    same frontier as with {chosen.workers[0]}: {same(known, found)}", flush=True)
+                said = f"same frontier as with {chosen.workers[0]}: {same(known, found)}"
+                print(f"    {said}", file=sys.stderr, flush=True)
             first = first or found
-    print("\n" + HEADER + "\n" + "| --- " * HEADER.count(" | ") + "| --- |")
-    print("\n".join(rows), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ differ, the run ends with an error. Times are those of `fit`, in one process, on
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,15 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel_oct import OptimalTreeClassifier
-from accel_oct_bench.instances import data_folder
-from accel_oct_bench.studies.accuracy_vs_cart import raw_sets
-from accel_oct_bench.studies.raw_tables import bundled
+from accel_oct_bench.studies.common import MarkdownTable, bundled_tables, parser_of, raw_sets, timed
 
 TOLERANCE = 1e-9
 
 
 class Run(NamedTuple):
-    """What one method did on one instance."""
+    """The outcome of a method on an instance."""
 
     objective: float
     proven: bool
@@ -36,8 +32,8 @@ class Run(NamedTuple):
     bound: float | None = None
 
 
-def tables(folder: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Tables of numbers without missing values: raw files, and those of scikit-learn."""
+def tables(folder: Path | None) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield tables of numbers without missing values: raw files, and those of scikit-learn."""
     seen = set()
     for name, _, X, labels in raw_sets(folder):
         try:
@@ -47,30 +43,25 @@ def tables(folder: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         if not np.isnan(numbers).any():
             seen.add(name)
             yield name, numbers, np.unique(np.asarray(labels), return_inverse=True)[1].ravel()
-    yield from ((name, X, y) for name, X, y in bundled() if name not in seen)
+    yield from ((name, X, y) for name, X, y in bundled_tables() if name not in seen)
 
 
 def ours(X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, limit: float) -> Run:
-    model = OptimalTreeClassifier(depth, penalty, time_limit=limit)
-    began = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - began
+    model, spent = timed(lambda: OptimalTreeClassifier(depth, penalty, time_limit=limit).fit(X, y))
     value = model.score(X, y) - penalty * model.get_n_leaves()
-    return Run(value, model.status_ == "optimal", seconds, model.bound_)
+    return Run(value, model.status_ == "optimal", spent.seconds, model.bound_)
 
 
 def contree(X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, limit: float) -> Run:
     from pycontree import ConTree
 
     model = ConTree(max_depth=depth, complexity_cost=penalty, time_limit=limit)
-    began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, y)
-    seconds = time.perf_counter() - began
+        _, spent = timed(lambda: model.fit(X, y))
     stopped = any("time limit" in str(warning.message) for warning in caught)
     leaves = 1 + sum(node.is_branching_node() for node in _nodes(model.get_tree()))
-    return Run(float(np.mean(model.predict(X) == y)) - penalty * leaves, not stopped, seconds)
+    return Run(float(np.mean(model.predict(X) == y)) - penalty * leaves, not stopped, spent.seconds)
 
 
 def _nodes(node: Any) -> Iterator[Any]:
@@ -84,15 +75,13 @@ def small_tree(X: np.ndarray, y: np.ndarray, depth: int | None, penalty: float, 
     from imodels import FastSmallTreeClassifier
 
     model = FastSmallTreeClassifier(regularization=penalty, time_limit=limit)
-    began = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - began
+    _, spent = timed(lambda: model.fit(X, y))
     value = float(np.mean(model.predict(X) == y)) - penalty * model.n_leaves_
-    return Run(value, bool(model.optimal_), seconds)
+    return Run(value, bool(model.optimal_), spent.seconds)
 
 
 def installed() -> dict[str, Callable[..., Run]]:
-    """The methods that can be run here."""
+    """Return the methods whose packages are installed."""
     methods: dict[str, Callable[..., Run]] = {"ours": ours}
     for name, package, method in (("ConTree", "pycontree", contree), ("FastSmallTree", "imodels", small_tree)):
         try:
@@ -104,8 +93,7 @@ def installed() -> dict[str, Callable[..., Run]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", default=None)
+    parser = parser_of(__doc__)
     parser.add_argument("--depths", nargs="+", default=["2", "3", "4", "none"])
     parser.add_argument("--penalties", nargs="+", type=float, default=[0.05, 0.02, 0.01, 0.005])
     parser.add_argument("--tables", nargs="+", default=None)
@@ -113,13 +101,13 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     methods = installed()
-    for method in methods.values():  # what is loaded or compiled at the first call is not counted
+    for method in methods.values():  # loads all code before anything is measured
         method(np.arange(8.0)[:, None], np.arange(8) // 4, 2, 0.05, 10.0)
-    print("| table | rows x columns | depth | penalty |", *(f"{name} | s |" for name in methods))
-    print("| --- | --- | ---: | ---: |", "---: | ---: |" * len(methods))
+    columns = [text for name in methods for text in (name, "s")]
+    table = MarkdownTable("table", "rows x columns", "depth", "penalty", *columns, words=2)
     ratios: dict[str, list[float]] = {name: [] for name in methods}
     wrong = 0
-    for name, X, y in tables(data_folder(arguments.data_dir)):
+    for name, X, y in tables(arguments.data_dir):
         if arguments.tables and name not in arguments.tables:
             continue
         for depth in (None if text == "none" else int(text) for text in arguments.depths):
@@ -133,9 +121,8 @@ def main() -> None:
                 for who, run in runs.items():
                     if run.proven and runs["ours"].proven:
                         ratios[who].append(runs["ours"].seconds / run.seconds)
-                cells = [_cells(runs.get(who)) for who in methods]
-                size = f"{X.shape[0]} x {X.shape[1]}"
-                print(f"| {name} | {size} | {depth} | {penalty} |", *cells, flush=True)
+                cells = [cell for who in methods for cell in _cells(runs.get(who))]
+                table.row(name, f"{X.shape[0]} x {X.shape[1]}", depth, penalty, *cells)
     for who, values in ratios.items():
         if who != "ours" and values:
             mean = float(np.exp(np.mean(np.log(values))))
@@ -144,11 +131,11 @@ def main() -> None:
         raise SystemExit(f"{wrong} instances on which two optimal trees differ")
 
 
-def _cells(run: Run | None) -> str:
+def _cells(run: Run | None) -> tuple[str, str]:
     if run is None:
-        return "| |"
+        return "", ""
     gap = "" if run.proven else " (open)" if run.bound is None else f" (bound {run.bound:.4f})"
-    return f"{run.objective:.4f}{gap} | {run.seconds:.3f} |"
+    return f"{run.objective:.4f}{gap}", f"{run.seconds:.3f}"
 
 
 if __name__ == "__main__":

@@ -17,10 +17,7 @@ is that of the process, imports and table included.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import resource
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +27,10 @@ import numpy as np
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct_bench.machine import machine, versions
-from accel_oct_bench.studies.anytime import Row, numeric_table
+from accel_oct_bench.solving import peak_mb
+from accel_oct_bench.studies.anytime import Row
+from accel_oct_bench.studies.common import MarkdownTable, best_cart, numeric_table, parser_of, timed
+from accel_oct_bench.studies.every_split import contree as fit_contree
 
 DEPTHS = (2, 3)
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -59,7 +59,7 @@ class Fit(NamedTuple):
 
 
 def planted(rows: int, columns: int) -> Table:
-    """Return a table whose classes follow a full tree of depth 3, but for `NOISE`."""
+    """Return a table whose classes follow a full tree of depth 3, except for a share of `NOISE`."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, columns))
     thresholds = np.array([0.2, -0.3, 0.4, 0.1, -0.5, 0.3, -0.1])
@@ -90,27 +90,17 @@ def ours(make: Callable[..., Table], given: tuple[Any, ...], depth: int, penalty
     X, y = make(*given)
     warnings.simplefilter("ignore")  # the status says that a limit was reached
     OptimalTreeClassifier(depth, penalty, time_limit=1.0).fit(X[:100], y[:100])  # loads all code
-    began, cpu = time.perf_counter(), time.process_time()
-    model = OptimalTreeClassifier(depth, penalty, time_limit=limit).fit(X, y)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    memory = peak()
+    model, spent = timed(lambda: OptimalTreeClassifier(depth, penalty, time_limit=limit).fit(X, y))
+    memory = peak_mb()
     objective = model.score(X, y) - penalty * model.get_n_leaves()
     history = tuple((row.seconds, row.objective) for row in model.result_.history)
-    return Fit(seconds, cpu, memory, objective, model.bound_, model.status_, history)
+    return Fit(*spent, memory, objective, model.bound_, model.status_, history)
 
 
 def contree(make: Callable[..., Table], given: tuple[Any, ...], depth: int, penalty: float, limit: float) -> Fit:
-    from accel_oct_bench.studies import every_split
-
     X, y = make(*given)
-    cpu = time.process_time()
-    run = every_split.contree(X, y, depth, penalty, limit)
-    return Fit(run.seconds, time.process_time() - cpu, peak(), run.objective)
-
-
-def peak() -> float:
-    """Return the peak memory of this process in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    run, spent = timed(lambda: fit_contree(X, y, depth, penalty, limit))
+    return Fit(run.seconds, spent.cpu, peak_mb(), run.objective)
 
 
 def alone(
@@ -130,41 +120,22 @@ def alone(
             return None
 
 
-def best_cart(X: np.ndarray, y: np.ndarray, depth: int, penalty: float) -> float:
-    """Return the best objective of CART by three criteria, each tree pruned exactly to our objective."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    def pruned(fitted: Any, node: int = 0) -> float:
-        share = fitted.weighted_n_node_samples[node] / len(y)
-        leaf = float(fitted.value[node, 0].max() * share) - penalty
-        if fitted.children_left[node] < 0:
-            return leaf
-        return max(leaf, pruned(fitted, fitted.children_left[node]) + pruned(fitted, fitted.children_right[node]))
-
-    trees = (
-        DecisionTreeClassifier(criterion=criterion, max_depth=depth, random_state=0).fit(X, y)
-        for criterion in ("gini", "entropy", "log_loss")
-    )
-    return max(pruned(tree.tree_) for tree in trees)
-
-
 def growth(limit: float, figure: Path | None) -> None:
     sizes = [(rows, 20) for rows in ROWS] + [(1000, columns) for columns in COLUMNS]
-    print("| rows | columns | depth | seconds | CPU seconds | peak MB | status | objective | bound | gap |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
+    table = MarkdownTable(
+        "rows", "columns", "depth", "seconds", "CPU seconds", "peak MB", "status", "objective", "bound", "gap", words=0
+    )
     found: dict[tuple[int, int, int], Fit] = {}
     for rows, columns in sizes:
         for depth in DEPTHS:
             fit = alone(ours, planted, (rows, columns), depth, 0.01, limit)
             if fit is None:
-                print(f"| {rows:,} | {columns} | {depth} | ended after {limit + GRACE:g} s |", flush=True)
+                table.row(f"{rows:,}", columns, depth, f"ended after {limit + GRACE:g} s")
                 continue
             found[rows, columns, depth] = fit
-            print(
-                f"| {rows:,} | {columns} | {depth} | {fit.seconds:.2f} | {fit.cpu:.2f} | {fit.memory:.0f} | "
-                f"{fit.status} | {fit.objective:.4f} | {fit.bound:.4f} | {fit.gap:.4f} |",
-                flush=True,
-            )
+            spent = (f"{fit.seconds:.2f}", f"{fit.cpu:.2f}", f"{fit.memory:.0f}", fit.status)
+            values = (f"{fit.objective:.4f}", f"{fit.bound:.4f}", f"{fit.gap:.4f}")
+            table.row(f"{rows:,}", columns, depth, *spent, *values)
     if figure is not None:
         draw(found, limit, figure)
 
@@ -209,8 +180,10 @@ def instances(folder: Path) -> Iterator[tuple[str, Callable[..., Table], tuple[A
 
 def anytime(folder: Path, limits: list[float], penalty: float, only: list[str]) -> None:
     rivals = "pycontree" in versions()
-    print("| data | depth | limit s | took s | CPU s | objective | bound | gap | gap over time | CART | ConTree | s |")
-    print("| --- |" + " ---: |" * 11)
+    table = MarkdownTable(
+        "data", "depth", "limit s", "took s", "CPU s", "objective", "bound", "gap", "gap over time", "CART", "ConTree",
+        "s",
+    )  # fmt: skip
     for name, make, given, depth in instances(folder):
         if only and f"{name} {depth}" not in only:
             continue
@@ -220,28 +193,25 @@ def anytime(folder: Path, limits: list[float], penalty: float, only: list[str]) 
         best = max(greedy, *(fit.objective for fit in (*fits.values(), *others.values()) if fit is not None))
         for limit, fit in fits.items():
             if fit is None:
-                print(f"| {name} | {depth} | {limit:g} | ended after {limit + GRACE:g} s |", flush=True)
+                table.row(name, depth, f"{limit:g}", f"ended after {limit + GRACE:g} s")
                 continue
-            row = Row("accel_oct", limit, fit.seconds, fit.objective, fit.bound, list(fit.history))
-            print(
-                f"| {name} | {depth} | {limit:g} | {fit.seconds:.1f} | {fit.cpu:.1f} | {fit.objective:.4f} | "
-                f"{fit.bound:.4f} | {fit.gap:.4f} | {row.gap_over_time(best):.3f} | {greedy:.4f} | "
-                f"{_rival(others, limit)}",
-                flush=True,
-            )
+            row = Row(limit, fit.seconds, fit.objective, fit.bound, list(fit.history))
+            spent = (f"{limit:g}", f"{fit.seconds:.1f}", f"{fit.cpu:.1f}")
+            values = (f"{fit.objective:.4f}", f"{fit.bound:.4f}", f"{fit.gap:.4f}", f"{row.gap_over_time(best):.3f}")
+            table.row(name, depth, *spent, *values, f"{greedy:.4f}", *_rival(others, limit))
 
 
-def _rival(others: dict[float, Fit | None], limit: float) -> str:
+def _rival(others: dict[float, Fit | None], limit: float) -> tuple[str, str]:
     if limit not in others:
-        return "| |"
+        return "", ""
     fit = others[limit]
-    return (
-        f"none | ended after {limit + RIVAL_GRACE:g} |" if fit is None else f"{fit.objective:.4f} | {fit.seconds:.1f} |"
-    )
+    if fit is None:
+        return "none", f"ended after {limit + RIVAL_GRACE:g}"
+    return f"{fit.objective:.4f}", f"{fit.seconds:.1f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, data_dir=False)
     parser.add_argument("what", choices=["growth", "anytime"])
     parser.add_argument("--time-limit", type=float, default=60.0, help="growth: seconds per fit")
     parser.add_argument("--figure", type=Path, help="growth: write an SVG of CPU seconds against size")

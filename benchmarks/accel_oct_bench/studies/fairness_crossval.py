@@ -5,14 +5,14 @@
         [--time-limit 20] [--figure FILE.svg]
 
 FOLDER holds `fairness/NAME.csv`: first column the protected group, left out of the splits; last column the class, 1 is
-positive. What every method is and how the limits are made the same is in `accel_oct_bench.studies.crossval_methods`.
+positive. `studies.crossval_methods` describes the methods, and how their limits are made the same.
 
-Cross-validation is stratified by class and group. With --rows there is none: as many rows are drawn to train on and all
-others are tested on, which shows how the gap between training and test depends on the size of the sample.
+Cross-validation is stratified by class and group. With --rows, that many rows are drawn to train on and all others are
+tested on, which shows how the gap between training and test depends on the size of the sample.
 
 Every fit is a row of results.csv, written when it is done. The same command again goes on where it stopped; one with
-more repeats, methods or sets adds to the file. A row whose fit was killed is there too, and is not tried again.
-A method that was out of time for a limit in the first repeat gets no other repeats there: five folds of it tell enough.
+more repeats, methods or sets adds to the file. A fit that was killed has a row too, and is not tried again. A method
+that exceeded its time for a limit in the first repeat gets no further repeats at this limit.
 
 At the end the tables are printed as Markdown, also when nothing was left to do (--report: only this).
 """
@@ -24,6 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from accel_oct_bench.studies.common import parser_of
 from accel_oct_bench.studies.constraints import tables
 from accel_oct_bench.studies.crossval_figure import figure
 from accel_oct_bench.studies.crossval_methods import METHODS, Fitted, among, small_problem
@@ -37,8 +38,7 @@ OUT_OF_TIME = ("time_limit", "killed", "crashed")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path)
+    parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="*", choices=DATA, default=list(DATA))
     parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
@@ -53,8 +53,6 @@ def main() -> None:
     options = parser.parse_args()
     results = Results(options.out)
     if not options.report:
-        if options.data_dir is None:
-            parser.error("--data-dir is needed")
         lacking = [name for name in options.methods if METHODS[name].lacking]
         if lacking:
             print(f"Left out: {', '.join(lacking)} (pip install 'accel-oct-bench[rivals]').", flush=True)
@@ -65,7 +63,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace, methods: list[str], results: Results) -> None:
-    """All fits that the file does not have yet."""
+    """Make all fits that the file does not have yet."""
     workers = {name: Worker(METHODS[name].call, small_problem(METHODS[name].limited)) for name in methods}
     warm: set[tuple[str, str]] = set()
     try:
@@ -88,7 +86,7 @@ def run(options: argparse.Namespace, methods: list[str], results: Results) -> No
                             limit,
                             options.depth,
                         )
-                        if (name, method) not in warm:  # code is loaded: asked twice
+                        if (name, method) not in warm:  # asked twice, so that loading code is not measured
                             workers[method].ask(*problem, time_limit=options.time_limit)
                             warm.add((name, method))
                         answer = workers[method].ask(*problem, time_limit=options.time_limit)
@@ -102,18 +100,18 @@ def run(options: argparse.Namespace, methods: list[str], results: Results) -> No
 
 
 def asked(methods: list[str], limits: list[float]) -> list[tuple[str, float | None]]:
-    """Every method with every limit, once without one where it knows none."""
+    """Return every method with every limit, or once without a limit if it takes none."""
     return [(name, limit) for name in methods for limit in (limits if METHODS[name].limited else [None])]
 
 
 def out_of_time(results: Results, base: tuple[Any, ...], folds: int) -> bool:
-    """Whether a fit of the first repeat was not done in time."""
+    """Return whether a fit of the first repeat exceeded its time."""
     first = [results.rows.get(tuple(map(str, (*base, 0, fold)))) for fold in range(folds)]
     return any(row is not None and row["status"] in OUT_OF_TIME for row in first)
 
 
 def measured(answer: Answer, constraint: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> dict[str, Any]:
-    """The figures of a row, from the predictions alone."""
+    """Return the figures of a row, computed from the predictions."""
     figures: dict[str, Any] = {"seconds": float(answer.seconds), "status": answer.status}
     if not isinstance(answer, Fitted):
         return figures

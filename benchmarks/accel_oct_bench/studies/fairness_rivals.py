@@ -1,18 +1,18 @@
 """Fair trees, side by side with STreeD and with ODTlearn's FairOCT, in one run.
 
     python -m accel_oct_bench.studies.fairness_rivals --data-dir FOLDER [--rivals streed odtlearn] [--only NAME ...]
-        [--depths 2 3 4] [--columns 10 20] [--time-limit 60] [--output rivals.md]
+        [--depths 2 3 4] [--columns 10 20] [--time-limit 60]
 
 Data sets and groups are those of `studies.constraints`. Statistical parity and equal opportunity, at most 0.01,
 0.05 and 0.1, leaf penalty 0, one thread. ODTlearn's models must fit the licence that comes with gurobipy: depth 1
 and 2, and of the four fairness sets as many evenly spaced rows as fit (109 and 46), with the first 10 and
 the first 20 columns that vary on them: with more it needs longer, and proves less.
 
-What is measured: the call of `solve` or `fit`, data in memory, after a first call on something small; so neither
-imports nor compiled code count. The rivals run in another process, which is killed GRACE seconds after the limit.
+Measured is the call of `solve` or `fit`, with data in memory, after a first call on something small, so that loading
+code does not count. The rivals run in another process, which is killed GRACE seconds after the limit.
 
-What is compared: the number of correct samples, counted from the predictions of each tree, and whether the tree
-keeps the limit, in rational numbers; nobody's own figures are trusted. The problems are the same:
+Compared are the number of correct samples, counted from the predictions of each tree, and whether the tree keeps the
+limit, in rational numbers; no figures of the solvers are used. The problems are the same:
 
 * The limit is kept with equality. STreeD compares sums of floating-point rates with it and forgives nothing, so that
   it may refuse a tree which is exactly at the limit; we forgive 1e-9, and give STreeD the limit plus 1e-9. Gurobi
@@ -38,18 +38,18 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from importlib import metadata
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import accel_oct
 from accel_oct.constraints import EqualOpportunity, StatisticalParity
+from accel_oct_bench.studies.common import MarkdownTable, parser_of
 from accel_oct_bench.studies.constraints import FAIRNESS, LIMITS, tables
 from accel_oct_bench.studies.rival_calls import Answer, Worker, missing, most_rows, odtlearn, streed
 
@@ -97,40 +97,30 @@ class Row(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
+    parser = parser_of(__doc__)
     parser.add_argument("--rivals", nargs="*", choices=list(RIVALS), default=list(RIVALS))
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--depths", nargs="*", type=int, default=[2, 3, 4], help="for STreeD")
     parser.add_argument("--columns", nargs="*", type=int, default=[10, 20], help="for ODTlearn")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each solve")
-    parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    lines: list[str] = []
-
-    def tell(line: str) -> None:
-        lines.append(line)
-        print(line, flush=True)
-
     wrong = 0
     for rival in options.rivals:
         call, package = RIVALS[rival]
         lacking = [name for name in (package, *(["gurobipy"] if rival == "odtlearn" else [])) if missing(name)]
         if lacking:
-            tell(f"{rival} is left out: {' and '.join(lacking)} not installed (pip install 'accel-oct-bench[rivals]').")
+            print(f"{rival} is left out: install {' and '.join(lacking)} (pip install 'accel-oct-bench[rivals]').")
             continue
-        tell(f"## {rival} ({package} {metadata.version(package)}), {options.time_limit:g} s each\n")
-        rows = compare(problems(rival, options), Worker(call), options.time_limit, tell)
-        summary(rival, rows, tell)
+        print(f"## {rival} ({package} {metadata.version(package)}), {options.time_limit:g} s each\n")
+        rows = compare(problems(rival, options), Worker(call), options.time_limit)
+        print_summary(rival, rows)
         wrong += sum(row.verdict == "ours worse" for row in rows)
-    if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
     if wrong:
         raise SystemExit(f"{wrong} answers of ours are wrong")
 
 
 def problems(rival: str, options: argparse.Namespace) -> Iterator[Problem]:
-    """Every set at every depth; for ODTlearn rows and columns of the fairness sets."""
+    """Yield every set at every depth; for ODTlearn some rows and columns of the fairness sets."""
     if rival == "streed":
         for depth in options.depths:
             for name, group, X, y in tables(options.data_dir, options.only):
@@ -145,7 +135,7 @@ def problems(rival: str, options: argparse.Namespace) -> Iterator[Problem]:
 
 
 def limited(name: str, group: Any, X: Any, y: Any, depth: int, part: str) -> Iterator[Problem]:
-    """Both constraints, where both groups have a rate, at every limit."""
+    """Yield both constraints at every limit, if both groups have a rate."""
     for constraint in KINDS:
         problem = Problem(name, group, X, np.unique(y, return_inverse=True)[1], constraint, 1.0, depth, part)
         if all(members.any() for members in compared(problem)):
@@ -153,32 +143,33 @@ def limited(name: str, group: Any, X: Any, y: Any, depth: int, part: str) -> Ite
 
 
 def compared(problem: Problem) -> list[Any]:
-    """The rows of either group whose predictions are compared."""
+    """Return the rows of either group whose predictions are compared."""
     counted = (problem.constraint == "parity") | (problem.y == 1)
     return [counted & (problem.group == value) for value in (0, 1)]
 
 
-def compare(asked: Iterator[Problem], worker: Worker, time_limit: float, tell: Callable[[str], None]) -> list[Row]:
-    """Ours and theirs by turns."""
-    tell("| data | n x F | depth | constraint | ours | correct | s | theirs | correct | s | ours / theirs | |")
-    tell("| --- " * 12 + "|")
+def compare(asked: Iterator[Problem], worker: Worker, time_limit: float) -> list[Row]:
+    """Solve every problem by us and by the rival, in turn."""
+    table = MarkdownTable(
+        "data", "n x F", "depth", "constraint", "ours", "correct", "s", "theirs", "correct", "s", "ours / theirs", ""
+    )
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (400, 8))
     flips = rng.random((2, 400)) < 0.2
-    for depth in (1, 2, 3, 4):  # compiled code is loaded before anything is measured
+    for depth in (1, 2, 3, 4):  # loads all code before anything is measured
         solved(Problem("", X[:, 0] ^ flips[0], X, (X[:, 0] & X[:, 1]) ^ flips[1], "parity", 0.01, depth, ""), 60.0)
     rows = []
     for problem in asked:
         ours = at_the_limit(solved(problem, time_limit), time_limit)
         theirs = at_the_limit(worker.ask(*problem[1:-1], time_limit=time_limit), time_limit)
         rows.append(Row(problem, ours, theirs, (correct(problem, ours), correct(problem, theirs))))
-        tell(line(rows[-1]))
+        table.row(*cells(rows[-1]))
     worker.stop()
     return rows
 
 
 def at_the_limit(answer: Answer, time_limit: float) -> Answer:
-    """A time-out counts at the limit, however late it came."""
+    """Count a time-out at the limit, however late it came."""
     return answer if answer.status == "optimal" else replace(answer, seconds=min(answer.seconds, time_limit))
 
 
@@ -199,7 +190,7 @@ def solved(problem: Problem, time_limit: float) -> Answer:
 
 
 def correct(problem: Problem, answer: Answer) -> int | None:
-    """Correct samples of a tree that keeps the limit."""
+    """Return the correct samples of a tree that keeps the limit; None otherwise."""
     if len(answer.predicted) == 0:
         return None
     one, other = (Fraction(int(answer.predicted[members].sum()), int(members.sum())) for members in compared(problem))
@@ -208,27 +199,25 @@ def correct(problem: Problem, answer: Answer) -> int | None:
     return int((answer.predicted == problem.y).sum())
 
 
-def line(row: Row) -> str:
+def cells(row: Row) -> list[object]:
     problem = row.problem
     ours, theirs = ("none" if number is None else number for number in row.correct)
     n, features = problem.X.shape
-    return (
-        f"| {problem.name} | {n} x {features} | {problem.depth} | {problem.constraint} {problem.limit:g} | "
-        f"{row.ours.status} | {ours} | {row.ours.seconds:.3g} | {row.theirs.status} | {theirs} | "
-        f"{row.theirs.seconds:.3g} | {row.ratio:.3g} | {row.verdict} |"
-    )
+    first = [problem.name, f"{n} x {features}", problem.depth, f"{problem.constraint} {problem.limit:g}"]
+    both = [row.ours.status, ours, f"{row.ours.seconds:.3g}", row.theirs.status, theirs, f"{row.theirs.seconds:.3g}"]
+    return [*first, *both, f"{row.ratio:.3g}", row.verdict]
 
 
-def summary(rival: str, rows: list[Row], tell: Callable[[str], None]) -> None:
-    """Time-outs count at the limit; crashes have no time and are left out of the means."""
-    tell("")
+def print_summary(rival: str, rows: list[Row]) -> None:
+    """Print counts and means; time-outs count at the limit, crashes have no time and are left out of the means."""
+    print()
     for part in dict.fromkeys(row.problem.part for row in rows):
         some = [row for row in rows if row.problem.part == part]
         both = [row for row in some if row.ours.status == row.theirs.status == "optimal"]
         verdicts = [row.verdict for row in both]
         timed = [row for row in some if np.isfinite(row.ratio)]
         long = [row for row in timed if row.theirs.seconds >= 1]
-        tell(
+        print(
             f"{part}: of {len(some)} proven {sum(row.ours.status == 'optimal' for row in some)} by us, "
             f"{sum(row.theirs.status == 'optimal' for row in some)} by {rival} "
             f"({sum(row.theirs.status == 'crashed' for row in some)} crashed), {len(both)} by both; of these "
@@ -237,7 +226,7 @@ def summary(rival: str, rows: list[Row], tell: Callable[[str], None]) -> None:
             f"limit), on the {len(long)} that take it a second or more {mean(long):.3g}; "
             f"goal {GOALS[rival]:g}{' at depth 3' if rival == 'streed' else ''}."
         )
-    tell("")
+    print()
 
 
 def mean(rows: list[Row]) -> float:

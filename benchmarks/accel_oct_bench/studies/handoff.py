@@ -1,4 +1,4 @@
-"""What the seam costs: cuts handed to a solver, and a handler that does nothing.
+"""The cost of the solver interface: cuts handed to a solver, and a handler that does nothing.
 
     python -m accel_oct_bench.studies.handoff
 
@@ -12,7 +12,6 @@ ratios of neighbours, because other load on a machine comes in bursts.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import statistics
 import time
@@ -39,6 +38,7 @@ from accel_oct.mip import (
     create_backend,
 )
 from accel_oct.mip.conformance.suite import hard_knapsack
+from accel_oct_bench.studies.common import parser_of, timed
 
 N_CUTS, N_NONZEROS, N_COLUMNS = 5_000, 100, 2_000
 clock = time.process_time
@@ -57,7 +57,7 @@ def cuts(sorted_columns: bool) -> Rows:
 
 
 def all_ones() -> MipModel:
-    """Its first relaxation and its first candidate have every column at one but the last, a half and zero."""
+    """Return a model whose first relaxation and candidate have every column at one, except for the last."""
     model = MipModel(maximise=True)
     model.add_block("x", N_COLUMNS, integer=True, objective=1.0)
     model.add_rows(Rows.single([N_COLUMNS - 1], 2.0, upper=1.0))
@@ -65,11 +65,11 @@ def all_ones() -> MipModel:
 
 
 class Arrived(Exception):
-    """Ends a solve as soon as the cuts are in: what follows is the solver's own business."""
+    """Ends a solve as soon as the cuts are added."""
 
 
 def through_the_seam(name: str, event: Event, rows: Rows, owner: Any, native_call: str) -> float:
-    """Seconds from the handler's return until the native call, wrapped here to read the clock, is through."""
+    """Return the seconds from the return of the handler to the end of the native call, which is wrapped here."""
     returned: list[float] = []
     arrived: list[float] = []
     original = getattr(owner, native_call)
@@ -132,9 +132,7 @@ def gurobi_own_call(rows: Rows) -> float:
 def seconds_of_solve(name: str, model: MipModel, nodes: int | None, handler: FunctionHandler | None) -> float:
     backend = create_backend(name)
     backend.load(model)
-    began = clock()
-    backend.solve(SolveOptions(node_limit=nodes), handler)
-    return clock() - began
+    return timed(lambda: backend.solve(SolveOptions(node_limit=nodes), handler))[1].cpu
 
 
 def compare(label: str, base: Callable[[], float], tested: Callable[[], float], repeats: int, limit: float) -> None:
@@ -162,7 +160,7 @@ def compare_handoff(solvers: tuple[str, ...], repeats: int) -> None:
 
 
 def compare_idle(solvers: tuple[str, ...], repeats: int) -> None:
-    # The second model has nodes that take a solver microseconds: what a call from it to Python costs shows most there.
+    # The nodes of the second model take microseconds, so that the cost of a call from the solver to Python is large.
     models: dict[str, tuple[MipModel, dict[str, int]]] = {
         "60 x 300": (hard_knapsack(300, 60), {"highs": 100, "gurobi": 1500}),
         "5 x 35": (hard_knapsack(35, 5), {}),
@@ -177,7 +175,7 @@ def compare_idle(solvers: tuple[str, ...], repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What the seam costs")
+    parser = parser_of(__doc__, data_dir=False)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--part", choices=["handoff", "idle", "both"], default="both")
     arguments = parser.parse_args()

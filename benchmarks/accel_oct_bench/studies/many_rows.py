@@ -1,17 +1,15 @@
-"""Optimal trees over as many rows as one likes: a table in pieces of Parquet, two workers, and the planted truth.
+"""Optimal trees over any number of rows: a table in Parquet files, dask workers, and a planted tree to be found.
 
     python -m accel_oct_bench.studies.many_rows make FOLDER --rows 100_000_000
     python -m accel_oct_bench.studies.many_rows run FOLDER --workers 2
 
-The rows are random bits; the class follows a planted tree of depth four, and one row in ten is of the other class.
+The rows are random bits; the class follows a planted tree of depth four, and one row in ten has the other class.
 `run` finds the optimal tree of the first 10**6, 10**7, ... rows and of all, on workers of dask.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import resource
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -22,10 +20,12 @@ import numpy as np
 
 from accel_oct import frontier, gather
 from accel_oct.cluster.workers import local_client
-from accel_oct.pieces.engines import PiecesProgress
 from accel_oct.pieces.gathering import Gathered
 from accel_oct.solving.frontier import Frontier
+from accel_oct.support.progress import ProgressEvent
 from accel_oct.tree import DecisionTree
+from accel_oct_bench.solving import peak_mb
+from accel_oct_bench.studies.common import MarkdownTable, parser_of
 
 N_COLUMNS = 50
 ROWS_OF_A_PIECE = 1_000_000
@@ -33,7 +33,7 @@ NOISE = 0.1
 
 
 def planted_tree() -> DecisionTree:
-    """Full, of depth four, with a different column at every branch; neighbouring leaves differ."""
+    """Return a full tree of depth four with a different column at every branch; neighbouring leaves differ."""
     order = np.random.default_rng(7).permutation(N_COLUMNS)[:15]
     labels = np.array([1, 0, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1])
     feature = np.append(order, np.full(16, -1))
@@ -42,7 +42,7 @@ def planted_tree() -> DecisionTree:
 
 
 def piece(number: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and classes of a piece: a third of the columns is 1 in a quarter of the rows, a third in a half, ..."""
+    """Return a piece: a third of the columns is 1 in a quarter of the rows, a third in half, the others in the rest."""
     rng = np.random.default_rng([number, 1])
     n_bytes = -(-n_rows // 8)
     columns = np.empty((N_COLUMNS, n_bytes), dtype=np.uint8)
@@ -55,7 +55,7 @@ def piece(number: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(folder: Path, number: int, n_rows: int) -> None:
-    """One Parquet file; what is there already stays."""
+    """Write one Parquet file, unless it exists."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -70,7 +70,7 @@ def write(folder: Path, number: int, n_rows: int) -> None:
 
 
 def make(folder: Path, rows: int, jobs: int) -> None:
-    """All pieces."""
+    """Write all pieces."""
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     sizes = [min(ROWS_OF_A_PIECE, rows - first) for first in range(0, rows, ROWS_OF_A_PIECE)]
@@ -81,22 +81,19 @@ def make(folder: Path, rows: int, jobs: int) -> None:
                 print(f"{number + 1} pieces, {time.perf_counter() - began:.0f} s", flush=True)
 
 
-def peak_megabytes() -> float:
-    """The most memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[Gathered, Frontier, float, float]:
-    """The frontier of some pieces, seconds of gathering and of all; a worker may be killed halfway."""
+    """Return the frontier of some pieces, and seconds of gathering and in total; a worker may be killed halfway."""
     began = time.perf_counter()
     killed: list[int] = []
 
-    def watch(progress: PiecesProgress) -> None:
-        half = progress.step == "second pass" and progress.pieces >= len(paths) // 2
+    def watch(event: ProgressEvent) -> None:
+        done = event.figures["pieces"]
+        done = done[0] if isinstance(done, tuple) else done
+        half = event.step == "second pass" and done >= len(paths) // 2
         if kill and half and not killed:
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
-            print(f"killed worker {killed[0]} after {progress.pieces} pieces", flush=True)
+            print(f"killed worker {killed[0]} after {done} pieces", flush=True)
 
     gathered = gather(paths, "y", encoder=None, depth=depth, keep="counts", client=client, progress=watch)
     gathering = time.perf_counter() - began
@@ -105,11 +102,12 @@ def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[Gathe
 
 
 def run(folder: Path, workers: int, depth: int, kill: bool, figure: Path | None) -> None:
-    """Powers of ten, and all: time, memory, and whether the planted tree is found."""
+    """Print time, memory, and whether the planted tree is found, for growing numbers of rows."""
     paths = [str(path) for path in sorted(folder.glob("piece-*.parquet"))]
     sizes = [size for size in (1, 3, 10, 30, 100, 300, 1000) if size < len(paths)] + [len(paths)]
-    print("| rows | gathering s | all s | s per million rows | worker peak MB | own MB | accuracy | planted tree |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    table = MarkdownTable(
+        "rows", "gathering s", "all s", "s per million rows", "worker peak MB", "own MB", "accuracy", "planted tree"
+    )
     times = []
     with local_client(workers) as client:
         solved(paths[:1], client, depth, False)  # code is loaded by every worker
@@ -119,20 +117,17 @@ def run(folder: Path, workers: int, depth: int, kill: bool, figure: Path | None)
             assert best.status == "optimal"
             rows = gathered.n_rows
             times.append((rows, seconds))
-            memory = max(client.run(peak_megabytes).values())
+            memory = max(client.run(peak_mb).values())
             same = "found" if same_function(best.tree, planted_tree()) else "another tree"
-            print(
-                f"| {rows:,} | {gathering:.1f} | {seconds:.1f} | {1e6 * gathering / rows:.2f} | {memory:.0f} | "
-                f"{peak_megabytes():.0f} | {best.objective:.6f} | {same} |",
-                flush=True,
-            )
+            spent = (f"{gathering:.1f}", f"{seconds:.1f}", f"{1e6 * gathering / rows:.2f}")
+            table.row(f"{rows:,}", *spent, f"{memory:.0f}", f"{peak_mb():.0f}", f"{best.objective:.6f}", same)
     check_sample(folder, depth)
     if figure is not None:
         draw(times, workers, figure)
 
 
 def same_function(tree: DecisionTree, other: DecisionTree) -> bool:
-    """Whether two trees agree everywhere: on all values of the columns that either of them uses."""
+    """Return whether two trees agree on all values of the columns that either of them uses."""
     used = sorted({*tree.features_used, *other.features_used})
     if len(used) > 20:
         return False
@@ -142,7 +137,7 @@ def same_function(tree: DecisionTree, other: DecisionTree) -> bool:
 
 
 def check_sample(folder: Path, depth: int) -> None:
-    """A sample that fits: the frontier of the rows themselves, against that of their tally."""
+    """Compare the frontier of the rows of the first piece with that of their tally."""
     X, y = piece(0, ROWS_OF_A_PIECE)
     began = time.perf_counter()
     rows = frontier(X, y, max_depth=depth)
@@ -155,7 +150,7 @@ def check_sample(folder: Path, depth: int) -> None:
 
 
 def draw(times: list[tuple[int, float]], workers: int, path: Path) -> None:
-    """Time against rows."""
+    """Draw time against rows."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -171,7 +166,7 @@ def draw(times: list[tuple[int, float]], workers: int, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__, data_dir=False)
     parser.add_argument("command", choices=["make", "run"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=100_000_000, help="make: how many")

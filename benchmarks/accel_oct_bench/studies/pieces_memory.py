@@ -1,27 +1,28 @@
-"""The most memory that a fit on data in pieces takes, with the default encoder: numbers of which no two are equal.
+"""Peak memory of a fit on data in pieces with the default encoder: columns of numbers of which no two are equal.
 
     python -m accel_oct_bench.studies.pieces_memory FOLDER --rows 5_000_000
 
-Makes the table in 20 Parquet files, unless it is there, and fits it in a process that has done nothing else.
+Writes the table as 20 Parquet files, unless they exist, and fits it in a new process.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from accel_oct import OptimalTreeClassifier
+from accel_oct_bench.solving import peak_mb
+from accel_oct_bench.studies.common import parser_of, timed
+
 N_PIECES = 20
 
 
 def make(folder: Path, rows: int, columns: int) -> None:
-    """The class is that of most of the first three columns; one row in ten is of the other."""
+    """Write a table whose class is the majority of the signs of three columns; one row in ten has the other class."""
     folder.mkdir(parents=True)
     for number in range(N_PIECES):
         rng = np.random.default_rng(number)
@@ -32,21 +33,15 @@ def make(folder: Path, rows: int, columns: int) -> None:
 
 
 def fit(folder: Path, depth: int) -> None:
-    """Print memory before and at its peak, seconds, and what was found."""
-    from accel_oct import OptimalTreeClassifier
-
-    def peak() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-    before, began = peak(), time.perf_counter()
-    model = OptimalTreeClassifier(max_depth=depth).fit(folder, "target")
-    seconds = time.perf_counter() - began
-    print(f"{before:.0f} MB before, {peak():.0f} MB at most, {seconds:.0f} s")
+    """Print memory before the fit and at its peak, seconds, objective and proof."""
+    before = peak_mb()
+    model, spent = timed(lambda: OptimalTreeClassifier(max_depth=depth).fit(folder, "target"))
+    print(f"{before:.0f} MB before, {peak_mb():.0f} MB at most, {spent.seconds:.0f} s")
     print(f"objective {model.objective_:.6f}, {model.proof_}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__, data_dir=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--columns", type=int, default=10)
@@ -59,5 +54,13 @@ if __name__ == "__main__":
         place = given.folder / f"{given.rows}-{given.columns}"
         if not place.exists():
             make(place, given.rows, given.columns)
-        command = [sys.executable, __file__, str(place), "--depth", str(given.depth), "--fit-only"]
+        command = [
+            sys.executable,
+            "-m",
+            "accel_oct_bench.studies.pieces_memory",
+            str(place),
+            "--depth",
+            str(given.depth),
+            "--fit-only",
+        ]
         sys.exit(subprocess.run(command, check=False).returncode)

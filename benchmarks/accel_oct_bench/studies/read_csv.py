@@ -5,20 +5,20 @@
 The file is written to a temporary folder (seed 0). It has twelve columns: whole numbers, numbers of 2, 3 and 17 digits,
 one of them with missing values, texts in quotes and without, codes such as 0042, true and false, whole numbers of 18
 digits. With ``--holes`` it has ten columns of numbers, in each of which 2 % are missing. Every reader has a process of
-its own, for peak memory is that of a process; what the imports take is told beside it.
+its own, since peak memory is that of a process; the memory of the imports is printed beside it.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+
+from accel_oct_bench.solving import peak_mb
+from accel_oct_bench.studies.common import parser_of, timed
 
 
 def write(path: Path, n: int, holes: bool) -> None:
@@ -54,19 +54,14 @@ def measure(reader: str, path: str) -> None:
         from pandas import read_csv as read
     else:
         from accel_oct import read_table as read
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    wall, cpu = time.perf_counter(), time.process_time()
-    read(path)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{reader:10} {cpu:7.1f} s CPU {wall:7.1f} s wall {peak:7.0f} MB at most, {before:.0f} MB of it imports",
-        flush=True,
-    )
+    before = peak_mb()
+    _, spent = timed(lambda: read(path))
+    times = f"{spent.cpu:7.1f} s CPU {spent.seconds:7.1f} s wall"
+    print(f"{reader:10} {times} {peak_mb():7.0f} MB at most, {before:.0f} MB of it imports", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, data_dir=False)
     parser.add_argument("--rows", type=int, default=3_300_000)
     parser.add_argument("--holes", action="store_true")
     options = parser.parse_args()
@@ -75,7 +70,7 @@ def main() -> None:
         write(path, options.rows, options.holes)
         print(f"{path.stat().st_size / 1e6:.0f} MB")
         for reader in ("pandas", "accel_oct"):
-            subprocess.run([sys.executable, __file__, reader, str(path)], check=True)
+            subprocess.run([sys.executable, "-m", "accel_oct_bench.studies.read_csv", reader, str(path)], check=True)
 
 
 if __name__ == "__main__":

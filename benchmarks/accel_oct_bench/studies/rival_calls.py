@@ -1,8 +1,8 @@
 """Calls of STreeD and ODTlearn, in a process of their own that is killed at the time limit.
 
-Both packages are optional (the extra `rivals`) and are imported in that process only. Each call takes
-the group, the features, classes as 0 and 1, the name of the constraint ("parity" or "opportunity"), its limit, the
-depth and the seconds allowed, and returns an `Answer`.
+Both packages are optional (the extra `rivals`) and are imported in that process only. Each call takes the group, the
+features, classes as 0 and 1, the name of the constraint ("parity" or "opportunity"), its limit, the depth and the
+seconds allowed, and returns an `Answer`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import numpy as np
 GRACE = 5.0
 #: Rows and columns of a model that the licence that comes with gurobipy takes.
 LICENCE = 2000
-#: STreeD compares sums of floating-point rates with the limit as they are: so much is added, as we forgive.
+#: Added to the limit of STreeD, which compares sums of floating-point rates; our own tolerance.
 FORGIVEN = 1e-9
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver said, and the seconds it took; `predicted` is empty when there is no tree."""
+    """The status of a solver and its seconds; `predicted` is empty without a tree."""
 
     status: str
     seconds: float
@@ -44,7 +44,7 @@ def missing(package: str) -> bool:
 def fitted_streed(
     group: Any, X: Any, y: Any, constraint: str, limit: float, depth: int, time_limit: float
 ) -> tuple[Any, float]:
-    """STreeD's tasks: the sensitive column stands first, and is not split on. The model, and the seconds of its fit."""
+    """Return a fitted STreeD model and its seconds. The sensitive column is the first; it is not split on."""
     from pystreed import STreeDGroupFairnessClassifier
 
     tasks = {"parity": "group-fairness", "opportunity": "equality-of-opportunity"}
@@ -69,7 +69,7 @@ def streed(group: Any, X: Any, y: Any, constraint: str, limit: float, depth: int
 
 
 def odtlearn(group: Any, X: Any, y: Any, constraint: str, limit: float, depth: int, time_limit: float) -> Answer:
-    """ODTlearn's flow formulation on Gurobi, one thread, without regularisation."""
+    """Solve by ODTlearn's flow formulation on Gurobi, on one thread, without regularisation."""
     import gurobipy
     from odtlearn.fair_oct import FairEOppOCT, FairSPOCT
 
@@ -85,16 +85,15 @@ def odtlearn(group: Any, X: Any, y: Any, constraint: str, limit: float, depth: i
 
 
 def most_rows(depth: int) -> int:
-    """How many samples ODTlearn's model may have within the licence: six rows per sample and node, and a few more."""
+    """Return the most samples whose model fits the licence: six rows per sample and node, and a few more."""
     nodes: int = 2 ** (depth + 1) - 1
     return (LICENCE - 30) // (6 * nodes)
 
 
 class Worker:
-    """One process that answers calls one after the other; it is killed when it is late, and started again.
+    """A process that answers calls one after the other; it is killed when it is late, and started again.
 
-    `first` is a small problem that it is asked before anything else: imports, compiled code and licences are no part
-    of what is measured.
+    `first` is a small problem that it solves before anything else, so that imports and licences are not measured.
     """
 
     def __init__(self, call: Call, first: tuple[Any, ...] | None = None) -> None:

@@ -5,7 +5,8 @@ python -m accel_oct_bench.studies.separation
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -15,6 +16,7 @@ from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Master, TreePoint
 from accel_oct.heuristics.cart import cart
 from accel_oct.mip import Event, Point
+from accel_oct_bench.studies.common import timed
 
 N_SAMPLES, N_FEATURES, DEPTH, REPEATS = 7200, 90, 4, 7
 
@@ -38,7 +40,8 @@ def main() -> None:
 
     n_cuts = at_once()
     assert n_cuts == fractional() == len(loop_over_samples(master, x))
-    fast, cut, slow = (seconds(task) for task in (at_once, fractional, lambda: len(loop_over_samples(master, x))))
+    ways: tuple[Callable[[], object], ...] = (at_once, fractional, partial(loop_over_samples, master, x))
+    fast, cut, slow = (median(timed(way)[1].seconds for _ in range(REPEATS)) for way in ways)
     print(f"{N_SAMPLES} samples x {N_FEATURES} features, depth {DEPTH}: {n_cuts} violated cuts")
     print(f"{'all samples at once':28s} {1e3 * fast:9.1f} ms")
     print(f"{'minimum cuts (fractional)':28s} {1e3 * cut:9.1f} ms")
@@ -46,7 +49,7 @@ def main() -> None:
 
 
 def loop_over_samples(master: Master, x: np.ndarray) -> list[dict[int, float]]:
-    """The textbook way: route one sample after the other and write down its cut term by term."""
+    """Separate as in a textbook: route one sample after the other, and write its cut term by term."""
     b, p, w, theta = (block.view(x) for block in (master.b, master.p, master.w, master.theta))
     cuts = []
     for i in range(master.dataset.n_samples):
@@ -69,15 +72,6 @@ def loop_over_samples(master: Master, x: np.ndarray) -> list[dict[int, float]]:
         cut[int(master.w.index[node - 1, label])] = -1.0
         cuts.append(cut)
     return cuts
-
-
-def seconds(task: object) -> float:
-    times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        task()  # type: ignore[operator]
-        times.append(time.perf_counter() - began)
-    return median(times)
 
 
 if __name__ == "__main__":

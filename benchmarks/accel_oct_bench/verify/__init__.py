@@ -1,4 +1,4 @@
-"""Results checked without the solver: every row by itself, rows against each other, and claimed optima proven again."""
+"""Verification of results without the solver: each row alone, rows against each other, claimed optima proven again."""
 
 from __future__ import annotations
 

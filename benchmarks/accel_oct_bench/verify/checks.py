@@ -1,53 +1,52 @@
-"""Every row of results checked independently of the solver: one row alone, and rows against each other.
+"""Checks of rows that do not use the solver: each row alone, and rows against each other.
 
-Objectives may differ by `TOLERANCE`: both sides are sums of floats, and two values of different trees on the same data
-differ by more in any case that matters (a sample is 1e-7 of ten million).
+Objectives may differ by `TOLERANCE`: both sides are sums of floats, and the values of trees with different counts
+differ by more (one sample of ten million is 1e-7).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct_bench.instances import EncodedData
-from accel_oct_bench.registry import Registry, fingerprint
-from accel_oct_bench.rows import Row, unpacked_labels
+from accel_oct_bench.data import EncodedData, Registry, fingerprint
+from accel_oct_bench.rows import Row, run_label, unpacked_labels
 from accel_oct_bench.verify.limits import Reached, UnknownLimitError, broken
-from accel_oct_bench.verify.trees import BadTreeError, followed
 
-__all__ = ["TOLERANCE", "Checked", "Finding", "check_one", "checked", "compared", "label"]
+__all__ = ["TOLERANCE", "BadTreeError", "Checked", "Finding", "check_one", "checked", "compared", "followed"]
 
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A contradiction: what it is about, the rows, and the figures."""
+    """A contradiction: its kind, the rows, and a sentence with the numbers."""
 
     kind: str
     rows: tuple[Row, ...]
     text: str
 
     def __str__(self) -> str:
-        where = "\n    ".join(label(row) for row in self.rows)
+        where = "\n    ".join(f"{row.key[:12]} {run_label(row.instance, row.method)}" for row in self.rows)
         return f"{self.kind}: {self.text}\n    {where}"
 
 
 @dataclass
 class Checked:
-    """A row and what was counted again.
+    """A row, and what was recomputed for it.
 
     Attributes
     ----------
     correct : int or None
-        Samples that its tree classifies correctly; None where it has none.
+        Samples that its tree classifies correctly; None without a tree.
     leaves : int
     holds : bool
-        All limits of the instance are kept, as far as they could be counted.
+        Whether the tree keeps all limits of the instance that could be checked.
     findings : list of Finding
     notes : list of str
         What could not be checked, and why.
@@ -61,20 +60,13 @@ class Checked:
     notes: list[str] = field(default_factory=list)
 
     def objective_at(self, leaf_penalty: float) -> float:
-        """Of the stored tree, recomputed, for some penalty."""
+        """Return the recomputed objective of the stored tree at some penalty."""
         assert self.correct is not None
         return self.correct / self.row.instance.n_samples - leaf_penalty * self.leaves
 
 
-def label(row: Row) -> str:
-    """How findings name a row."""
-    it = row.instance
-    limits = f", {' and '.join(it.constraints)}" if it.constraints else ""
-    return f"{row.key[:12]} {it.data}, depth {it.max_depth}, penalty {it.leaf_penalty:g}{limits}, by {row.method.name}"
-
-
 def checked(rows: Iterable[Row], registry: Registry) -> list[Checked]:
-    """Check all rows, each data set loaded once."""
+    """Check each row alone; each data set is loaded once."""
     known: dict[str, EncodedData | str] = {}
     return [check_one(row, _loaded(row.instance.data, registry, known)) for row in rows]
 
@@ -89,7 +81,7 @@ def _loaded(name: str, registry: Registry, known: dict[str, EncodedData | str]) 
 
 
 def check_one(row: Row, data: EncodedData | str) -> Checked:
-    """One row against its data; a text instead of data says why there are none."""
+    """Check one row against its data; a text instead of data says why they are missing."""
     result = Checked(row)
 
     def found(kind: str, text: str) -> None:
@@ -124,7 +116,7 @@ def check_one(row: Row, data: EncodedData | str) -> Checked:
 
 
 def _figures(row: Row) -> Iterator[tuple[str, str]]:
-    """Objective, bound, gap and status among themselves."""
+    """Compare objective, bound, gap and status of a row."""
     objective, bound, gap = row.objective, row.bound, row.gap
     if row.status in ("optimal", "finished") and (objective is None or (row.tree is None and row.predictions is None)):
         yield "status", f"it says {row.status!r} without an objective or a tree"
@@ -186,9 +178,9 @@ def _objective(row: Row, result: Checked, found: Any) -> None:
 
 
 def compared(rows: list[Checked]) -> list[Finding]:
-    """Rows against each other: one key twice, proven optima that differ, a bound below what somebody's tree reaches.
+    """Compare rows: duplicates, proven optima that differ, bounds below the value of another row's tree.
 
-    A tree counts for every run on the same data and constraints that allows its depth, at that run's own penalty.
+    A tree is compared with every run on the same data and constraints that allows its depth, at that run's penalty.
     """
     findings = list(_doubled([one.row for one in rows]))
     by_data: dict[Any, list[Checked]] = {}
@@ -201,7 +193,7 @@ def compared(rows: list[Checked]) -> list[Finding]:
 
 
 def _doubled(rows: list[Row]) -> Iterator[Finding]:
-    """Suites may share runs, so one run may be there once for each."""
+    """Yield runs with several rows; several suites may share a run."""
     by_key: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         by_key.setdefault((row.suite, row.key), []).append(row)
@@ -225,7 +217,7 @@ def _optima(group: list[Checked]) -> Iterator[Finding]:
 
 
 def _beaten(group: list[Checked]) -> Iterator[Finding]:
-    """Bounds, and claims that no tree exists, against the best tree of the others."""
+    """Compare bounds, and claims that no tree exists, with the best tree of all rows."""
     trees = [one for one in group if one.correct is not None and one.holds and one.row.tree is not None]
     if not trees:
         return
@@ -248,6 +240,51 @@ def _beaten(group: list[Checked]) -> Iterator[Finding]:
 
 
 def _depth(row: Row) -> int:
-    """Of the tree that is there, not of the arrays."""
+    """Return the depth of the tree, which may be less than that of its arrays."""
     assert row.tree is not None
     return max(node for node, answer in enumerate(row.tree["label"], start=1) if answer >= 0).bit_length() - 1
+
+
+# ---------------------------------------------------------------- trees
+
+
+class BadTreeError(Exception):
+    """The lists do not describe a tree for these data."""
+
+
+def followed(
+    tree: Mapping[str, Any], X: NDArray[np.bool_], y: NDArray[np.int64], classes: list[Any], group: Any = None
+) -> Reached:
+    """Apply a stored tree: node n, at position n - 1, has the children 2n (feature is 0) and 2n + 1 (feature is 1).
+
+    Raises
+    ------
+    BadTreeError
+        If the lists do not describe a tree.
+    """
+    feature, label = (found if isinstance(found := tree.get(key), list) else [] for key in ("feature", "label"))
+    if not feature or len(feature) != len(label) or any(type(value) is not int for value in feature + label):
+        raise BadTreeError("feature and label are not two lists of whole numbers of one length")
+    predicted, leaf = np.full(len(X), -1), np.zeros(len(X), dtype=np.int64)
+    leaves: list[int] = []
+    paths: list[tuple[int, ...]] = []
+    todo: list[tuple[int, NDArray[np.int64], tuple[int, ...]]] = [(1, np.arange(len(X)), ())]
+    while todo:
+        node, rows, path = todo.pop()
+        if node > len(feature):
+            raise BadTreeError(f"node {node} is missing")
+        here, answer = feature[node - 1], label[node - 1]
+        if (here >= 0) == (answer >= 0):
+            raise BadTreeError(f"node {node} is not either a branch node or a leaf")
+        if answer >= 0:
+            if answer >= len(classes):
+                raise BadTreeError(f"node {node} predicts class {answer}, there are {len(classes)}")
+            predicted[rows], leaf[rows] = answer, node
+            leaves.append(node)
+            paths.append(path)
+            continue
+        if here >= X.shape[1]:
+            raise BadTreeError(f"node {node} branches on column {here}, there are {X.shape[1]}")
+        ones = X[rows, here]
+        todo += [(2 * node, rows[~ones], (*path, here)), (2 * node + 1, rows[ones], (*path, here))]
+    return Reached(y, predicted, classes, leaf, leaves, paths, group)

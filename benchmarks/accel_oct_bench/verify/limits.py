@@ -1,6 +1,6 @@
-"""Constraints of a row, counted again from the predictions of its tree; nothing here is shared with the solver.
+"""Constraints of a row, checked from the predictions of its tree; no code is shared with the library.
 
-Names and arguments are those of docs/constraints.md. A limit is kept when it is missed by at most 1e-9.
+Names and arguments are those of docs/constraints.md. A limit may be missed by `FORGIVEN`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ FORGIVEN = 1e-9
 
 
 class UnknownLimitError(Exception):
-    """A constraint that cannot be counted here."""
+    """A constraint that cannot be checked here."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What a tree does to the samples.
+    """The predictions and leaves of all samples in a tree.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class Reached:
 
 
 def broken(text: str, reached: Reached) -> str | None:
-    """A sentence about how a limit is missed; None where it is kept.
+    """Return a sentence about how a constraint is broken; None if it is kept.
 
     Raises
     ------
     UnknownLimitError
-        When the text says nothing that is known here.
+        If the constraint is not known here.
     """
     try:
         call = ast.parse(text, mode="eval").body
@@ -101,7 +101,7 @@ def _within(rate: float, at_least: float | None, at_most: float | None) -> Itera
 
 
 def _rate(among: Callable[[Any, Any, int], Any], hits: Callable[[Any, Any, int], Any]) -> Callable[..., Iterator[str]]:
-    """Of the samples in `among`, the share in `hits`, within limits; kept where there are none."""
+    """Check the share of `hits` among the samples of `among`; kept if there are none."""
 
     def check(
         reached: Reached, positive: Any = None, at_least: float | None = None, at_most: float | None = None
@@ -115,7 +115,7 @@ def _rate(among: Callable[[Any, Any, int], Any], hits: Callable[[Any, Any, int],
 
 
 def _between(*populations: Callable[[Any, int], Any]) -> Callable[..., Iterator[str]]:
-    """The share predicted positive differs little between groups, in each of some populations."""
+    """Check the difference between groups of the share predicted positive, in each of some populations."""
 
     def check(reached: Reached, group: Any = None, at_most: float = 0.0, positive: Any = None) -> Iterator[str]:
         if group not in (None, "group") or reached.group is None:

@@ -1,4 +1,4 @@
-"""Claims of optimality at small depths, proven again by `accel_oct_bench.simple_proof`."""
+"""Claims of optimality at small depths, proven again by `simple_proof`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from accel_oct.errors import AccelOctError
-from accel_oct_bench.registry import Registry, fingerprint
+from accel_oct_bench.data import Registry, fingerprint
 from accel_oct_bench.rows import Row
-from accel_oct_bench.simple_proof import OutOfTimeError, best_counts, best_objective
 from accel_oct_bench.verify.checks import TOLERANCE, Finding
+from accel_oct_bench.verify.simple_proof import OutOfTimeError, best_counts, best_objective
 
 __all__ = ["DEEPEST", "Proofs", "proven_again"]
 
@@ -20,14 +20,14 @@ DEEPEST = 3
 
 @dataclass
 class Proofs:
-    """What came of it.
+    """The outcome of `proven_again`.
 
     Attributes
     ----------
     agreed : int
         Claims that were confirmed.
     out_of_time, deeper, constrained, without_data : int
-        Claims that were not tried, or not to the end.
+        Claims that were not checked, by reason.
     findings : list of Finding
     """
 
@@ -57,7 +57,7 @@ class Proofs:
 def proven_again(
     rows: list[Row], registry: Registry, time_limit: float, progress: Callable[[str], None] = lambda _: None
 ) -> Proofs:
-    """Count every claimed optimum again, each data set and depth once for all penalties.
+    """Recompute every claimed optimum; each data set and depth is counted once for all penalties.
 
     Parameters
     ----------

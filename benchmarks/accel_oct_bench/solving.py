@@ -1,42 +1,70 @@
-"""One measured solve, in the process that it is called in: see `accel_oct_bench.worker` for the process."""
+"""One measured solve, in the process that calls it; `accel_oct_bench.worker` starts that process.
+
+Constraints of an instance are texts such as ``recall(1, at_least=0.9)`` or ``statistical_parity(group, at_most=0.05)``:
+the names of `accel_oct.constraints` in small letters; ``group`` denotes the groups that came with the data.
+"""
 
 from __future__ import annotations
 
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from accel_oct.errors import AccelOctError
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct.solving.config import Config
 from accel_oct.solving.frontier import frontier
+from accel_oct.solving.parsing import constraint
 from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
-from accel_oct_bench.instances import EncodedData
-from accel_oct_bench.registry import Registry, fingerprint
-from accel_oct_bench.rows import STATUSES, Instance, Method
-from accel_oct_bench.rules import constraints_of, dataset_of
-from accel_oct_bench.tasks import Task
+from accel_oct_bench.data import EncodedData, Registry, fingerprint
+from accel_oct_bench.peers import PEERS, Problem, measured
+from accel_oct_bench.rows import STATUSES, Instance, Method, Task
 
-__all__ = ["FRONTIER", "Outcome", "peak_mb", "prepare", "solve_task", "warm_up"]
+__all__ = ["FRONTIER", "Outcome", "constraints_of", "dataset_of", "peak_mb", "prepare", "solve_task", "warm_up"]
 
 #: Fields of a row, by name.
 Outcome = dict[str, Any]
 
-#: Instead of a preset: `accel_oct.frontier`, all numbers of leaves in one pass, and of them the best for the penalty.
+#: Instead of a preset: `accel_oct.frontier`, and of its trees the best for the penalty.
 FRONTIER = "frontier"
 
 _WARM_SECONDS = 20.0
 _LONGEST_ERROR = 500
+_GROUP = "group"
+
+
+def dataset_of(data: EncodedData, weight: int = 1) -> BinaryDataset:
+    """Return the data as `accel_oct.solve` takes them, groups under the name ``group``; all rows have one weight."""
+    dataset = BinaryDataset.from_arrays(data.X, data.y, np.full(len(data.y), weight))
+    return dataset if data.group is None else replace(dataset, row_values={_GROUP: data.group})
+
+
+def constraints_of(texts: Sequence[str], data: EncodedData) -> list[Any]:
+    """Return the constraints of an instance after binding them to its data once.
+
+    Raises
+    ------
+    InvalidInputError
+        For a text that names no constraint, or one that does not fit the data.
+    """
+    made = [constraint(text)[0] for text in texts]
+    dataset = dataset_of(data)
+    for text, each in zip(texts, made, strict=True):
+        try:
+            each.bind(dataset)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"constraint {shown(text)} on data {data.name!r}: {error}") from None
+    return made
 
 
 def warm_up() -> float:
-    """Load or compile the code that every solve uses; returns the seconds it took. No solver runs."""
+    """Load the code that every solve uses and return the seconds that this took. No MIP solver runs."""
     began = time.perf_counter()
     rng = np.random.default_rng(0)
     for n_classes in (2, 3):
@@ -50,9 +78,9 @@ def warm_up() -> float:
 
 
 def prepare(task: Task) -> EncodedData:
-    """Load the data, check that they are those of the task, and solve something tiny by the same method.
+    """Load the data of a task, check them, and solve a tiny problem by the same method.
 
-    What a process pays for once (imports, licences, compiled code) is paid before the clock starts.
+    So imports, licences and the loading of code are not measured.
     """
     data = Registry(task.data_dir).load(task.instance.data)
     if fingerprint(data) != task.instance.fingerprint:
@@ -61,7 +89,7 @@ def prepare(task: Task) -> EncodedData:
     tiny = _some_of(data)
     method = replace(task.method, time_limit=_WARM_SECONDS)
     constraints = task.instance.constraints
-    # Constraints have code of their own for each depth; without them the process that this one was forked from has it.
+    # Each constraint loads code of its own for each depth; without constraints `warm_up` has loaded it.
     depth = min(task.instance.max_depth, 4 if constraints else 2)
     instance = replace(task.instance, max_depth=depth, leaf_penalty=0.01)
     _caught(lambda: _outcome(instance, method, tiny))
@@ -71,7 +99,7 @@ def prepare(task: Task) -> EncodedData:
 
 
 def _some_of(data: EncodedData) -> EncodedData:
-    """Six rows of every class and group, and at most eight columns: all labels that constraints name are there."""
+    """Return six rows of every class and group and at most eight columns: all labels that constraints may name."""
     groups = np.zeros(len(data.y), dtype=int) if data.group is None else data.group
     kinds = np.unique([data.y.astype(str), groups.astype(str)], axis=1, return_inverse=True)[1].reshape(-1)
     rows = np.sort(np.concatenate([np.flatnonzero(kinds == kind)[:6] for kind in range(kinds.max() + 1)]))
@@ -80,11 +108,11 @@ def _some_of(data: EncodedData) -> EncodedData:
 
 
 def solve_task(task: Task, data: EncodedData) -> Outcome:
-    """Solve and measure; whatever is raised becomes a status and a sentence."""
+    """Solve and measure a task; an exception becomes a status and a sentence."""
     wall, cpu = time.perf_counter(), _cpu_seconds()
     found = _caught(lambda: _outcome(task.instance, task.method, data))
-    measured = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak_mb()}
-    return measured | found  # a peer has measured its own seconds, without what was looked up afterwards
+    spent = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak_mb()}
+    return spent | found  # a peer measures its own seconds, without reading its answer
 
 
 def _caught(work: Callable[[], Outcome]) -> Outcome:
@@ -142,24 +170,15 @@ def _of_result(result: Result, instance: Instance) -> Outcome:
 
 
 def _of_peer(instance: Instance, method: Method, data: EncodedData) -> Outcome:
-    peers = import_module("accel_oct_bench.peers")  # adapters of packages that few have
-    if method.package not in peers.PEERS:
-        raise AccelOctError(
-            f"there is no adapter of the package {method.package!r}; known are {', '.join(peers.PEERS)}"
-        )
+    if method.package not in PEERS:
+        raise AccelOctError(f"there is no adapter of the package {method.package!r}; known are {', '.join(PEERS)}")
     if instance.constraints:
         raise AccelOctError(f"{method.package} takes no constraints")
-    problem = peers.Problem(
-        data.X,
-        np.unique(data.y, return_inverse=True)[1].reshape(-1).astype(np.int64),
-        instance.max_depth,
-        instance.leaf_penalty,
-        method.threads,
-        method.time_limit,
-        method.seed,
+    classes = np.unique(data.y, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    problem = Problem(
+        data.X, classes, instance.max_depth, instance.leaf_penalty, method.threads, method.time_limit, method.seed
     )
-    found: Outcome = peers.measured(peers.PEERS[method.package], problem)
-    return found
+    return measured(PEERS[method.package], problem)
 
 
 def _sentence(error: BaseException) -> str:
@@ -167,15 +186,15 @@ def _sentence(error: BaseException) -> str:
 
 
 def _cpu_seconds() -> float:
-    """Of all threads of this process, and of programs that it ran."""
+    """Return the CPU seconds of all threads of this process and of the programs that it ran."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def peak_mb() -> float:
-    """The largest resident memory of this process so far, in 2**20 bytes."""
+    """Return the largest resident memory of this process so far, in 2**20 bytes."""
     try:
-        # getrusage would count what the process held before it became this one.
+        # getrusage would count the memory of the process that this one was forked from.
         with open("/proc/self/status", encoding="ascii") as lines:
             return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
     except (OSError, StopIteration):

@@ -1,4 +1,4 @@
-"""A folder of results: one writer, whole rows, nothing lost."""
+"""Folders of results: rows are read whole, one process writes, no row is lost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import pytest
 from bench_support import a_row, environment
 
 from accel_oct.errors import AccelOctError, InvalidInputError
-from accel_oct_bench.reading import read_results
+from accel_oct_bench.results import LockedError, ResultsFolder, all_rows, merge_parts, read_lines, read_results
 from accel_oct_bench.rows import Row
-from accel_oct_bench.store import LockedError, ResultsFolder, merge_parts
 
 #: Holds the folder and waits to be killed; or writes rows until the limit of the file size is reached.
 HOLDER = """
 import sys, time
-from accel_oct_bench.store import ResultsFolder
+from accel_oct_bench.results import ResultsFolder
 with ResultsFolder(sys.argv[1]).rows_file():
     print("held", flush=True)
     time.sleep(60)
@@ -28,7 +27,7 @@ with ResultsFolder(sys.argv[1]).rows_file():
 FULL = """
 import resource, sys
 from bench_support import a_row
-from accel_oct_bench.store import ResultsFolder
+from accel_oct_bench.results import ResultsFolder
 from accel_oct.errors import AccelOctError
 size = len(a_row().to_json()) + 1
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(size * 2.5), int(size * 2.5)))
@@ -45,6 +44,45 @@ def penalties(rows: list[Row] | tuple[Row, ...]) -> list[float]:
     return [row.instance.leaf_penalty for row in rows]
 
 
+# ---------------------------------------------------------------- reading
+
+
+def test_a_torn_end_is_no_row(tmp_path: Path) -> None:
+    """Every beginning of a row, also a whole one without its line break, is told apart from the rows before."""
+    first, second = a_row().to_json().encode() + b"\n", a_row(penalty=0.02).to_json().encode() + b"\n"
+    file = tmp_path / "rows.jsonl"
+    for cut in (1, 2, len(second) // 2, len(second) - 1):
+        file.write_bytes(first + second[:cut])
+        found, whole = read_lines(file)
+        assert [row.key for row in found] == [a_row().key] and whole == len(first)
+    file.write_bytes(first[: len(first) // 2] + b"\n" + second)
+    with pytest.raises(InvalidInputError, match="line 1 is not a row"):
+        read_lines(file)
+
+
+def test_a_folder_gives_one_row_per_key(tmp_path: Path) -> None:
+    """Of two with one key, the one that did not fail; parts are read as they are."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "rows.jsonl").write_text(a_row("crashed").to_json() + "\n")
+    (tmp_path / "parts" / "00001-of-00002.jsonl").write_text(
+        a_row().to_json() + "\n" + a_row(penalty=0.5).to_json() + "\n"
+    )
+    (tmp_path / "parts" / "00002-of-00002.jsonl").write_text(a_row("error").to_json() + "\n")
+    found = read_results(tmp_path)
+    assert [(row.status, row.instance.leaf_penalty) for row in found] == [("optimal", 0.01), ("optimal", 0.5)]
+
+
+def test_a_place_without_results_is_said_to_be_one(tmp_path: Path) -> None:
+    """An empty folder, and none."""
+    with pytest.raises(InvalidInputError, match="holds no results"):
+        read_results(tmp_path)
+    with pytest.raises(InvalidInputError, match="there is no folder or file"):
+        read_results(tmp_path / "nowhere")
+
+
+# ---------------------------------------------------------------- writing
+
+
 def test_rows_are_there_for_the_next_one(tmp_path: Path) -> None:
     """In the order in which they were appended."""
     folder = ResultsFolder(tmp_path / "deep" / "out")
@@ -55,8 +93,8 @@ def test_rows_are_there_for_the_next_one(tmp_path: Path) -> None:
         assert penalties(file.rows) == [0.1, 0.2]
 
 
-def test_a_torn_end_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever a killed writer left goes into another file, and the next row is whole."""
+def test_a_torn_end_is_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The half of a row that a killed writer left is removed, and the next row is whole."""
     folder = ResultsFolder(tmp_path)
     torn = a_row(penalty=0.2).to_json()[:77].encode()
     (tmp_path / "rows.jsonl").write_bytes(a_row(penalty=0.1).to_json().encode() + b"\n" + torn)
@@ -64,16 +102,15 @@ def test_a_torn_end_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         assert penalties(file.rows) == [0.1]
         file.append(a_row(penalty=0.3))
     assert "ended in the middle of a row" in caplog.text
-    assert (tmp_path / "torn.jsonl").read_bytes() == torn + b"\n"
-    assert penalties(read_results(tmp_path).rows) == [0.1, 0.3]
+    assert penalties(read_results(tmp_path)) == [0.1, 0.3]
 
 
 def test_a_full_disk_loses_no_row(tmp_path: Path) -> None:
     """A row that does not fit leaves the file as it was, whole, and says how to go on."""
     run = subprocess.run([sys.executable, "-c", FULL, tmp_path], env=environment(), capture_output=True, text=True)
     assert "all 2 rows before are there: make room" in run.stdout, run.stderr
-    found = read_results(tmp_path)
-    assert penalties(found.rows) == [0.1, 0.2] and not found.torn
+    assert penalties(read_lines(tmp_path / "rows.jsonl")[0]) == [0.1, 0.2]
+    assert (tmp_path / "rows.jsonl").read_bytes().endswith(b"\n")
 
 
 def test_a_row_that_was_cut_short_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +129,8 @@ def test_a_row_that_was_cut_short_is_taken_back(tmp_path: Path, monkeypatch: pyt
             file.append(a_row(penalty=0.2))
         monkeypatch.undo()
         file.append(a_row(penalty=0.2))
-    found = read_results(tmp_path)
-    assert penalties(found.rows) == [0.1, 0.2] and not found.torn
+    assert penalties(read_lines(tmp_path / "rows.jsonl")[0]) == [0.1, 0.2]
+    assert (tmp_path / "rows.jsonl").read_bytes().endswith(b"\n")
 
 
 def test_two_cannot_write_to_one_folder(tmp_path: Path) -> None:
@@ -125,8 +162,8 @@ def test_rows_are_put_aside_to_be_made_again(tmp_path: Path) -> None:
             file.append(a_row(status, penalty))
         assert file.put_aside(lambda row: row.status == "crashed") == 1
         file.append(a_row(penalty=0.2))
-    assert penalties(read_results(tmp_path).rows) == [0.1, 0.3, 0.2]
-    assert penalties(read_results(tmp_path / "redone.jsonl").rows) == [0.2]
+    assert penalties(read_results(tmp_path)) == [0.1, 0.3, 0.2]
+    assert penalties(read_results(tmp_path / "redone.jsonl")) == [0.2]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
@@ -154,10 +191,10 @@ def test_parts_are_merged_once(tmp_path: Path) -> None:
         running.append(a_row(penalty=0.5))
         assert merge_parts(tmp_path) == (4, 1)
         assert merge_parts(tmp_path) == (0, 1)
-    assert sorted(penalties(read_results(tmp_path).rows)) == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert sorted(penalties(read_results(tmp_path))) == [0.1, 0.2, 0.3, 0.4, 0.5]
     assert merge_parts(tmp_path) == (1, 0)
-    found = read_results(tmp_path)
-    assert sorted(penalties(found.rows)) == [0.1, 0.2, 0.3, 0.4, 0.5] and found.doubled == 0
+    (found,) = all_rows([tmp_path])
+    assert sorted(penalties(found.rows)) == [0.1, 0.2, 0.3, 0.4, 0.5]
     assert {row.status for row in found.rows} == {"optimal"}
 
 
@@ -168,6 +205,6 @@ def test_a_merge_that_was_cut_off_is_made_good(tmp_path: Path) -> None:
         part.append(a_row())
         file.append(a_row())
     assert merge_parts(tmp_path) == (0, 0)
-    assert len(read_results(tmp_path).rows) == 1 and not folder.parts()
+    assert len(read_results(tmp_path)) == 1 and not list((tmp_path / "parts").glob("*.jsonl"))
     with pytest.raises(InvalidInputError, match="no folder of results"):
         merge_parts(tmp_path / "nowhere")

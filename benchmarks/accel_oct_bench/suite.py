@@ -1,10 +1,10 @@
-"""Suites: files of TOML that say which methods run on which instances. docs/bench.md has the keys."""
+"""Suites: TOML files that list instances and methods (docs/bench.md has the keys), and the runs that they ask for."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,23 @@ from accel_oct.mip import registered_names
 from accel_oct.solving.config import PRESETS, Config
 from accel_oct.solving.parsing import constraint
 from accel_oct.support.files import read_text
-from accel_oct_bench.instances import PAPER_PENALTIES
-from accel_oct_bench.rows import Method
-from accel_oct_bench.solving_one import FRONTIER
+from accel_oct_bench.data import DATA_VARIABLE, Registry, instance_of
+from accel_oct_bench.rows import Instance, Method, Task
+from accel_oct_bench.solving import FRONTIER, constraints_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["EVERY", "Grid", "Suite", "load_suite", "suite_names", "suite_of"]
+__all__ = ["Choice", "Grid", "Plan", "Suite", "load_suite", "planned", "suite_names", "suite_of", "whole"]
+
+#: The 15 leaf penalties of the paper's experiments.
+PAPER_PENALTIES = (
+    0.08, 0.06, 0.04, 0.02, 0.01, 0.008, 0.006, 0.004, 0.002, 0.001, 0.0008, 0.0006, 0.0004, 0.0002, 0.0001,
+)  # fmt: skip
+#: Instead of a list of names: all data sets of a kind in the folder.
+EVERY = ("encoded", "fairness")
 
 _MOST_BYTES = 1 << 20
 _LARGEST = sys.float_info.max
@@ -35,24 +42,22 @@ _GRID_KEYS = ("data", "max_depth", "leaf_penalty", "constraints", "methods", "mi
 _METHOD_KEYS = (
     "name", "package", "backend", "preset", "config", "threads", "seed", "time_limit", "memory_limit_mb",
 )  # fmt: skip
-#: Instead of a list of names: everything of a kind that the folder has.
-EVERY = ("encoded", "fairness")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Instances: every data set with every depth, penalty and set of constraints.
+    """Instances: all combinations of data sets, depths, penalties and sets of constraints.
 
     Attributes
     ----------
     data : tuple of str
-        Names, or one word of `EVERY`.
+        Names, or one of `EVERY`.
     constraints : tuple of tuples of str
         One tuple per instance; the empty one is an instance without constraints.
     methods : tuple of str
-        Which of the suite's methods run on them.
+        The methods of the suite that run on them.
     skip_missing : bool
-        Leave out data that are not there; else they are an error.
+        Whether missing data are left out; otherwise they are an error.
     """
 
     data: tuple[str, ...]
@@ -65,12 +70,12 @@ class Grid:
 
 @dataclass(frozen=True)
 class Suite:
-    """Methods on instances.
+    """Instances, and methods to run on them.
 
     Attributes
     ----------
     methods : tuple of Method
-        Several with one name where the file lists several backends, threads or seeds.
+        Several have the same name if the file lists several backends, threads or seeds.
     """
 
     name: str
@@ -80,18 +85,18 @@ class Suite:
 
 
 def suite_names() -> list[str]:
-    """The suites that come with the library."""
+    """Return the names of the suites that come with the package."""
     folder = resources.files("accel_oct_bench") / "suites"
     return sorted(file.name.removesuffix(_SUFFIX) for file in folder.iterdir() if file.name.endswith(_SUFFIX))
 
 
 def load_suite(name: Any) -> Suite:
-    """A suite that comes with the library by its name, or any other by the path of its file.
+    """Load a suite by its name, or by the path of a file.
 
     Raises
     ------
     InvalidInputError
-        When there is none, with close matches; or naming the key that cannot be used.
+        If there is none, with close matches; or naming the key that is wrong.
     """
     text = str(name)
     known = suite_names()
@@ -105,7 +110,7 @@ def load_suite(name: Any) -> Suite:
 
 
 def suite_of(text: str, name: str) -> Suite:
-    """A suite from the text of its file."""
+    """Read a suite from the text of its file."""
     where = f"suite {name!r}"
     try:
         values = tomllib.loads(text)
@@ -154,7 +159,7 @@ def _grid(values: Mapping[str, Any], names: Sequence[str], where: str) -> Grid:
 
 
 def _methods(values: Mapping[str, Any], suite: Mapping[str, Any], where: str) -> Iterable[Method]:
-    """One method per backend, number of threads and seed that the table lists."""
+    """Yield one method per backend, number of threads and seed that the table lists."""
     _check_keys(values, _METHOD_KEYS, f"{where}, methods")
     if "name" not in values:
         raise InvalidInputError(f"{where}, methods: a method has no key 'name'")
@@ -184,11 +189,174 @@ def _methods(values: Mapping[str, Any], suite: Mapping[str, Any], where: str) ->
                 )
 
 
+# ---------------------------------------------------------------- runs
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which runs of a suite to make, and what to change; None leaves a setting as in the suite.
+
+    Attributes
+    ----------
+    data, methods : sequence of str
+        Run only these.
+    depths : sequence of int
+    penalties : sequence of float
+        Instead of those of the suite.
+    presets : sequence of str
+        Instead of the methods of the suite: one method per preset and backend, on all instances.
+    backends : sequence of str
+        Instead of the backends of accel_oct's methods.
+    threads, seed, time_limit, memory_limit_mb
+        For every method.
+    """
+
+    data: Sequence[str] | None = None
+    methods: Sequence[str] | None = None
+    depths: Sequence[int] | None = None
+    penalties: Sequence[float] | None = None
+    presets: Sequence[str] | None = None
+    backends: Sequence[str] | None = None
+    threads: int | None = None
+    seed: int | None = None
+    time_limit: float | None = None
+    memory_limit_mb: float | None = None
+
+    def __post_init__(self) -> None:
+        for depth in self.depths or ():
+            whole(depth, "depths")
+        for penalty in self.penalties or ():
+            number(penalty, "penalties")
+        for preset in self.presets or ():
+            checked_preset(preset, {}, "presets")
+        for backend in self.backends or ():
+            checked_backend(backend, "backends")
+        if self.threads is not None:
+            whole(self.threads, "threads", 1)
+        if self.seed is not None:
+            whole(self.seed, "seed")
+        limit(self.time_limit, "time_limit")
+        limit(self.memory_limit_mb, "memory_limit_mb")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs that a suite asks for.
+
+    Attributes
+    ----------
+    tasks : tuple of Task
+        In the order of the suite; all methods on an instance are neighbours.
+    missing : tuple of str
+        Data sets of the suite that are missing.
+    """
+
+    tasks: tuple[Task, ...]
+    missing: tuple[str, ...]
+
+
+def planned(suite: Suite, registry: Registry, choice: Choice | None = None) -> Plan:
+    """Return all runs of a suite.
+
+    Raises
+    ------
+    InvalidInputError
+        If data are missing, a constraint does not fit them, or nothing is left to run.
+    """
+    chosen = choice or Choice()
+    methods = _chosen_methods(suite, chosen)
+    folder = None if registry.folder is None else str(registry.folder.resolve())
+    tasks: dict[str, Task] = {}
+    missing: list[str] = []
+    seen: set[str] = set()
+    for grid in suite.grids:
+        ours = [method for method in methods if chosen.presets or method.name in grid.methods]
+        for name in _data(grid, registry, missing):
+            seen.add(name)
+            if not ours or (chosen.data is not None and name not in chosen.data):
+                continue
+            for instance in _instances(grid, name, registry, chosen):
+                for method in ours:
+                    task = Task(suite.name, instance, method, folder)
+                    tasks.setdefault(task.key, task)
+    for name in chosen.data or ():
+        if name not in seen:
+            raise InvalidInputError(f"data: the suite {suite.name!r} has no data set {shown(name)} that is there")
+    if not tasks:
+        where = "no data folder was given" if folder is None else f"the data folder is {folder}"
+        raise InvalidInputError(
+            f"the suite {suite.name!r} has nothing to run: {len(set(missing))} data sets are missing, and {where} "
+            f"(--data-dir, or the variable {DATA_VARIABLE})"
+        )
+    # If data sets were chosen by name, missing ones are errors above.
+    return Plan(tuple(tasks.values()), tuple(dict.fromkeys(missing if chosen.data is None else ())))
+
+
+def _chosen_methods(suite: Suite, chosen: Choice) -> list[Method]:
+    methods = list(suite.methods)
+    for name in chosen.methods or ():
+        if name not in {method.name for method in methods}:
+            known = ", ".join(dict.fromkeys(method.name for method in methods))
+            raise InvalidInputError(f"methods: the suite {suite.name!r} has no method {shown(name)}; it has {known}")
+    methods = [method for method in methods if chosen.methods is None or method.name in chosen.methods]
+    if chosen.presets:
+        base = replace(methods[0], package="accel_oct", backend=methods[0].backend or "highs", config={})
+        methods = [replace(base, name=preset, preset=preset) for preset in chosen.presets]
+    if chosen.backends:
+        kept = [method for method in methods if method.backend is None]
+        methods = kept + [
+            replace(method, backend=backend)
+            for method in methods
+            if method.backend is not None
+            for backend in chosen.backends
+        ]
+    changes = {
+        name: getattr(chosen, name)
+        for name in ("threads", "seed", "time_limit", "memory_limit_mb")
+        if getattr(chosen, name) is not None
+    }
+    changed = [replace(method, **changes) for method in methods]
+    return [replace(method, backend=None) if method.preset == FRONTIER else method for method in changed]
+
+
+def _data(grid: Grid, registry: Registry, missing: list[str]) -> Iterator[str]:
+    """Yield the data sets of a grid that are there; note the missing ones."""
+    if len(grid.data) == 1 and grid.data[0] in EVERY:
+        kind = grid.data[0]
+        names = list(registry.grouped) if kind == "fairness" else [*registry.encoded, *registry.made_from_raw]
+        if not names:
+            if not grid.skip_missing:
+                raise InvalidInputError(
+                    f"data {kind!r}: there are none; give a data folder with --data-dir or the variable {DATA_VARIABLE}"
+                )
+            missing.append(kind)
+        yield from names
+        return
+    for name in grid.data:
+        if registry.has(name):
+            yield name
+        elif grid.skip_missing:
+            missing.append(name)
+        else:
+            registry.load(name)  # raises the error that says what is wrong
+
+
+def _instances(grid: Grid, name: str, registry: Registry, chosen: Choice) -> Iterator[Instance]:
+    data = registry.load(name)
+    for texts in grid.constraints:
+        constraints_of(texts, data)
+    first = instance_of(data, 0, 0.0)
+    for depth in chosen.depths or grid.max_depth:
+        for penalty in chosen.penalties or grid.leaf_penalty:
+            for texts in grid.constraints:
+                yield replace(first, max_depth=depth, leaf_penalty=penalty, constraints=texts)
+
+
 # ---------------------------------------------------------------- values
 
 
 def checked_preset(name: Any, config: Mapping[str, Any], where: str) -> str:
-    """A preset whose switches can be changed so."""
+    """Check that there is the preset, and that `config` can change it."""
     if not isinstance(name, str) or name not in (*PRESETS, FRONTIER):
         near = _near(str(name), [*PRESETS, FRONTIER])
         raise InvalidInputError(f"{where}: there is no preset {shown(name)}{near}")
@@ -203,7 +371,7 @@ def checked_preset(name: Any, config: Mapping[str, Any], where: str) -> str:
 
 
 def checked_backend(name: Any, where: str) -> str:
-    """A backend that is registered here, installed or not."""
+    """Check that a backend is registered, installed or not."""
     known = ["auto", *registered_names()]
     if not isinstance(name, str) or name.split(":")[0] not in known:
         raise InvalidInputError(f"{where}: there is no backend {shown(name)}{_near(str(name), known)}")
@@ -211,21 +379,21 @@ def checked_backend(name: Any, where: str) -> str:
 
 
 def whole(value: Any, where: str, least: int = 0) -> int:
-    """A whole number."""
+    """Check a whole number."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidInputError(f"{where} must be a whole number >= {least}, got {shown(value)}")
     return value
 
 
 def number(value: Any, where: str) -> float:
-    """A finite number that is not negative; whole numbers of TOML may be too large for a float."""
+    """Check a finite number that is not negative; whole numbers of TOML may be too large for a float."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST:
         raise InvalidInputError(f"{where} must be a number >= 0, got {shown(value)}")
     return float(value)
 
 
 def limit(value: Any, where: str) -> float | None:
-    """A positive number, or none."""
+    """Check a positive number, or None."""
     if value is not None and number(value, where) == 0:
         raise InvalidInputError(f"{where} must be positive, got {shown(value)}")
     return None if value is None else float(value)

@@ -11,10 +11,7 @@ from bench_support import published_data
 
 from accel_oct import frontier
 from accel_oct.errors import InvalidInputError
-from accel_oct_bench.generated import GENERATED
-from accel_oct_bench.instances import EncodedData
-from accel_oct_bench.raw_files import RAW_FILES, encoded_raw
-from accel_oct_bench.registry import Registry, fingerprint
+from accel_oct_bench.data import GENERATED, RAW_FILES, EncodedData, Registry, encoded_raw, fingerprint
 
 # ---------------------------------------------------------------- generated
 

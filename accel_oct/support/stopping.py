@@ -1,4 +1,8 @@
-"""Ctrl-C while compiled code holds the thread."""
+"""Stopping: time limits, Ctrl-C, requests of callbacks and limits of memory, as one signal that all long work asks.
+
+Long work gets a `Stopper` and calls it often. `Stopper.run` runs it so that Ctrl-C reaches it; `Stopper.reason` says
+afterwards what stopped it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,104 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
+from typing import Literal
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_MEMORY_LIMIT = 4 * 2**30
+"""Bytes that tables may take together."""
+
+StopReason = Literal["time_limit", "interrupted", "stopped", "memory_limit"]
+
 _PATIENCE = 10.0
 """Seconds that work which was told to stop may take to do so, from the second Ctrl-C on."""
+
+
+class OutOfMemory(Exception):
+    """What is kept would take more memory than allowed."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time that a computation has taken, and the time that it may take.
+
+    Parameters
+    ----------
+    began : float
+        Reading of `time.perf_counter`.
+    limit : float or None
+        Seconds.
+    """
+
+    began: float
+    limit: float | None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left; None without a limit."""
+        return None if self.limit is None else max(self.limit - self.seconds, 0.0)
+
+    @property
+    def deadline(self) -> float | None:
+        """The end as a reading of `time.monotonic`."""
+        left = self.left
+        return None if left is None else time.monotonic() + left
+
+    def limited_to(self, seconds: float) -> Clock:
+        """Return a clock with the same beginning that ends after some seconds, or with this one."""
+        return Clock(self.began, seconds if self.limit is None else min(seconds, self.limit))
+
+
+class Stopper:
+    """Callable that turns true, for good, once the deadline has passed or somebody has asked to stop.
+
+    Parameters
+    ----------
+    deadline : float, optional
+        Reading of `time.monotonic` after which to stop.
+    should_stop : callable, optional
+        Asked between steps.
+
+    Attributes
+    ----------
+    reason : str or None
+        What stopped the work: "time_limit", "interrupted" (Ctrl-C), "stopped" (`should_stop`) or "memory_limit".
+    """
+
+    def __init__(self, deadline: float | None = None, should_stop: Callable[[], bool] | None = None) -> None:
+        self._deadline = deadline
+        self._should_stop = should_stop
+        self.reason: StopReason | None = None
+
+    def __call__(self) -> bool:
+        if self.reason is None:
+            if self._deadline is not None and time.monotonic() >= self._deadline:
+                self.request("time_limit")
+            elif self._should_stop is not None and self._should_stop():
+                self.request("stopped")
+        return self.reason is not None
+
+    def request(self, reason: StopReason) -> None:
+        """Ask to stop; of several reasons the first one counts, unless Ctrl-C is among them."""
+        if self.reason is None or reason == "interrupted":
+            self.reason = reason
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, infinite without a deadline."""
+        return float("inf") if self._deadline is None else self._deadline - time.monotonic()
+
+    def run(self, work: Callable[[Stopper], object]) -> StopReason | None:
+        """Run work that asks this stopper, in a thread that Ctrl-C stops; returns the reason if it had to stop."""
+        run_interruptibly(lambda: work(self), lambda: self.request("interrupted"))
+        return self.reason if self() else None
 
 
 def run_interruptibly(work: Callable[[], object], on_interrupt: Callable[[], None]) -> None:

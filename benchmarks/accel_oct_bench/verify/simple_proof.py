@@ -1,8 +1,8 @@
-"""A second opinion on optima: all trees of a small depth by counting, in few lines and with NumPy alone.
+"""A second computation of optima: all trees of a small depth by counting, with NumPy alone.
 
-It shares no code with the subtree tables, nor with anything else of the library, and is meant to be read in one go and
-believed. Everything is a whole number: how many samples a tree of at most k leaves can classify correctly, for each k.
-A penalty per leaf is applied at the very end, so one count serves all penalties.
+It shares no code with the library and is short enough to be checked by reading. All values are whole numbers: for each
+k, how many samples a tree of at most k leaves can classify correctly. The penalty per leaf is applied at the end, so
+one count serves all penalties.
 
 Depth 0 is the largest class. Depth 2 takes, for every class, how many samples have feature f and feature g: from these
 numbers follow the class counts of all four corners of every pair of features. A deeper tree tries every feature at
@@ -26,16 +26,16 @@ _CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
 class OutOfTimeError(Exception):
-    """The count was not complete when time was up; nothing follows from it."""
+    """The time limit ended the count."""
 
 
 def best_objective(counts: list[int], n_samples: int, leaf_penalty: float) -> float:
-    """The largest accuracy minus penalty per leaf, from the counts of `best_counts`."""
+    """Return the largest accuracy minus penalty per leaf, from the counts of `best_counts`."""
     return max(correct / n_samples - leaf_penalty * leaves for leaves, correct in enumerate(counts, start=1))
 
 
 def best_counts(X: Any, y: Any, max_depth: int, time_limit: float | None = None) -> list[int]:
-    """How many samples the best tree of depth `max_depth` and at most 1, 2, ... leaves classifies correctly.
+    """Return how many samples the best tree with at most 1, 2, ... leaves classifies correctly.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def best_counts(X: Any, y: Any, max_depth: int, time_limit: float | None = None)
 
 
 class _Count:
-    """Answers for subsets of the points, each remembered."""
+    """Best counts of subsets of the points, computed once each."""
 
     def __init__(self, X: Floats, weights: Floats, deadline: float) -> None:
         self.X, self.weights, self.deadline = X, weights, deadline
         self.known: dict[tuple[bytes, int], Floats] = {}
 
     def of(self, rows: NDArray[np.int64], depth: int) -> Floats:
-        """Position k: the most correct samples with k leaves; minus infinity where that is no number of leaves."""
+        """Return the most correct samples with k leaves at position k; minus infinity if no tree has k leaves."""
         key = (rows.tobytes(), depth)
         if key not in self.known:
             if time.monotonic() > self.deadline:
@@ -97,7 +97,7 @@ class _Count:
         return best
 
     def _shallow(self, rows: NDArray[np.int64], totals: Floats, best: Floats) -> Floats:
-        """Depth 1 and 2 from the numbers of samples with feature f and feature g, class by class."""
+        """Return the best counts of depth 1 and 2, from the numbers of samples with features f and g in each class."""
         X, n_features = self.X[rows], self.X.shape[1]
         leaf = np.zeros((2, n_features), dtype=np.float32)  # the largest class where f is 0, and where it is 1
         corner = np.zeros((2, 2, n_features, n_features), dtype=np.float32)  # the same where f and g are 0 or 1
@@ -118,7 +118,7 @@ class _Count:
 
 
 def _together(zero: Floats, one: Floats) -> Floats:
-    """The best of every number of leaves on one side with every number on the other."""
+    """Combine the best counts of the two sides of a branch."""
     best = np.full(len(zero) + len(one) - 1, _NONE, dtype=np.float32)
     for leaves in range(1, len(zero)):
         best[leaves + 1 : leaves + len(one)] = np.maximum(best[leaves + 1 : leaves + len(one)], zero[leaves] + one[1:])

@@ -1,4 +1,4 @@
-"""Trees to try a statement about all trees on: a few of a large problem, every one of a small problem."""
+"""Trees for testing statements about all trees: a sample for large problems, all trees of small ones."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from accel_oct.data.dataset import BinaryDataset
 from accel_oct.tree.decision_tree import DecisionTree
 from accel_oct.tree.topology import Topology
 
-__all__ = ["every_tree", "some_trees"]
-
 _MOST_LEAVES, _MOST_STUMPS, _RANDOM_TREES = 8, 32, 16
-"""How many single leaves, stumps and random trees `some_trees` yields at most."""
+"""Largest numbers of single leaves, stumps and random trees of `some_trees`."""
 
 _MOST_ROWS = 2_000_000
-"""Rows that all trees of `some_trees` together may be asked to classify."""
+"""Limit on the rows that all trees of `some_trees` together classify."""
 
 _FEWEST_TREES = 6
 
 
 def every_tree(n_features: int, n_classes: int, max_depth: int) -> Iterator[DecisionTree]:
-    """All labelled trees of depth at most `max_depth`.
+    """Yield all labelled trees of depth at most `max_depth`.
 
-    With F features and K classes their number is T(0) = K and T(d) = K + F T(d - 1)**2: 590 for three features, two
+    With F features and K classes there are T(0) = K and T(d) = K + F T(d - 1)**2 of them: 590 for three features, two
     classes and depth two.
     """
     for label in range(n_classes):
@@ -37,15 +35,13 @@ def every_tree(n_features: int, n_classes: int, max_depth: int) -> Iterator[Deci
                     yield DecisionTree.branch(feature, zero, one)
 
 
-def some_trees(
-    dataset: BinaryDataset, max_depth: int, seed: int = 0, most_share: float = 1.0
-) -> Iterator[DecisionTree]:
+def some_trees(dataset: BinaryDataset, max_depth: int, seed: int = 0) -> Iterator[DecisionTree]:
     """Leaves, stumps and random trees, fewer of each on many rows; the same for the same data and seed.
 
-    Stumps and every second random tree have the labels of the majority. `most_share` of them is enough.
+    Stumps and every second random tree have the labels of the majority.
     """
     rng = np.random.default_rng(seed)
-    share = min(most_share, _MOST_ROWS / dataset.n_samples / (_MOST_LEAVES + _MOST_STUMPS + _RANDOM_TREES))
+    share = min(1.0, _MOST_ROWS / dataset.n_samples / (_MOST_LEAVES + _MOST_STUMPS + _RANDOM_TREES))
 
     def at_most(count: int, most: int) -> int:
         return min(count, max(_FEWEST_TREES // 3, round(share * most)))
@@ -64,7 +60,7 @@ def some_trees(
 
 
 def _random_tree(rng: np.random.Generator, dataset: BinaryDataset, max_depth: int, *, full: bool) -> DecisionTree:
-    """A tree with random features and labels; `full`: with all branches that fit the depth."""
+    """Return a tree with random features and labels; with `full`, all nodes above the last level branch."""
     topology = Topology(max_depth)
     feature, label = np.full((2, topology.n_nodes), -1)
     nodes = [1]
