@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
-from accel_oct.constraints.traits import TOLERANCE, LinearLimit, Traits
+from accel_oct.constraints.traits import TOLERANCE, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.weights import ExactWeights
@@ -48,8 +48,7 @@ class MaxLeaves(Constraint, BoundConstraint):
 
     @property
     def traits(self) -> Traits:
-        limit = LinearLimit(self.name, None, float(self.n), leaves=1.0)
-        return Traits(limits=(limit,), leaves=int(self.n), reads=frozenset())
+        return Traits(leaves=int(self.n), reads=frozenset())
 
     @property
     def allowed(self) -> tuple[None, float]:

@@ -429,7 +429,7 @@ class Traits:
     limits : sequence of LinearLimit, optional
     local : LocalRules, optional
     leaves : int, optional
-        The most leaves.
+        The most leaves; `limits` follow from it.
     features : FeatureRule, optional
     reads : set of str
     arrays : sequence of str
@@ -445,11 +445,13 @@ class Traits:
 
     def __post_init__(self) -> None:
         limits = None if self.limits is None else tuple(self.limits)
-        whole = isinstance(self.leaves, int | np.integer) and not isinstance(self.leaves, bool)
+        whole = isinstance(self.leaves, int | np.integer) and self.leaves is not True and self.leaves >= 1
+        if limits is None and whole:
+            limits = (LinearLimit(f"at most {self.leaves} leaves", None, float(self.leaves or 1), leaves=1.0),)
         for name, value, good, kind in (
             ("limits", limits, all(isinstance(limit, LinearLimit) for limit in limits or ()), "hold LinearLimit"),
             ("local", self.local, isinstance(self.local, LocalRules), "be LocalRules or None"),
-            ("leaves", self.leaves, whole, "be a whole number or None"),
+            ("leaves", self.leaves, whole, "be a whole number of at least 1 or None"),
             ("features", self.features, isinstance(self.features, FeatureRule), "be a FeatureRule or None"),
         ):
             if value is not None and not good:

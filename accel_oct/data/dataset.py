@@ -253,9 +253,10 @@ class BinaryDataset:
         return float(round_to_grid(np.array([price]), self.grid_bits)[0])
 
     def features_named(self, name: str) -> list[int]:
-        """The features with this name, or made from the column with this name."""
-        sources = self.feature_names if self.sources is None else self.sources
-        return [place for place, known in enumerate(zip(self.feature_names, sources, strict=True)) if name in known]
+        """The features made from the column with this name; where there is no such column, those with this name."""
+        columns = () if self.sources is None else (*self.sources, *self.row_values, *self.columns)
+        names = self.sources if self.sources is not None and name in columns else self.feature_names
+        return [place for place, known in enumerate(names) if known == name]
 
     def values_named(self, name: str) -> Any:
         """What is known of every row by this name, else the feature with this name; None where there is neither."""

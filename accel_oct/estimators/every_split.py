@@ -241,8 +241,7 @@ def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> T
     """The rows with one feature for each of some columns; its values do not matter."""
     sources = tuple(map(checked.table.name, columns))
     binary = np.zeros((len(checked.codes), len(sources)), dtype=bool)
-    names = tuple(f"\0{place}" for place in range(len(sources)))  # no column has such a name
-    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, names)
+    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, sources)
 
 
 def table_bound(

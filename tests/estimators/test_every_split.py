@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -17,13 +18,26 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct import OptimalTreeClassifier, Solver
-from accel_oct.constraints import ForbiddenFeatures, ForbiddenPairs, MaxLeaves, MinLeafWeight, Recall, Specificity
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    ForbiddenFeatures,
+    ForbiddenPairs,
+    MaxLeaves,
+    MinLeafWeight,
+    Recall,
+    Specificity,
+    Traits,
+)
+from accel_oct.data import BinaryDataset
 from accel_oct.encoding import QuantileThresholdEncoder, TableEncoder
 from accel_oct.encoding.conditions import missing_values
 from accel_oct.encoding.orders import TableOrders
 from accel_oct.errors import InvalidInputError, NoTreeError, SingleLeafWarning
 from accel_oct.estimators import every_split
+from accel_oct.exact import LocalRules
 from accel_oct.objectives import CostMatrix, InstanceCosts
+from accel_oct.tree import DecisionTree
 
 # ---------------------------------------------------------------- the oracle: sets of rows, no code of the library
 
@@ -229,6 +243,56 @@ def test_costs_and_rules_about_columns(seed: int) -> None:
     fitted(model, table, y, sample_weight=w, costs=costs)
     check(model, best)
     assert all(report.slack >= 0 for report in model.constraints_)
+
+
+def test_columns_may_have_the_names_that_features_have_by_default() -> None:
+    """Named x1 and x0 in this order, forbidding one forbade both."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 3))
+    y = (values[:, 0] + values[:, 1] > 0).astype(int)
+    found = []
+    for names in (["x1", "x0", "c"], ["p", "q", "c"]):
+        rule = ForbiddenFeatures(names[:1])
+        model = OptimalTreeClassifier(3, 0.002, constraints=[rule]).fit(pd.DataFrame(values, columns=names), y)
+        assert model.result_.stats["decided_by"] == "search over every split"
+        found.append(model.objective_)
+    assert found[0] == found[1]
+
+
+@dataclass(frozen=True)
+class ManyRows(Constraint, BoundConstraint):
+    """Every leaf receives so many rows, those without weight among them."""
+
+    least: int
+    dataset: BinaryDataset | None = None
+    name = "many rows"
+
+    def bind(self, dataset: BinaryDataset) -> ManyRows:
+        return ManyRows(self.least, dataset)
+
+    def violation(self, tree: DecisionTree) -> float:
+        assert self.dataset is not None
+        return self.least - min(int((tree.apply(self.dataset.X) == leaf).sum()) for leaf in tree.leaves.tolist())
+
+    @property
+    def traits(self) -> Traits:
+        assert self.dataset is not None
+        return Traits(local=LocalRules.leaves(np.ones(self.dataset.n_samples), self.least), reads={"rows"})
+
+
+@pytest.mark.parametrize("weightless", [False, True])
+def test_a_rule_of_ones_own_about_leaves(weightless: bool) -> None:
+    """It is kept over every split, unless it counts rows that the search does not have."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(200, 3))
+    y = (values[:, 0] * values[:, 1] > 0).astype(int)
+    weights = np.ones(200)
+    weights[:5] = 0.0 if weightless else 1.0
+    model = OptimalTreeClassifier(2, 0.002, constraints=[ManyRows(40)]).fit(values, y, sample_weight=weights)
+    assert (model.result_.stats["decided_by"] == "search over every split") is not weightless
+    assert model.status_ == "optimal"
+    leaves, sizes = np.unique(model.apply(values), return_counts=True)
+    assert sizes.min() >= 40 and len(leaves) > 1
 
 
 # ---------------------------------------------------------------- orders of a table
