@@ -221,7 +221,7 @@ class DisjunctivePathBounds:
         weights = master.dataset.weights[row.samples]
         inside = self._inside(row.path.end)
         p_values = np.full(inside.size, -price)
-        p_values[-1] -= row.leaf_value
+        p_values[0] -= row.leaf_value  # the first node of the subtree is its root
         columns = [master.theta.index[row.samples], master.p.index[inside - 1], master.b.index[row.path.end - 1]]
         values = [weights, p_values, -row.bounds]
         for part in row.path.relax(master):

@@ -28,7 +28,7 @@ from accel_oct.estimators.parameters import n_threads, solver_seed
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, candidate_backends
-from accel_oct.mip.options import usable_threads
+from accel_oct.mip.exchange import usable_threads
 from accel_oct.objectives import LinearScore
 from accel_oct.solving.activity import Relay, Teller
 from accel_oct.solving.every_split import (

@@ -18,7 +18,7 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
 from accel_oct.exact.steps import Steps
-from accel_oct.mip.options import usable_threads
+from accel_oct.mip.exchange import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Teller

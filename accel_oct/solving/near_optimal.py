@@ -27,7 +27,7 @@ from accel_oct.exact.point_counting import CountingProblem
 from accel_oct.exact.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.exact.tally_counting import TallyCounting
 from accel_oct.exact.tree_listing import as_decision_tree
-from accel_oct.mip.options import usable_threads
+from accel_oct.mip.exchange import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.activity import Figure, Teller, Watcher, activity_listener

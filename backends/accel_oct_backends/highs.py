@@ -20,11 +20,11 @@ from accel_oct.mip import (
     Backend,
     Capabilities,
     CutLoop,
+    EngineRun,
     FloatArray,
     IntArray,
     IntegerRequest,
     Rows,
-    Run,
     RunStatus,
     SolverError,
     SolveSession,
@@ -84,7 +84,7 @@ class _HighsEngine:
 
     # ---------------------------------------------------------------- relaxation
 
-    def solve_relaxation(self, seconds: float) -> Run:
+    def solve_relaxation(self, seconds: float) -> EngineRun:
         lp = self._relaxation()
         set_time_limit(lp, seconds)
         try:
@@ -93,17 +93,17 @@ class _HighsEngine:
         except SolverError:
             logger.debug("HiGHS failed on an LP, which is solved by other means", exc_info=True)
             lp.clearSolver()
-            return Run(RunStatus.UNDECIDED, None, self._model.sign * math.inf)
+            return EngineRun(RunStatus.UNDECIDED, None, self._model.sign * math.inf)
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(lp)
         if status is RunStatus.INFEASIBLE:
             _, exists, ray = lp.getDualRay()  # none where presolve has decided
-            return Run(status, None, -self._model.sign * math.inf, multipliers=np.array(ray) if exists else None)
+            return EngineRun(status, None, -self._model.sign * math.inf, multipliers=np.array(ray) if exists else None)
         if status is not RunStatus.OPTIMAL:
-            return Run(status, None, self._model.sign * math.inf)
+            return EngineRun(status, None, self._model.sign * math.inf)
         solution = lp.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
-        return Run(status, x, lp.getInfo().objective_function_value, multipliers=duals)
+        return EngineRun(status, x, lp.getInfo().objective_function_value, multipliers=duals)
 
     @staticmethod
     def _run_relaxation(lp: Any) -> None:
@@ -132,7 +132,7 @@ class _HighsEngine:
 
     # ---------------------------------------------------------------- integer
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
         mip = self._integer()
         set_time_limit(mip, request.seconds)
         mip.setOptionValue("mip_max_nodes", NO_LIMIT if request.nodes is None else min(request.nodes, NO_LIMIT))
@@ -174,12 +174,12 @@ class _HighsEngine:
         mip.cbMipInterrupt.subscribe(self._write_stop(request.should_stop))
         mip.cbMipUserSolution.subscribe(self._kept(on_user_solution))
 
-    def _integer_outcome(self, mip: Any) -> Run:
+    def _integer_outcome(self, mip: Any) -> EngineRun:
         status, info = read_status(mip), mip.getInfo()
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(mip)
         has_solution = info.primal_solution_status == highspy.kSolutionStatusFeasible
-        return Run(
+        return EngineRun(
             status,
             np.array(mip.getSolution().col_value) if has_solution else None,
             self._bound(info.mip_dual_bound),

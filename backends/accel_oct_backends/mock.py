@@ -20,6 +20,7 @@ from accel_oct.mip import (
     BoundReport,
     Capabilities,
     CutLoop,
+    EngineRun,
     Event,
     FloatArray,
     FunctionHandler,
@@ -31,7 +32,6 @@ from accel_oct.mip import (
     Point,
     Reply,
     Rows,
-    Run,
     RunStatus,
     SolveOptions,
     SolveSession,
@@ -203,25 +203,25 @@ class _Enumeration:
 
     # The cut loop's view of the same enumeration.
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
         sign = self._session.model.sign
         alive = np.flatnonzero(self._alive)
         if not alive.size:
-            return Run(RunStatus.INFEASIBLE, None, -sign * np.inf)
+            return EngineRun(RunStatus.INFEASIBLE, None, -sign * np.inf)
         best = self._points[alive[0]]
         bound = self._session.model.value(best)
         if request.nodes == 0 or request.seconds <= 0 or request.should_stop():
-            return Run(RunStatus.LIMIT, None, bound)
+            return EngineRun(RunStatus.LIMIT, None, bound)
         request.on_bound(bound, 0)
         if request.should_stop():
-            return Run(RunStatus.LIMIT, None, bound)
+            return EngineRun(RunStatus.LIMIT, None, bound)
         request.on_solution(np.array(best), bound)
-        return Run(RunStatus.OPTIMAL, np.array(best), bound, 1)
+        return EngineRun(RunStatus.OPTIMAL, np.array(best), bound, 1)
 
     def add_integer_rows(self, rows: Rows) -> None:
         self._alive &= _satisfied(rows, self._points)
 
-    def solve_relaxation(self, seconds: float) -> Run:
+    def solve_relaxation(self, seconds: float) -> EngineRun:
         raise UnsupportedError("backend 'mock' has no relaxation to solve")
 
     def add_relaxation_rows(self, rows: Rows) -> None:

@@ -19,12 +19,12 @@ from accel_oct.mip import (
     BackendUnavailableError,
     Capabilities,
     CutLoop,
+    EngineRun,
     FloatArray,
     IntArray,
     IntegerRequest,
     LicenceError,
     Rows,
-    Run,
     RunStatus,
     SolveSession,
     Support,
@@ -112,7 +112,7 @@ class _PyomoEngine:
         self._session = session
         self._problems: dict[bool, PyomoProblem] = {}
 
-    def solve_relaxation(self, seconds: float) -> Run:
+    def solve_relaxation(self, seconds: float) -> EngineRun:
         return self._run(integer=False, limits=Limits(seconds))
 
     def add_relaxation_rows(self, rows: Rows) -> None:
@@ -121,7 +121,7 @@ class _PyomoEngine:
     def drop_relaxation_rows(self, positions: IntArray) -> None:
         self._problem(integer=False).drop(positions)
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
         """Run for longer and longer: Pyomo has no callback that would show us the solutions on the way."""
         if request.nodes == 0:
             return self._nothing()
@@ -150,12 +150,12 @@ class _PyomoEngine:
             self._problems[integer] = PyomoProblem(self._name, self._session, self._session.model, integer=integer)
         return self._problems[integer]
 
-    def _run(self, *, integer: bool, limits: Limits) -> Run:
+    def _run(self, *, integer: bool, limits: Limits) -> EngineRun:
         session = self._session
         try:
             problem = self._problem(integer=integer)
             if problem.impossible:
-                return Run(RunStatus.INFEASIBLE, None, -session.model.sign * math.inf)
+                return EngineRun(RunStatus.INFEASIBLE, None, -session.model.sign * math.inf)
             answer = problem.solve(limits)
             if answer.status is RunStatus.UNBOUNDED:
                 answer = replace(answer, status=problem.unbounded_or_infeasible())
@@ -165,7 +165,7 @@ class _PyomoEngine:
                 logger.warning("backend 'pyomo:%s': the solver died: %s", self._name, error)
                 session.request_stop(Termination.SOLVER_FAILED)
             return self._nothing()
-        return Run(answer.status, x, self._bound(answer, x), answer.nodes)
+        return EngineRun(answer.status, x, self._bound(answer, x), answer.nodes)
 
     def _bound(self, answer: Answer, x: FloatArray | None) -> float:
         model = self._session.model
@@ -175,5 +175,5 @@ class _PyomoEngine:
             return model.value(x)  # solvers that report no bound were told to leave no gap
         return model.sign * math.inf
 
-    def _nothing(self) -> Run:
-        return Run(RunStatus.LIMIT, None, self._session.model.sign * math.inf)
+    def _nothing(self) -> EngineRun:
+        return EngineRun(RunStatus.LIMIT, None, self._session.model.sign * math.inf)

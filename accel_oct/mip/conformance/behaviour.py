@@ -20,10 +20,20 @@ from accel_oct.mip.conformance.suite import (
     listening,
 )
 from accel_oct.mip.errors import HandlerError, ModelError, UnsupportedError
-from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import (
+    BoundReport,
+    Cuts,
+    Event,
+    FunctionHandler,
+    Needs,
+    Point,
+    Reply,
+    SolutionStatus,
+    SolveOptions,
+    Termination,
+    Validity,
+)
 from accel_oct.mip.model import MipModel
-from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import SolutionStatus, Termination
 from accel_oct.mip.rows import Rows
 
 

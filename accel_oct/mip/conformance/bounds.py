@@ -23,10 +23,18 @@ from accel_oct.mip.conformance.suite import (
     listening,
 )
 from accel_oct.mip.errors import HandlerError
-from accel_oct.mip.exchange import BoundReport, Event, FunctionHandler, Needs, Reply
+from accel_oct.mip.exchange import (
+    BoundReport,
+    Event,
+    FunctionHandler,
+    MipResult,
+    Needs,
+    Reply,
+    SolutionStatus,
+    SolveOptions,
+    Termination,
+)
 from accel_oct.mip.model import MipModel
-from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import MipResult, SolutionStatus, Termination
 
 
 class _OddError(Exception):

@@ -13,9 +13,8 @@ import numpy as np
 from accel_oct.mip.backend import Backend
 from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, close
 from accel_oct.mip.errors import MipError
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, MipResult, Needs, Point, Reply, Termination, Validity
 from accel_oct.mip.model import BoolArray, MipModel
-from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 #: Models per registered check: seconds on solvers that are started as programs of their own.

@@ -21,10 +21,20 @@ from accel_oct.mip.conformance.suite import (
     listening,
 )
 from accel_oct.mip.errors import HandlerError, InvalidCutError
-from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import (
+    BoundReport,
+    Cuts,
+    Event,
+    FunctionHandler,
+    MipResult,
+    Needs,
+    Point,
+    Reply,
+    SolveOptions,
+    Termination,
+    Validity,
+)
 from accel_oct.mip.model import MipModel
-from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 

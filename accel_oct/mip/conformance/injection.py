@@ -18,9 +18,17 @@ from accel_oct.mip.conformance.suite import (
     knapsack,
     listening,
 )
-from accel_oct.mip.exchange import BoundReport, Event, FunctionHandler, Needs, Point, Reply, Validity
-from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import Termination
+from accel_oct.mip.exchange import (
+    BoundReport,
+    Event,
+    FunctionHandler,
+    Needs,
+    Point,
+    Reply,
+    SolveOptions,
+    Termination,
+    Validity,
+)
 from accel_oct.mip.rows import FloatArray, Rows
 
 

@@ -28,8 +28,8 @@ from accel_oct.mip.conformance.brute_force import RandomModel, solve
 from accel_oct.mip.conformance.exact import ExactRow, best_value
 from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check
 from accel_oct.mip.errors import MipError, SolverError
+from accel_oct.mip.exchange import MipResult, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE
-from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 #: Models per registered check.

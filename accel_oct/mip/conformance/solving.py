@@ -15,9 +15,8 @@ from accel_oct.mip.conformance.suite import (
     expect_unsupported,
     knapsack,
 )
+from accel_oct.mip.exchange import SolutionStatus, SolveOptions, Termination
 from accel_oct.mip.model import MipModel
-from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.result import SolutionStatus, Termination
 from accel_oct.mip.rows import Rows
 
 
