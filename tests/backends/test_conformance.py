@@ -7,13 +7,13 @@ import pytest
 from helpers.mip_support import skip_unless_available
 
 from accel_oct.mip import BoundReport, Reply, SolveOptions, Termination, backend_names, create_backend
-from accel_oct.mip.conformance import Check, brute_force, checks, mixed_sizes
+from accel_oct.mip.conformance import BackendCheck, brute_force, checks, mixed_sizes
 from accel_oct.mip.conformance.suite import hard_knapsack, listening
 
 
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
 @pytest.mark.parametrize("name", backend_names())
-def test_conformance(name: str, check: Check) -> None:
+def test_conformance(name: str, check: BackendCheck) -> None:
     """The backend has the property, or its solver cannot be used here; a new backend cannot be left out."""
     skip_unless_available(name)
     check.run(lambda: create_backend(name))
