@@ -121,6 +121,35 @@ def test_refined_root_is_the_optimum_on_chains(length: int) -> None:
         assert max(root.leaf_value, float(root.bounds.max())) == pytest.approx(optimum, abs=1e-9), instance
 
 
+@settings(max_examples=25, deadline=None)
+@given(instances(max_samples=12, max_features=4, min_depth=2, max_depth=3))
+def test_bounds_of_a_path_count_its_samples_only(instance: Instance) -> None:
+    """Before any refinement, a row below a branch claims no more than the samples of its path weigh."""
+    component = _component(instance)
+    for feature in range(component.master.dataset.n_features):
+        for direction in (0, 1):
+            row = component._row(Path(1, ()).child(feature, direction))
+            weight = component.master.dataset.weights[row.samples].sum()
+            assert row.bounds.max() <= weight - instance.leaf_price + 1e-9 or not row.samples.size
+
+
+@settings(max_examples=25, deadline=None)
+@given(instances(max_samples=12, max_features=4, min_depth=1, max_depth=3))
+def test_a_tree_is_proposed_while_it_is_better_than_the_incumbent(instance: Instance) -> None:
+    """Once at most, and not where the incumbent is optimal already."""
+    master = _component(instance).master
+    optimum = optimal_value(instance.dataset, instance.max_depth, instance.leaf_price)
+    for incumbent in (None, optimum * master.scale):
+        component = _component(instance)
+        point = Point(Event.RELAXATION, np.zeros(master.model.n_columns), 0.0, incumbent, np.inf, 0.0)
+        proposed = component._refine_root(TreePoint(component.master, point))
+        assert incumbent is None or proposed == ()
+        assert all(
+            tree.value(instance.dataset, instance.leaf_price) == pytest.approx(optimum, abs=1e-9) for tree in proposed
+        )
+        assert component._refine_root(TreePoint(component.master, point)) == ()
+
+
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
 def test_rows_alone_prove_random_instances(backend: str) -> None:
     """Without the tables, through the solver: the oracle's optimum, on sizes that plain cuts would not finish."""

@@ -336,6 +336,45 @@ def test_each_tree_is_lifted_once() -> None:
     assert len(lifted) == len({(tree.feature.tobytes(), tree.label.tobytes()) for tree in trees})
 
 
+@dataclass(frozen=True)
+class AtMostThree(Anything):
+    """At most three leaves, and no rows about it."""
+
+    def violation(self, tree: DecisionTree) -> float:
+        return max(0.0, tree.n_leaves - 3.0)
+
+
+def test_a_tree_that_breaks_a_rule_is_compared_with_other_rules() -> None:
+    """A rule that allows the tree may not forbid it by rows; a component may forbid what a rule forbids."""
+    X, y = random_data()
+    master = Master(BinaryDataset.from_arrays(X, y), 2, 0.0)
+    trees = list(some_trees(master.dataset, 2))
+    small, large = (next(tree for tree in trees if tree.n_leaves == leaves) for leaves in (2, 4))
+    agreement = Agreement(master)
+    with agreement.written_by("rule", AtMostThree()):
+        pass
+    with agreement.written_by("component"):
+        master.model.add_rows(Rows.single(master.p.index, 1.0, upper=3.0))
+    for tree in (small, large):
+        agreement.probe(tree)
+    with agreement.written_by("other rule", Anything()):
+        master.model.add_rows(no_good(master, large))
+    with pytest.raises(InvalidInputError, match="other rule"):
+        agreement.probe(large)
+
+
+def test_a_component_is_compared_with_trees_that_all_rules_allow() -> None:
+    X, y = random_data()
+    master = Master(BinaryDataset.from_arrays(X, y), 2, 0.0)
+    agreement = Agreement(master)
+    with agreement.written_by("rule", AtMostThree()):
+        pass
+    with agreement.written_by("component"):
+        master.model.add_rows(Rows.single(master.p.index, 1.0, upper=1.0))
+    with pytest.raises(InvalidInputError, match="component"):
+        agreement.probe(next(tree for tree in some_trees(master.dataset, 2) if tree.n_leaves == 2))
+
+
 def test_trees_to_try() -> None:
     """Every tree once, as many as the formula says; some trees of any shape, none too deep, few on many rows."""
     trees = list(every_tree(3, 2, 2))

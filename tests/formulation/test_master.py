@@ -9,6 +9,7 @@ from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances
 
 from accel_oct.formulation import Master
+from accel_oct.formulation.master import solver_scale
 from accel_oct.mip import ModelArrays, Rows
 from accel_oct.tree import Topology
 
@@ -34,6 +35,14 @@ def test_decode_inverts_lift(instance: Instance) -> None:
     master = Master(dataset, instance.max_depth, instance.leaf_price)
     for tree in enumerate_trees(dataset, instance.max_depth, labels="all"):
         assert master.decode(master.lift(tree)) == tree.with_max_depth(instance.max_depth)
+
+
+@pytest.mark.parametrize(
+    ("total", "integral", "scale"), [(50.0, True, 1.0), (1e7, True, 1.0), (2e7, True, 1e-6), (50.0, False, 0.4)]
+)
+def test_scale_of_the_objective(total: float, integral: bool, scale: float) -> None:
+    """Whole weights of a usual size stay as they are, others have a mean of one: solvers' tolerances are absolute."""
+    assert solver_scale(total, 20, integral) == pytest.approx(scale)
 
 
 def test_rows_admit_nothing_but_trees() -> None:

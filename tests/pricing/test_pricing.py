@@ -15,6 +15,8 @@ from oracles.outcomes import reachable
 from accel_oct.exact.limited import PricedProblem
 from accel_oct.exact.limited_points import LimitedProblem, PointTables
 from accel_oct.pricing import Closing, Dual, RootByRoot
+from accel_oct.pricing.dual import _lowest_of_lines, _lowest_of_planes
+from accel_oct.pricing.repair import Repair
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.tree import DecisionTree
 
@@ -412,6 +414,46 @@ def test_root_by_root() -> None:
             if patience == 10**9:
                 assert values[0] == pytest.approx(case.best, abs=noise) or case.best == -np.inf
                 assert bounds[-1] <= max(case.best, values[0]) + noise
+
+
+def test_repair_finds_the_best_subtrees_of_a_top() -> None:
+    """Depth three, from every root: never a tree that breaks a limit, and mostly the best one."""
+    found = []
+    for case in cases(95, 240, max_depth=3):
+        problem, offer = case.problem, case.offer()
+        dual = Dual(problem, lambda tree: None)
+        dual.evaluate(np.zeros(problem.n_limits))
+        assert dual.best is not None
+        repair = Repair(problem, dual.best, offer, lambda: False)
+        if not repair.possible:
+            continue
+        leaf = max(offer(DecisionTree.leaf(label, problem.max_depth)) for label in range(problem.gains.shape[1]))
+        if leaf == case.best:
+            continue
+        repair.run(
+            DecisionTree.branch(feature, DecisionTree.leaf(0), DecisionTree.leaf(0))
+            for feature in range(problem.X.shape[1])
+        )
+        value, noise = offer(DecisionTree.leaf(0, problem.max_depth)), 1e-8 * problem.total_weight
+        assert value <= case.best + noise
+        found.append(value >= case.best - noise)
+    assert len(found) >= 20 and sum(found) >= 0.75 * len(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_lowest_point_of_planes(seed: int) -> None:
+    """No point of a grid in the box is lower; with one price, it is where lines say."""
+    rng = np.random.default_rng([701, seed])
+    n_prices = 1 + seed % 2
+    planes, box = rng.normal(size=(6, n_prices + 1)), rng.uniform(0.5, 2.0, n_prices)
+    place, top = _lowest_of_planes(planes, box)
+    assert np.all((place >= 0) & (place <= box + 1e-9))
+    assert (planes[:, :-1] @ place + planes[:, -1]).max() == pytest.approx(top)
+    axes = [np.linspace(0.0, limit, 41) for limit in box]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, n_prices)
+    assert (grid @ planes[:, :-1].T + planes[:, -1]).max(axis=1).min() >= top - 1e-9
+    if n_prices == 1:
+        assert _lowest_of_lines(planes[:, 0], planes[:, 1], box[0])[1] == pytest.approx(top)
 
 
 def test_no_limits_at_all() -> None:

@@ -153,6 +153,7 @@ def test_tests_are_found_by_the_longest_name() -> None:
     fault = in_python()[0]
     assert Rooms({}).tests_of(fault) == ("tests/room",)
     assert Rooms({"room": ["a"], "room.toy": ["b", "c"], "roo": ["d"]}).tests_of(fault) == ("b", "c")
+    assert all((ROOT / path).exists() for paths in Rooms.read().tests.values() for path in paths)
 
 
 def test_a_fault_is_noticed_or_named(tmp_path: Path) -> None:
