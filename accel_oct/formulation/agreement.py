@@ -233,17 +233,17 @@ class Agreement:
         broken = broken_row(rows, x)
         if broken is not None:
             raise InvalidCutError(
-                f"{author} exclude {self._shown(tree)}, which is feasible (row {broken[0]} by {broken[1]:.3g})"
+                f"{author} forbid {self._shown(tree)}, which is feasible (row {broken[0]} by {broken[1]:.3g})"
             )
 
     def _sentence(self, part: MasterPart, tree: DecisionTree, problem: str) -> str:
         if part.rule is not None:
             return (
-                f"{part.author}: its rows exclude a tree that its `violation` allows, {self._shown(tree)}: {problem} "
+                f"{part.author}: its rows forbid a tree that its `violation` allows, {self._shown(tree)}: {problem} "
                 "(docs/write-a-constraint.md)"
             )
         return (
-            f"{part.author} adds rows to the master that exclude a feasible tree, {self._shown(tree)}: {problem}. "
+            f"{part.author} adds rows to the master that forbid a feasible tree, {self._shown(tree)}: {problem}. "
             "Use constraints= to restrict the trees (docs/write-a-constraint.md)"
         )
 

@@ -12,6 +12,8 @@ import math
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -47,6 +49,9 @@ CONVERGENCE_TOLERANCE = 1e-9
 
 #: Models with more columns are not searched a second time: it would take longer than the solver did.
 _MOST_COLUMNS_CHECKED = 200
+
+#: Seconds between two checks for a requested stop.
+_WATCH_INTERVAL = 0.05
 
 #: Reports may take this share of the time since the start of the solve, and this many seconds in addition.
 _SHARE = 0.05
@@ -159,6 +164,24 @@ class SolveSession:
         if self._stop_reason is None:
             self._stop_reason = reason
         self._stop.set()
+
+    @contextmanager
+    def passing_on_stops(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Inside the block, a second thread calls `interrupt` repeatedly once a stop is requested."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_WATCH_INTERVAL):
+                if self.stop_requested:
+                    interrupt()
+
+        watcher = threading.Thread(target=watch, name="accel_oct-watch", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
 
     def fail(self, error: BaseException) -> None:
         """Store an exception until the solver has returned, and stop."""
