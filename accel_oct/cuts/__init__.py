@@ -1,1 +1,1 @@
-"""Cuts, one family per module, each a component written against the MIP layer and the formulation."""
+"""Families of cuts, one per module, as components of the formulation."""

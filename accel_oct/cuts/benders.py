@@ -7,11 +7,11 @@ For a sample i that reaches leaf n of an integral tree but is not classified the
              + sum of b[n, f] over all f, when n is an internal node
              + sum of w[m, y_i] over n and its ancestors m.
 
-Where constraints speak of predictions, the column z[x, k] of a point x and a class k takes the place of theta, and k
-that of y_i: see `accel_oct.formulation.predictions`.
+If constraints depend on predictions, the column z[x, k] of a point x and a class k replaces theta, and k replaces y_i:
+see `accel_oct.formulation.Predictions`.
 
-Every such row holds for every tree (it is implied by the meaning of theta), and together they define theta: REQUIRED at
-candidates, where they decide feasibility; IMPLIED at fractional points, where they only tighten.
+Every such row holds for every tree, by the definition of theta, and together they define theta: they are REQUIRED at
+candidates, where they decide feasibility, and IMPLIED at fractional points, where they only tighten.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from accel_oct.mip.rows import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 
-#: A theta above what its tree allows by more than this is cut off.
+#: A theta that exceeds the value of its tree by more than this is cut off.
 VIOLATION = 1e-4
 
 
@@ -39,9 +39,10 @@ class BendersConfig:
     Parameters
     ----------
     strengthened : bool
-        Use the strengthened form at terminal nodes; predictions are integral then.
+        Use the strengthened form where a sample reaches a terminal node whose sibling misclassifies it too. Needs
+        integral predictions.
     fractional : bool
-        Separate relaxations too.
+        Separate relaxations as well, by a minimum cut in the tree for every sample.
     """
 
     strengthened: bool = False
@@ -54,11 +55,8 @@ class BendersCuts:
     Parameters
     ----------
     master : Master
-    strengthened : bool
-        Use the strengthened form (section 5.1) where a sample reaches a terminal node whose sibling misclassifies it
-        too. Needs a master with integral predictions.
-    fractional : bool
-        Separate relaxations as well, by a minimum cut in the tree for every sample.
+    strengthened, fractional : bool
+        See `BendersConfig`.
     """
 
     name = "benders"
@@ -72,13 +70,13 @@ class BendersCuts:
 
     @classmethod
     def build(cls, site: Site, switches: BendersConfig) -> BendersCuts:
-        """As the switches ask; always there, for these cuts define what a tree is worth."""
+        """Build the component; it is always present, because these cuts define theta."""
         fractional = switches.fractional and site.shows_relaxations
         return cls(site.master, strengthened=switches.strengthened, fractional=fractional)
 
     @cached_property
     def claims(self) -> Claims:
-        """What is held to the tree; known once every constraint has added its columns."""
+        """The claims that the cuts bound; known once every constraint has added its columns."""
         return self.master.claims
 
     def respond(self, point: TreePoint) -> Response | None:
@@ -89,7 +87,7 @@ class BendersCuts:
         return Response((Cuts(rows, validity, self.name),)) if rows.n_rows else None
 
     def _separate_candidate(self, point: TreePoint) -> Rows:
-        """One row per claim that exceeds the prediction of its class at its leaf."""
+        """Return one row per claim that exceeds the prediction of its class at its leaf."""
         claims = self.claims
         leaf_of = point.tree.leaf_of(claims.points)[claims.point]
         violated = point.point.x[claims.column] > point.w[leaf_of - 1, claims.label] + VIOLATION
@@ -106,16 +104,17 @@ class BendersCuts:
 def path_rows(
     master: Master, claims: Claims, chosen: IntArray, leaves: IntArray, *, strengthened: BoolArray | None = None
 ) -> Rows:
-    """Benders cuts of claims whose points reach the given leaves, all in one batch.
+    """Return the Benders cuts of claims whose points reach the given leaves, in one batch.
 
     Parameters
     ----------
     chosen : int array
-        Places in `claims`.
+        Positions in `claims`.
     leaves : int array
         Node number per claim.
     strengthened : bool array, optional
-        Where to halve the parent's terms and add half of the sibling's prediction (terminal leaves only).
+        Claims for which the parent's terms are halved and half of the sibling's prediction is added (terminal leaves
+        only).
     """
     topology = master.topology
     depth = topology.depth_of[leaves - 1][:, None]
@@ -136,15 +135,15 @@ def path_rows(
         # XOR with 1 turns a node into its sibling: children are 2n and 2n + 1.
         w_nodes = np.append(w_nodes, leaves[:, None] ^ 1, axis=1)
         w_weight = np.append(w_weight, np.where(strengthened, 0.5, 0.0)[:, None], axis=1)
-        order = np.argsort(w_nodes, axis=1, kind="stable")  # columns rise
+        order = np.argsort(w_nodes, axis=1, kind="stable")  # columns increase
         w_nodes, w_weight = (np.take_along_axis(part, order, axis=1) for part in (w_nodes, w_weight))
     return _assembled(master, claims, chosen, mask, nodes, b_weight, w_nodes, w_weight)
 
 
 def all_path_rows(master: Master) -> Rows:
-    """Every standard Benders cut: one row per claim and node. With them the master is complete, with no handler.
+    """Return every standard Benders cut, one row per claim and node: with them the master needs no handler.
 
-    For exports and small data; the number of rows is that of the claims (samples, or points times classes) times
+    For exports and small data: there are as many rows as claims (samples, or points times classes) times
     ``2**(max_depth + 1) - 1``.
     """
     claims, nodes = master.claims, master.topology.nodes
@@ -153,15 +152,15 @@ def all_path_rows(master: Master) -> Rows:
 
 
 def separate_fractional(master: Master, claims: Claims, x: FloatArray, chunk: int = 2000) -> Rows:
-    """Most violated Benders cut of every sample at a fractional point.
+    """Return the most violated Benders cut of every sample at a fractional point.
 
     The largest theta_i that the tree allows is a maximum flow from the root: at node n a unit may end (capacity w[n,
-    y_i]) or go on to a child (capacity: the b[n, f] that lead there). In a tree it is found bottom-up,
+    y_i]) or continue to a child (capacity: the b[n, f] that lead there). In a tree it is found bottom-up,
 
         flow(n) = w[n, y_i] + min(cap_left(n), flow(left)) + min(cap_right(n), flow(right)),
 
-    and the minimum cut top-down: a child belongs to the source side when its flow is below the capacity that leads to
-    it. At an integral point this gives the rows of `path_rows`.
+    and the minimum cut top-down: a child belongs to the source side if its flow is below the capacity that leads to
+    it. At an integral point these are the rows of `path_rows`.
     """
     topology, b, w, claimed = master.topology, master.b.view(x), master.w.view(x), x[claims.column]
     batches = []
@@ -185,7 +184,7 @@ def separate_fractional(master: Master, claims: Claims, x: FloatArray, chunk: in
 
 
 def _cut_rows(master: Master, claims: Claims, chosen: IntArray, inside: BoolArray) -> Rows:
-    """Rows of minimum cuts: `inside` marks the nodes on the source side, provided that their parents are."""
+    """Return the rows of minimum cuts; `inside` marks nodes on the source side, if their parents are on it too."""
     topology = master.topology
     inside = inside.copy()
     for position in range(1, topology.n_nodes):
@@ -210,11 +209,10 @@ def _assembled(
     w_nodes: IntArray,
     w_weight: FloatArray,
 ) -> Rows:
-    """``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``, with the column of a claim in the place of theta.
+    """Build ``theta_i - sum b_weight b - sum w_weight w[., y_i] <= 0``, with the column of a claim for theta.
 
-    b[nodes[i, s], f] is in the row of claim i where ``mask[i, s, f]`` holds, with the weight of its slot s; w where it
-    has weight. Nodes rise along the slots, so that columns rise in every row: what takes the rows need not look for
-    duplicates.
+    b[nodes[i, s], f] is in the row of claim i if ``mask[i, s, f]`` holds, with the weight of its slot s; w if it has
+    weight. Nodes increase along the slots, so columns increase in every row, and no check for duplicates is needed.
     """
     (n_rows, n_slots, n_features), tail = mask.shape, w_weight > 0
     in_slot = np.count_nonzero(mask, axis=2)
@@ -224,11 +222,11 @@ def _assembled(
     np.cumsum(in_b + in_tail + 1, out=starts[1:])
     columns = np.empty(starts[-1], dtype=np.int64)
     values = np.full(starts[-1], -1.0)
-    # An entry of `mask` is (row, slot, feature) in one number; its column is (node, feature) in one number.
+    # The flat index of an entry of `mask` is (row, slot, feature); that of its column is (node, feature).
     slot_base = (np.arange(n_rows * n_slots) * n_features).reshape(n_rows, n_slots)
     shift = master.b.start + (nodes - 1) * n_features - slot_base
     entries = np.flatnonzero(mask) + np.repeat(shift.ravel(), in_slot.ravel())
-    in_front = np.ones(starts[-1], dtype=bool)  # where b stands, before w and theta
+    in_front = np.ones(starts[-1], dtype=bool)  # positions of b, before w and theta
     w_place = np.repeat(starts[:-1] + in_b - (np.cumsum(in_tail) - in_tail), in_tail) + np.arange(in_tail.sum())
     in_front[w_place] = False
     in_front[starts[1:] - 1] = False

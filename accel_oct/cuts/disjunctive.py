@@ -1,24 +1,24 @@
-"""Disjunctive path bounds: what subtrees can be worth, carried into the master without a big-M.
+"""Disjunctive path bounds: bounds on the value of subtrees as rows of the master, without a big-M.
 
 At the root, with CS_1 the best score of a single leaf and U_f a bound on the value of the two subtrees below a split on
 f,
 
     sum_i w_i theta_i - leaf_price * sum_n p_n  <=  (CS_1 - leaf_price) p_1 + sum_f U_f b[1, f].
 
-Exactly one term on the right is active in a tree, so the row holds for every tree, and it makes the bound of the
-relaxation the largest U_f in use. At the end m of a path P, with S the samples that follow it and the sums taken over S
-and over m and the nodes below it, the same holds with ``W(S) * relax`` added on the right, relax being the sum of p[n]
-and of b[n, f] over the path's nodes n and the features f not taken there:
+Exactly one term on the right is active in a tree, so the row holds for every tree, and the bound of the relaxation is
+the largest U_f in use. At the end m of a path P, with S the samples that follow it and the sums over S and over m and
+the nodes below it, the same holds with ``W(S) * relax`` added on the right, where relax is the sum of p[n] and of
+b[n, f] over the path's nodes n and the features f not taken there:
 
-- where P is taken, relax is 0 and the row is the one above for the subtree at m;
-- elsewhere relax is at least 1. The left side is at most W(S) minus one leaf price if m is a leaf, minus two if it
-  branches, and the terms of m on the right are at least minus that many leaf prices, since no U_f is below the value
-  of two leaves. So the row holds there too.
+- if the tree takes P, relax is 0 and the row is the one above for the subtree at m;
+- otherwise relax is at least 1. The left side is at most W(S) minus one leaf price if m is a leaf, minus two if it
+  branches, and the terms of m on the right are at least minus that many leaf prices, because no U_f is below the value
+  of two leaves. So the row holds too.
 
-The rows are IMPLIED: they speak of single subtrees, and stay valid under any further constraint. The U_f are tightened
-lazily: at the root best first, until the largest is exact (or no better than the incumbent), elsewhere only where the
-relaxation puts weight. A row with smaller U_f replaces the one before. The tree behind the largest exact U_f is
-optimal, and is proposed as soon as it is known.
+The rows are IMPLIED: each concerns a single subtree, and stays valid under further constraints. The U_f are tightened
+lazily: at the root best first, until the largest is exact (or no better than the incumbent), elsewhere only if the
+relaxation uses them. A row with smaller U_f replaces the previous one. The tree of the largest exact U_f is optimal,
+and is proposed as soon as it is known.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_oct.exact import SubtreeBounds, best_tree
-from accel_oct.formulation import Master, Path, Response, Site, TreePoint, integral_paths
+from accel_oct.formulation import Master, Response, Site, TreePath, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
 _USED = 1e-6
-#: Violations below this share of the total weight are noise of the solver.
+#: Violations below this share of the total weight are numerical noise of the solver.
 _VIOLATION = 1e-7
 
 
@@ -46,10 +46,10 @@ class SubtreeBoundConfig:
     ----------
     enabled : bool
     tables : bool
-        Search the tables of exact profiles before the master is built; usually nothing is left to do then. Without it
-        the bounds reach the solver as disjunctive rows only, refined where the relaxation puts weight.
+        Search the tables of exact profiles before the master is built, which usually solves the problem. Otherwise
+        the bounds reach the solver only as disjunctive rows, refined where the relaxation uses them.
     memory_limit : int
-        Bytes that the tables may take; beyond it a slower exact way is used.
+        Limit on the bytes of the tables; beyond it a slower exact method is used.
     """
 
     enabled: bool = False
@@ -59,9 +59,9 @@ class SubtreeBoundConfig:
 
 @dataclass
 class _PathRow:
-    """The row of one path: who follows it, and the bounds known so far."""
+    """The row of one path: the samples that follow it, and the current bounds."""
 
-    path: Path
+    path: TreePath
     literals: frozenset[tuple[int, int]]
     samples: IntArray
     leaf_value: float
@@ -84,7 +84,7 @@ class DisjunctivePathBounds:
     def __init__(self, master: Master, bounds: SubtreeBounds) -> None:
         self.master = master
         self._bounds = bounds
-        self._rows: dict[Path, _PathRow] = {}
+        self._rows: dict[TreePath, _PathRow] = {}
         events = [Event.CANDIDATE, Event.RELAXATION]
         self.needs = Needs(events, [Validity.IMPLIED], injects=True)
         self._proposed = False
@@ -92,7 +92,7 @@ class DisjunctivePathBounds:
 
     @classmethod
     def build(cls, site: Site, switches: SubtreeBoundConfig) -> DisjunctivePathBounds | None:
-        """As the switches ask, if they do and the backend shows relaxations."""
+        """Build the component if it is enabled and the backend shows relaxations."""
         if not (switches.enabled and site.shows_relaxations):
             return None
         data = site.master.dataset
@@ -119,8 +119,8 @@ class DisjunctivePathBounds:
         return Response(tuple(cuts), trees) if cuts or trees else None
 
     def _refine_root(self, point: TreePoint) -> tuple[DecisionTree, ...]:
-        """Make the largest root bound exact; returns the tree behind it when that is news."""
-        root, price = self._row(Path(1, ())), self.master.leaf_price
+        """Make the largest root bound exact; return its tree once."""
+        root, price = self._row(TreePath(1, ())), self.master.leaf_price
         goal = -np.inf if point.point.incumbent is None else point.point.incumbent / self.master.scale
         while True:
             best = int(np.argmax(root.bounds))
@@ -135,7 +135,7 @@ class DisjunctivePathBounds:
         return (self._tree_below(best, price),)
 
     def _tree_below(self, feature: int, price: float) -> DecisionTree:
-        """The best tree that branches on a feature at the root."""
+        """Return the best tree that branches on a feature at the root."""
         data, depth = self.master.dataset, self.master.topology.depth
         zero, one = (
             best_tree(data.X[side], data.y[side], data.weights[side], data.n_classes, depth - 1, price).tree
@@ -143,12 +143,12 @@ class DisjunctivePathBounds:
         )
         return DecisionTree.branch(feature, zero, one)
 
-    def _row(self, path: Path) -> _PathRow:
+    def _row(self, path: TreePath) -> _PathRow:
         if path not in self._rows:
             self._rows[path] = self._new_row(path, path.literals)
         return self._rows[path]
 
-    def _new_row(self, path: Path, literals: frozenset[tuple[int, int]]) -> _PathRow:
+    def _new_row(self, path: TreePath, literals: frozenset[tuple[int, int]]) -> _PathRow:
         master = self.master
         keep = np.ones(master.dataset.n_samples, dtype=bool)
         for feature, direction in literals:
@@ -161,7 +161,7 @@ class DisjunctivePathBounds:
         else:
             bounds = self._bounds.root_bounds(master.leaf_price)
         leaf_score = float(master.dataset.class_weights(np.flatnonzero(keep)).max(initial=0.0))
-        # The split into two leaves is always there, and the argument for paths not taken needs it.
+        # A split into two leaves always exists; the argument for paths not taken needs it.
         bounds = np.maximum(bounds, -2 * master.leaf_price)
         return _PathRow(
             path,
@@ -173,7 +173,7 @@ class DisjunctivePathBounds:
         )
 
     def _tighten(self, row: _PathRow, point: TreePoint) -> bool:
-        """Refine the bounds in use until the point violates the row; whether it does."""
+        """Refine the bounds in use until the point violates the row; return whether it does."""
         branching = point.b[row.path.end - 1]
         used = np.flatnonzero(branching > _USED)
         waiting = [int(f) for f in used[np.argsort(-branching[used], kind="stable")] if not row.refined[f]]
@@ -185,7 +185,7 @@ class DisjunctivePathBounds:
             self._refine(row, waiting.pop(0))
 
     def _refine(self, row: _PathRow, feature: int) -> None:
-        """Make U_f exact, or as tight as the time for it allows."""
+        """Make U_f exact, or as tight as time allows."""
         master = self.master
         row.refined[feature] = True
         if not row.literals:
@@ -198,30 +198,26 @@ class DisjunctivePathBounds:
 
     def _side_bound(self, literals: frozenset[tuple[int, int]], feature: int, direction: int, height: int) -> float:
         if (feature, 1 - direction) in literals:
-            return -self.master.leaf_price  # nobody gets there: one empty leaf
+            return -self.master.leaf_price  # no sample gets there: one empty leaf
         return self._bounds.path_bound(literals | {(feature, direction)}, height, self.master.leaf_price, exact=True)
 
     def _excess(self, row: _PathRow, point: TreePoint) -> float:
-        """Left side minus right side of the row at the point."""
-        master = self.master
+        """Return the left side minus the right side of the row at the point."""
+        master, end = self.master, row.path.end
         weights = master.dataset.weights[row.samples]
-        left = weights @ point.theta[row.samples] - master.leaf_price * point.p[self._inside(row.path.end) - 1].sum()
-        right = row.leaf_value * point.p[row.path.end - 1] + row.bounds @ point.b[row.path.end - 1]
-        return float(left - right - weights.sum() * self._relax(row, point))
-
-    def _relax(self, row: _PathRow, point: TreePoint) -> float:
-        return float(sum(point.point.x[part].sum() for part in row.path.relax(self.master)))
-
-    def _inside(self, end: int) -> IntArray:
-        return self.master.topology.subtree(end)
+        leaves = point.p[master.topology.subtree(end) - 1].sum()
+        left = weights @ point.theta[row.samples] - master.leaf_price * leaves
+        right = row.leaf_value * point.p[end - 1] + row.bounds @ point.b[end - 1]
+        relax = sum(point.point.x[part].sum() for part in row.path.relax(master))
+        return float(left - right - weights.sum() * relax)
 
     def _as_rows(self, row: _PathRow) -> Rows:
-        """The row in columns; p of the end appears on both sides."""
+        """Return the row; p of the end appears on both sides."""
         master, price = self.master, self.master.leaf_price
         weights = master.dataset.weights[row.samples]
-        inside = self._inside(row.path.end)
+        inside = master.topology.subtree(row.path.end)
         p_values = np.full(inside.size, -price)
-        p_values[0] -= row.leaf_value
+        p_values[0] -= row.leaf_value  # the first node of the subtree is its root
         columns = [master.theta.index[row.samples], master.p.index[inside - 1], master.b.index[row.path.end - 1]]
         values = [weights, p_values, -row.bounds]
         for part in row.path.relax(master):

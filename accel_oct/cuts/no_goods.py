@@ -1,13 +1,13 @@
-"""The last word on constraints: a tree that breaks one is cut off, whatever the master's rows say of it.
+"""No-good cuts: a tree that violates a constraint is cut off, whatever the rows of the master allow.
 
-A constraint writes itself into the master as rows, and measures the violation of a tree on its own. Where the two
-disagree by a solver's tolerance, or where a rule has no rows at all, a candidate may still be a tree that breaks it.
-With B its branches (n, f) and L its leaves (n, k), every other tree satisfies
+A constraint adds rows to the master, and measures the violation of a tree separately. If the two disagree by the
+tolerance of a solver, or if a constraint has no rows, a candidate may be a tree that violates it. With B its branches
+(n, f) and L its leaves (n, k), every other tree satisfies
 
     sum of b[n, f] over B + sum of w[n, k] over L  <=  |B| + |L| - 1,
 
-for a tree that has all of them is this one. The row is REQUIRED. It removes a single tree, so a rule that lives on
-these rows alone is exact and slow. A rule that knows why the tree breaks it may say more, by `forbid`.
+because a tree with all of them is this one. The row is REQUIRED. It removes a single tree, so a constraint with no
+other rows is exact, but slow. A constraint may provide stronger rows, see `Forbids`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class ForbiddingRule(Rule, Protocol):
     """A rule that may know why a tree breaks it."""
 
     def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
-        """Rows that every tree that keeps the rule satisfies, and one of which this tree violates by at least one."""
+        """Return rows that every feasible tree satisfies, and one of which this tree violates by at least 1."""
 
 
 class NoGoods:
-    """Rejects candidates whose trees break a rule.
+    """Rejects candidates whose trees violate a constraint.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class NoGoods:
         With integral predictions: labels are part of what a rule may look at.
     rules : sequence of ForbiddingRule
     agreement : Agreement, optional
-        Checks every candidate that keeps the rules, and what they forbid.
+        Checks every candidate that satisfies the constraints, and the rows of `forbid`.
     """
 
     name = "no_goods"
@@ -63,21 +63,21 @@ class NoGoods:
         return Response((Cuts(rows, Validity.REQUIRED, self.name),))
 
     def _reasons(self, tree: DecisionTree) -> Rows | None:
-        """What the broken rules say themselves, if it cuts the tree off."""
-        said = []
+        """Return the rows of `forbid` of the violated constraints, if they cut the tree off."""
+        found = []
         for rule in self.rules:
             reasons = rule.forbid(tree, self.master) if broken_rules([rule], tree) else None
             if reasons is not None:
-                said.append(reasons)
+                found.append(reasons)
                 if self._agreement is not None:
                     self._agreement.check_cuts(f"constraints: `{rule.name}`: the rows of its `forbid`", reasons)
-        rows = Rows.concatenate(said)
+        rows = Rows.concatenate(found)
         cuts_off = rows.n_rows and rows.violation(self.master.lift(tree)).max() > 0.5
         return rows if cuts_off else None
 
 
 def no_good(master: Master, tree: DecisionTree) -> Rows:
-    """The row that every tree but this one satisfies."""
+    """Return the row that every tree but this one satisfies."""
     tree = tree.with_max_depth(master.topology.depth)
     branches, leaves = tree.branch_nodes - 1, tree.leaves - 1
     columns = np.concatenate(

@@ -321,7 +321,7 @@ def _add(found: Any, name: str, values: NDArray[Any], table: Table, place: int) 
     if kind in ("datetime", "duration"):
         scale = table.scale(place)
         counts = read_durations(values, name) if kind == "duration" else read_instants(values, name, scale)
-        found.update(b"d" + _counts(counts))
+        found.update(b"d" + _counted(counts))
         return
     if kind in ("numeric", "boolean"):
         numbers = as_numbers(values, name)
@@ -332,7 +332,7 @@ def _add(found: Any, name: str, values: NDArray[Any], table: Table, place: int) 
     found.update(b"t" + _texts(as_categories(values, name).tolist()))
 
 
-def _counts(counts: Counts) -> bytes:
+def _counted(counts: Counts) -> bytes:
     unit = counts.coarsest_unit()
     numbers = zip(counts.floored(unit).tolist(), counts.known.tolist(), strict=True)
     return _text(unit) + _texts([str(number) if known else None for number, known in numbers])

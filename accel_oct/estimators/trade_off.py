@@ -218,7 +218,7 @@ def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:
         raise InvalidInputError(
             f"constraint must be the place of one of the model's constraints, got {shown(constraint)}"
         )
-    parameters, place = nested_parameters(listed, None), constraint % len(listed)
+    parameters, place = nested_parameters(listed, None, None), constraint % len(listed)
     for field in _LIMITS:
         if parameters.get(f"constraints__{place}__{field}") is not None:
             return field

@@ -1,12 +1,10 @@
-"""The BendOCT master problem, written purely against the MIP layer."""
+"""The BendOCT master problem on the MIP layer, and the components of its solve."""
 
-from accel_oct.formulation.component import Component, ComponentFactory, Response, TreePoint
+from accel_oct.formulation.component import Component, ComponentFactory, Response, Site, TreePoint
 from accel_oct.formulation.handler import ComponentStatistics, TreeHandler
 from accel_oct.formulation.incumbent import Incumbent, Rule, broken_rules
-from accel_oct.formulation.master import Master
-from accel_oct.formulation.paths import Path, integral_paths
-from accel_oct.formulation.predictions import Claims, Predictions
-from accel_oct.formulation.site import Site
+from accel_oct.formulation.master import Claims, Master, Predictions
+from accel_oct.formulation.paths import TreePath, integral_paths
 
 __all__ = [
     "Claims",
@@ -15,12 +13,12 @@ __all__ = [
     "ComponentStatistics",
     "Incumbent",
     "Master",
-    "Path",
     "Predictions",
     "Response",
     "Rule",
     "Site",
     "TreeHandler",
+    "TreePath",
     "TreePoint",
     "broken_rules",
     "integral_paths",

@@ -1,10 +1,9 @@
-"""Compare what constraints and components wrote into a master with trees that are known to be allowed.
+"""Check the rows and cuts of constraints and components against feasible trees.
 
-A constraint states twice which trees are allowed: by `violation`, which decides, and by its rows. A component may add
-rows too, but does not decide. A tree that the rows forbid is lost to the solver, while the tables, the warm start and
-polishing know nothing of the rows: a row that forbids an allowed tree could end in a wrong "optimal". Every tree that
-is known to be allowed is therefore lifted once, and must satisfy all that was written: the rows, and the cuts that an
-author called REQUIRED or IMPLIED.
+A constraint defines the feasible trees twice: by `violation`, which decides, and by its rows. A component may add rows
+too, but does not decide. The solver cannot find a tree that the rows exclude, while the tables, the warm start and
+polishing do not use the rows: a row that excludes a feasible tree could lead to a wrong "optimal". Every tree known to
+be feasible is therefore lifted once, and must satisfy all rows, and all cuts declared REQUIRED or IMPLIED.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from accel_oct.mip.model import FEASIBILITY_TOLERANCE
 from accel_oct.mip.rows import FloatArray
 from accel_oct.tree import DecisionTree
 
-#: What sums of floating-point numbers may be off by, relative to the sum of the absolute values of their terms. It is
-#: what `violation` of the constraints of the library forgives.
+#: Tolerance of sums in floating point, relative to the sum of the absolute values of their terms; `violation` of the
+#: built-in constraints uses it too.
 ROUNDING = 1e-9
 
-#: Lifted trees that later cuts are compared with: at most this many, and at most this many numbers.
+#: Limits on the lifted trees that later cuts are compared with: their number, and their total size.
 _MOST_KNOWN, _MOST_NUMBERS = 16, 2**22
 
 
 def broken_row(rows: Rows, x: FloatArray) -> tuple[int, float] | None:
-    """The row that x violates most by more than rounding, and by how much; None where x satisfies all rows.
+    """Return the row that x violates most and its violation; None if x satisfies all rows up to rounding.
 
-    The tolerance is that of feasibility, and `ROUNDING` relative to the terms of the row.
+    The tolerance is that of feasibility, plus `ROUNDING` relative to the terms of the row.
     """
     violation = rows.violation(x)
     suspects = np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
@@ -50,15 +49,15 @@ def broken_row(rows: Rows, x: FloatArray) -> tuple[int, float] | None:
 
 
 @dataclass(frozen=True)
-class Part:
-    """What one author wrote into a master.
+class MasterPart:
+    """The part of a master that one author added.
 
     Attributes
     ----------
     author : str
-        How errors begin: the argument and the name.
+        Start of error messages: the argument and the name.
     rule : Rule or None
-        The constraint; None for a component, which may forbid nothing.
+        The constraint; None for a component, which must not exclude any tree.
     rows : Rows
     columns, lifts : range
         Own columns of the model, and places in `Master.lifts`.
@@ -71,7 +70,7 @@ class Part:
     lifts: range
 
     def problem(self, master: Master, x: FloatArray) -> str | None:
-        """What is wrong with the part at a lifted tree, as a clause; None where all of it is satisfied."""
+        """Return what a lifted tree violates, as a clause; None if it satisfies the part."""
         model, where = master.model, slice(self.columns.start, self.columns.stop)
         own = x[where]
         if not np.isfinite(own).all():
@@ -87,7 +86,7 @@ class Part:
 
 
 class Agreement:
-    """Parts of a master, and the trees that they were compared with.
+    """The parts of a master, and the trees they were compared with.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ class Agreement:
 
     def __init__(self, master: Master) -> None:
         self.master = master
-        self._parts: list[Part] = []
+        self._parts: list[MasterPart] = []
         self._cuts: list[tuple[str, Rows]] = []
         self._known: deque[tuple[DecisionTree, FloatArray]] = deque()
         self._seen: set[bytes] = set()
@@ -115,7 +114,7 @@ class Agreement:
         Raises
         ------
         InvalidInputError
-            If a new column has a coefficient in the objective: the value of a tree would not be what it earns.
+            If a new column has a coefficient in the objective, which would change the value of trees.
         """
         model = self.master.model
         columns, batches, lifts = model.n_columns, len(model.row_batches), len(self.master.lifts)
@@ -125,55 +124,55 @@ class Agreement:
         own = range(columns, model.n_columns)
         if model.objective[columns:].any():
             raise InvalidInputError(
-                f"{author} adds columns to the master with a coefficient in the objective: what trees are worth is "
-                "said by objective= (docs/objectives.md)"
+                f"{author} adds columns to the master with a coefficient in the objective: define the value of trees "
+                "by objective= (docs/objectives.md)"
             )
         rows = Rows.concatenate([rows for _, rows in model.row_batches[batches:]])
-        self._parts.append(Part(author, rule, rows, own, range(lifts, len(self.master.lifts))))
+        self._parts.append(MasterPart(author, rule, rows, own, range(lifts, len(self.master.lifts))))
 
     @contextmanager
     def written_by_the_library(self) -> Iterator[None]:
-        """Let columns and rows come inside the block that nobody has to answer for."""
+        """Allow columns and rows to be added inside the block without a check."""
         self.check_nothing_came()
         yield
         self._size = self._size_now
 
     def check_nothing_came(self) -> None:
-        """Raise InvalidInputError if columns or rows were added that are no author's part: no tree was compared."""
+        """Raise InvalidInputError if columns or rows were added outside of any part, so that no tree was compared."""
         if self._size_now != self._size:
             names = ", ".join(part.author for part in self._parts)
             raise InvalidInputError(
-                f"columns or rows were added to the master after it was built, by one of {names}: a constraint writes "
-                "them in `add_to`, a component when it is made (docs/write-a-constraint.md)"
+                f"columns or rows were added to the master after it was built, by one of {names}: a constraint adds "
+                "them in `add_to`, a component in its constructor (docs/write-a-constraint.md)"
             )
 
     def check_all(self, trees: Sequence[DecisionTree]) -> None:
-        """Check a growing list of trees that all rules allow; those of earlier calls are passed over."""
+        """Check a growing list of feasible trees; those of earlier calls are skipped."""
         while self._checked < len(trees):
             self._checked += 1
             self.check(trees[self._checked - 1])
 
     def check(self, tree: DecisionTree) -> None:
-        """Check a tree that all rules allow.
+        """Check a feasible tree.
 
         Raises
         ------
         InvalidInputError
-            Naming who wrote a row that forbids the tree.
+            Naming the author of a row that excludes the tree.
         InvalidCutError
-            Naming who returned a cut that forbids the tree.
+            Naming the author of a cut that excludes the tree.
         """
         self._check(tree, self._parts, allowed=True)
 
     def probe(self, tree: DecisionTree) -> None:
-        """Check any tree: each rule's part where the rule allows it, and components' where all rules do."""
+        """Check any tree: the part of each constraint that it satisfies; components only if it satisfies all."""
         rules = [part.rule for part in self._parts if part.rule is not None]
         broken = {id(rule) for rule in rules if broken_rules([rule], tree)}
         kept = [part for part in self._parts if not broken or (part.rule is not None and id(part.rule) not in broken)]
         self._check(tree, kept, allowed=not broken)
 
     def check_cuts(self, author: str, rows: Rows) -> None:
-        """Check cuts that must hold for every tree that all rules allow, now and for trees that come later.
+        """Check cuts that must hold for every feasible tree, against known and later trees.
 
         Raises
         ------
@@ -185,7 +184,7 @@ class Agreement:
             self._compare(author, rows, tree, x)
         self._cuts.append((author, rows))
 
-    def _check(self, tree: DecisionTree, parts: Sequence[Part], *, allowed: bool) -> None:
+    def _check(self, tree: DecisionTree, parts: Sequence[MasterPart], *, allowed: bool) -> None:
         tree = tree.with_max_depth(self.master.topology.depth)
         key = tree.feature.tobytes() + tree.label.tobytes()
         if key in self._seen:
@@ -205,7 +204,7 @@ class Agreement:
         self._known.append((tree, x))
 
     def _lifted(self, tree: DecisionTree) -> FloatArray:
-        """The tree as a point; an error names a lift that writes into the columns of the tree itself."""
+        """Return the tree as a point; raise if a lift changes the columns of the tree itself."""
         plain, x = self.master.lift_plain(tree), self.master.lift(tree)
         n_own = self.master.theta.stop
         if np.array_equal(plain[:n_own], x[:n_own]):
@@ -222,18 +221,18 @@ class Agreement:
         broken = broken_row(rows, x)
         if broken is not None:
             raise InvalidCutError(
-                f"{author} forbid {self._shown(tree)}, which is allowed (row {broken[0]} by {broken[1]:.3g})"
+                f"{author} forbid {self._shown(tree)}, which is feasible (row {broken[0]} by {broken[1]:.3g})"
             )
 
-    def _sentence(self, part: Part, tree: DecisionTree, problem: str) -> str:
+    def _sentence(self, part: MasterPart, tree: DecisionTree, problem: str) -> str:
         if part.rule is not None:
             return (
                 f"{part.author}: its rows forbid a tree that its `violation` allows, {self._shown(tree)}: {problem} "
                 "(docs/write-a-constraint.md)"
             )
         return (
-            f"{part.author} adds rows to the master that forbid an allowed tree, {self._shown(tree)}: {problem}. "
-            "Hand what decides which trees are allowed to constraints= instead (docs/write-a-constraint.md)"
+            f"{part.author} adds rows to the master that forbid a feasible tree, {self._shown(tree)}: {problem}. "
+            "Use constraints= to restrict the trees (docs/write-a-constraint.md)"
         )
 
     def _shown(self, tree: DecisionTree) -> str:
@@ -244,7 +243,7 @@ class Agreement:
 
 
 class Vouched:
-    """A component of the user's whose REQUIRED and IMPLIED cuts are compared with the trees that are known.
+    """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
-"""What a cut or a heuristic is written against.
+"""The interface of cuts and heuristics.
 
-A component may add columns and rows to the master when it is made, looks at points during the solve, and answers with
-cuts and with trees. Trees, not vectors: lifting them is the master's work. It never decides which trees are allowed:
-that is what constraints are for.
+A component may add columns and rows to the master in its constructor. During the solve it receives points, and returns
+cuts and trees; the master lifts trees to vectors. A component never decides which trees are feasible: constraints do.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+from accel_oct.exact import SubtreeCache
 from accel_oct.formulation.master import Master
 from accel_oct.mip import Cuts, Event, Needs, Point
 from accel_oct.tree import DecisionTree
 
 
 class TreePoint:
-    """A point of the solver seen as a (possibly fractional) tree; what several components need is computed once."""
+    """A point of the solver as a (possibly fractional) tree; values that components share are computed once."""
 
     def __init__(self, master: Master, point: Point) -> None:
         self.master = master
@@ -30,26 +30,26 @@ class TreePoint:
 
     @property
     def is_candidate(self) -> bool:
-        """Whether the point is integral, and would become the incumbent."""
+        """Whether the point is integral and would become the incumbent."""
         return self.point.event is Event.CANDIDATE
 
     @cached_property
     def as_predicted(self) -> DecisionTree:
-        """The tree of a candidate, leaves labelled as the solver did."""
+        """The tree of a candidate, with the solver's labels."""
         return self.master.decode(self.point.x)
 
     @cached_property
     def tree(self) -> DecisionTree:
-        """The tree of a candidate, leaves labelled by majority.
+        """The tree of a candidate, with majority labels.
 
-        Never worse than as predicted, and settles points in which a relaxed w is split between classes.
+        It is at least as good as `as_predicted`, and defined for points in which a relaxed w is split between classes.
         """
         return self.as_predicted.relabelled(self.master.dataset)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a component has to say about a point."""
+    """A component's response to a point."""
 
     cuts: tuple[Cuts, ...] = ()
     trees: tuple[DecisionTree, ...] = ()
@@ -60,17 +60,40 @@ class Component(Protocol):
 
     @property
     def name(self) -> str:
-        """Under which its statistics are reported."""
+        """Name in the statistics."""
         ...
 
     @property
     def needs(self) -> Needs:
-        """Events it wants, kinds of cuts it emits; `injects` when it proposes trees."""
+        """Events and kinds of cuts; `injects` if it proposes trees."""
 
     def respond(self, point: TreePoint) -> Response | None:
-        """Cuts that the point violates, and trees to propose; None where there is nothing to say."""
+        """Return cuts that the point violates, and trees to propose; None for neither."""
         ...
 
 
-#: How a component of one's own is handed to `accel_oct.solve`: usually its class.
+#: A user's component in `accel_oct.solve`: usually its class.
 ComponentFactory = Callable[[Master], Component]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What built-in components are built from, besides their configuration.
+
+    Attributes
+    ----------
+    master : Master
+    subtrees : SubtreeCache
+        Optimal subtrees by path, shared by all components.
+    shows_relaxations : bool
+        Whether the backend shows relaxation points.
+    threads : int
+    deadline : float or None
+        Value of `time.monotonic` at which long computations stop.
+    """
+
+    master: Master
+    subtrees: SubtreeCache
+    shows_relaxations: bool = True
+    threads: int = 1
+    deadline: float | None = None

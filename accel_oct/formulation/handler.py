@@ -1,4 +1,4 @@
-"""One handler out of many components: what the solver calls during a solve of the master."""
+"""The handler of a solve of the master, made of components."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from accel_oct.mip.rows import FloatArray
 
 @dataclass
 class ComponentStatistics:
-    """Work of one component over a solve."""
+    """Statistics of one component in a solve."""
 
     calls: int = 0
     cuts: int = 0
@@ -27,10 +27,9 @@ class ComponentStatistics:
 
 
 class TreeHandler:
-    """Asks every component about every point it wants, keeps the best tree, and injects it.
+    """Passes points to the components that want them, keeps the best tree, and injects it.
 
-    The tree of each candidate is worth something even when the Benders cuts reject the candidate's theta, so it is
-    offered to the incumbent too.
+    The tree of each candidate is offered to the incumbent too, even if the Benders cuts reject its theta.
 
     Parameters
     ----------
@@ -38,10 +37,9 @@ class TreeHandler:
     components : sequence of Component
     incumbent : Incumbent
     on_bound : callable (bound) -> bool
-        Told of every bound that the solver reports, with a point or between points; whether it proves the incumbent,
-        so that the solve may end.
+        Called with every bound of the solver; returns whether it proves the incumbent, which ends the solve.
     agreement : Agreement, optional
-        Checks every tree that the incumbent takes.
+        Checks every tree that becomes the incumbent.
     """
 
     def __init__(
@@ -58,7 +56,7 @@ class TreeHandler:
         self.statistics = {component.name: ComponentStatistics() for component in components}
         if len(self.statistics) < len(self.components):
             names = ", ".join(component.name for component in self.components)
-            raise InvalidInputError(f"components must have names of their own, got {names}")
+            raise InvalidInputError(f"components must have distinct names, got {names}")
         self.lift_seconds = 0.0
         self._nodes = 0
         self._on_bound = on_bound
@@ -69,13 +67,13 @@ class TreeHandler:
 
     @property
     def needs(self) -> Needs:
-        """What all components need together."""
+        """Union of the needs of all components."""
         return self._needs
 
     def __call__(self, point: Point) -> Reply:
         seen = TreePoint(self.master, point)
         if seen.is_candidate and not self.incumbent.offer(seen.tree) and self.incumbent.rules:
-            self.incumbent.offer(seen.as_predicted)  # majority labels may break a rule that the solver's keep
+            self.incumbent.offer(seen.as_predicted)  # the solver's labels may satisfy a constraint that these violate
         cuts: list[Cuts] = []
         for component in self.components:
             if point.event in component.needs.events:
@@ -85,12 +83,12 @@ class TreeHandler:
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
 
     def on_bound(self, report: BoundReport) -> Reply:
-        """Tell the solve of a bound; stop where it is enough."""
+        """Pass on a bound; stop if it proves the incumbent."""
         self._nodes = report.nodes
         return Reply(stop=self._on_bound(report.bound))
 
     def describe(self) -> tuple[str, dict[str, int]]:
-        """For whoever watches: nodes, and the cuts of every component that has made some."""
+        """Return figures for progress displays: nodes, and the number of cuts by component."""
         cuts = {f"{name} cuts": counts.cuts for name, counts in self.statistics.items() if counts.cuts}
         return "", {"nodes": self._nodes, **cuts}
 
@@ -109,7 +107,7 @@ class TreeHandler:
         return cuts
 
     def _solutions(self) -> tuple[FloatArray, ...]:
-        """The incumbent, once, when the solver does not have it yet."""
+        """Return the incumbent, once, if the solver does not have it."""
         if self.incumbent.tree is None or self.incumbent.value <= self._injected_value:
             return ()
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The best tree known. Whether a tree may be taken is asked here and nowhere else."""
+"""The best known tree; the only place where feasibility of a tree is decided."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from accel_oct.tree import DecisionTree
 
 
 class Rule(Protocol):
-    """What a tree must satisfy: a constraint, bound to the data (see `accel_oct.constraints`)."""
+    """A constraint bound to the data (see `accel_oct.constraints`)."""
 
     @property
     def name(self) -> str:
-        """How messages call the rule."""
+        """Name in messages."""
         ...
 
     def violation(self, tree: DecisionTree) -> float:
-        """By how much the tree breaks the rule; at most zero where it keeps it."""
+        """Return the violation of a tree; at most zero if the tree satisfies the constraint."""
 
 
 def broken_rules(rules: Sequence[Rule], tree: DecisionTree) -> tuple[str, ...]:
-    """Names of the rules that a tree breaks. What is not a number breaks a rule."""
+    """Return the names of the constraints that a tree violates; a violation of NaN counts."""
     return tuple(rule.name for rule in rules if not rule.violation(tree) <= 0.0)
 
 
 class Incumbent:
-    """The best tree that was offered and keeps every rule, by its exact value.
+    """The best offered tree, by exact value, that satisfies every constraint.
 
-    Warm starts, polished and relabelled trees, those of the tables and of the solver are offered here; none becomes the
-    result in any other way.
+    Warm starts, polished and relabelled trees, and trees of the tables and of the solver are offered here; no tree
+    becomes the result in another way.
 
     Attributes
     ----------
     tree : DecisionTree or None
-        None until a tree that keeps every rule was offered.
+        None until a feasible tree was offered.
     score, value : float
         Weight classified correctly, and that minus the price of the leaves; minus infinity without a tree.
     accepted : list of DecisionTree
-        Every tree that was taken, the first one first.
+        All accepted trees, in order.
     refused : int
-        Trees that were better and broke a rule.
+        Number of better trees that violated a constraint.
     """
 
     def __init__(self, dataset: BinaryDataset, leaf_price: float, rules: Sequence[Rule] = ()) -> None:
@@ -55,7 +55,7 @@ class Incumbent:
         self.refused = 0
 
     def offer(self, tree: DecisionTree) -> bool:
-        """Take the tree if it is strictly better and keeps every rule."""
+        """Accept the tree if it is strictly better and satisfies every constraint."""
         score = self._scored(tree)
         value = score - self._leaf_price * tree.n_leaves
         if value <= self.value:

@@ -1,4 +1,4 @@
-"""Paths through the tree, as the cuts that speak of one part of it see them."""
+"""Paths from the root of a tree, for cuts on single subtrees."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from accel_oct.mip.rows import FloatArray, IntArray
 _INTEGRAL = 1.0 - 1e-6
 
 
-class Path(NamedTuple):
+class TreePath(NamedTuple):
     """The node at which a path ends, and the features of the branches that lead there, root first.
 
-    The directions are those of the walk from the root to `end`.
+    The directions follow from the number of the node `end`.
     """
 
     end: int
     features: tuple[int, ...]
 
-    def child(self, feature: int, direction: int) -> Path:
-        """The path that goes on from its end by a feature, in direction 0 or 1."""
-        return Path(2 * self.end + direction, (*self.features, feature))
+    def child(self, feature: int, direction: int) -> TreePath:
+        """Return the path extended by a feature in direction 0 or 1."""
+        return TreePath(2 * self.end + direction, (*self.features, feature))
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -34,15 +34,15 @@ class Path(NamedTuple):
 
     @property
     def literals(self) -> frozenset[tuple[int, int]]:
-        """What a sample must satisfy to follow the path."""
+        """Literals (feature, direction) of the samples that follow the path."""
         length = len(self.features)
         directions = (self.end >> step & 1 for step in range(length - 1, -1, -1))
         return frozenset(zip(self.features, directions, strict=True))
 
     def relax(self, master: Master) -> tuple[IntArray, IntArray]:
-        """Columns (b, p) whose sum is zero where a tree takes the path and at least one where it does not.
+        """Return columns (b, p) whose sum is zero if a tree takes the path, and at least one otherwise.
 
-        On the path's nodes n, the b[n, f] of the features f that are not taken, and p[n]; each part is increasing.
+        They are b[n, f] of the features f not taken, and p[n], for the nodes n of the path; each part is increasing.
         """
         b, p = master.b.index, master.p.index
         nodes = [node - 1 for node in self.nodes]
@@ -53,25 +53,25 @@ class Path(NamedTuple):
 
 
 class PathEnd(NamedTuple):
-    """A path that a point takes wholly, and whether a longer one of them begins with it."""
+    """An integral path of a point, and whether a longer one extends it."""
 
-    path: Path
+    path: TreePath
     extends: bool
 
 
 def integral_paths(b: FloatArray, least_height: int) -> list[PathEnd]:
-    """Every path that takes one feature wholly at each of its nodes, the empty one included.
+    """Return every path with an integral branch at each node, including the empty one.
 
     Parameters
     ----------
     b : float array (internal nodes, features)
     least_height : int
-        Levels below the end, at least one: the first loop of Algorithm 2 asks for two.
+        Least number of levels below the end, at least one; two in Algorithm 2.
     """
     depth = len(b).bit_length()
     chosen, whole = b.argmax(axis=1), b.max(axis=1) > _INTEGRAL
     found: list[PathEnd] = []
-    stack = [Path(1, ())]
+    stack = [TreePath(1, ())]
     while stack:
         path = stack.pop()
         extends = depth - len(path.features) > least_height and bool(whole[path.end - 1])

@@ -1,4 +1,4 @@
-"""Trees that are found quickly: a greedy warm start, and the polishing of any tree."""
+"""Heuristics: a greedy warm start, polishing, and local search."""
 
 from accel_oct.heuristics.cart import cart
 from accel_oct.heuristics.polish import polish, polish_roots

@@ -1,4 +1,4 @@
-"""The warm start: a CART tree, pruned for accuracy at the given leaf price."""
+"""The warm start: a CART tree, pruned for accuracy at a leaf price."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree, Topology
 
-__all__ = ["cart", "cart_seconds"]
-
 _MOST_CELLS = 4 * 10**7
-"""Rows times columns times levels that scikit-learn is given: about a second, in which it cannot be interrupted."""
+"""Limit on rows times columns times levels for scikit-learn: about a second, in which it cannot be interrupted."""
 
 _SECONDS_PER_CELL = 5e-8
-"""Twice of what was measured, for slower machines."""
+"""Twice the measured value, for slower machines."""
 
 
 def cart(
@@ -28,22 +26,21 @@ def cart(
 ) -> DecisionTree:
     """Grow a tree greedily on Gini impurity, or entropy, and prune it to its best value.
 
-    The paper's warm start (section 6.2): splits minimise the weighted Gini impurity, then cost-complexity
-    pruning on accuracy keeps the subtree with the largest value. The pruning is exact
-    (`DecisionTree.pruned`), so the result is at least as good as a single leaf. On large data the tree is grown on
-    some of the rows, drawn at random, and pruned on all of them.
+    The warm start of the paper (section 6.2): splits minimise the weighted Gini impurity, then cost-complexity pruning
+    on accuracy keeps the subtree with the largest value. The pruning is exact (`DecisionTree.pruned`), so the result is
+    at least as good as a single leaf. On large data the tree is grown on a random sample of the rows and pruned on all.
 
     Parameters
     ----------
     dataset : BinaryDataset
     max_depth : int
-        Depth limit; the arrays of the result have room for exactly this depth.
+        Depth limit, and depth of the arrays of the result.
     leaf_price : float
         Price per leaf in units of weight, from ``dataset.leaf_price``.
     seed : int
-        Decides between features of equal impurity, and which rows are drawn.
+        For the choice between features of equal impurity, and for the sample of rows.
     criterion : {"gini", "entropy"}
-        The impurity; scikit-learn's "log_loss" is another name for the latter.
+        The impurity.
 
     Returns
     -------
@@ -51,10 +48,10 @@ def cart(
     """
     grown = DecisionTree.leaf(0, max_depth)
     if max_depth > 0:
-        # Imported here: it takes longer than everything else that `import accel_oct` does.
+        # Imported here: it takes longer than all other imports of accel_oct.
         from sklearn.tree import DecisionTreeClassifier
 
-        # scikit-learn's impurity thresholds are absolute, so the mean weight is brought to one.
+        # scikit-learn's impurity thresholds are absolute, so the mean weight is scaled to one.
         weights = dataset.weights / dataset.total_weight * dataset.n_samples
         classifier = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
         rows = _drawn_rows(dataset, max_depth, seed)
@@ -64,13 +61,13 @@ def cart(
 
 
 def cart_seconds(dataset: BinaryDataset, max_depth: int) -> float:
-    """What `cart` takes, roughly and rather too much; it cannot be interrupted."""
+    """Return a high estimate of the time of `cart`, which cannot be interrupted."""
     cells = dataset.n_samples * dataset.n_features * max_depth
     return _SECONDS_PER_CELL * min(cells, max(_MOST_CELLS, dataset.n_features * max_depth))
 
 
 def _drawn_rows(dataset: BinaryDataset, max_depth: int, seed: int) -> Any:
-    """All rows where scikit-learn is fast enough with them, else as many as it is."""
+    """Return all rows, or a random sample if scikit-learn would be too slow."""
     most = max(1, _MOST_CELLS // (dataset.n_features * max_depth))
     if dataset.n_samples <= most:
         return slice(None)
@@ -79,7 +76,7 @@ def _drawn_rows(dataset: BinaryDataset, max_depth: int, seed: int) -> Any:
 
 
 def _converted(fitted: Any, max_depth: int) -> DecisionTree:
-    """Heap-order arrays of scikit-learn's tree; every leaf gets class 0 until it is relabelled."""
+    """Convert scikit-learn's tree to heap order; every leaf has class 0 until it is relabelled."""
     children: tuple[NDArray[np.int64], NDArray[np.int64]] = (fitted.children_left, fitted.children_right)
     feature = np.full(Topology(max_depth).n_nodes, -1)
     label = feature.copy()

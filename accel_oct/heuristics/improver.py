@@ -1,4 +1,4 @@
-"""The local search as a solve uses it: on the columns that matter, on large data by way of drawn rows, in slices."""
+"""Local search within a solve: on relevant columns, on large data first on a sample of rows, in time slices."""
 
 from __future__ import annotations
 
@@ -13,28 +13,33 @@ import numpy as np
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.exact.samples import reduce_data
-from accel_oct.heuristics.growing import Grower, Ints, Node, OutOfTime, Samples
-from accel_oct.heuristics.local_search import LocalSearch, LocalSearchCounts
+from accel_oct.heuristics.local_search import (
+    Grower,
+    GrowingData,
+    GrownNode,
+    Ints,
+    LocalSearch,
+    LocalSearchCounts,
+    OutOfTime,
+)
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
-__all__ = ["Improver", "table_seconds"]
-
 _DRAWN_ROWS = 12_000
-"""Rows of the search that goes first on large data; twice as many are searched at once."""
+"""Sampled rows of the first search on large data; up to twice as many rows are searched without sampling."""
 
 _LONGEST_STEP = 2.0
-"""Seconds that a step may take which cannot be interrupted."""
+"""Limit on the seconds of a step that cannot be interrupted."""
 
 _LARGEST_TABLES = 2**27
 _CACHE_BYTES = 2**26
 
 
 def table_seconds(n_samples: int, n_features: int, n_classes: int, levels: int) -> float:
-    """What the tables of best trees with so many levels take, roughly; nothing is said of what bounds save.
+    """Estimate the time of the tables of best trees with `levels` levels, without the savings by bounds.
 
-    Depth two looks at all pairs of features. A level more does so for every feature on top, whose sides share the
-    samples, and each unordered set of features is looked at once. Measured on a core of 2020.
+    Depth two visits all pairs of features. Each further level repeats this for every feature at its root, whose sides
+    share the samples; every unordered set of features is visited once. Measured on a core of 2020.
     """
     channels = 1 if n_classes == 2 else n_classes
     above = max(0, levels - 2)
@@ -44,7 +49,7 @@ def table_seconds(n_samples: int, n_features: int, n_classes: int, levels: int) 
 
 
 class Improver:
-    """Offers better and better trees.
+    """Finds better and better trees.
 
     Parameters
     ----------
@@ -53,9 +58,9 @@ class Improver:
     leaf_price : float
         In units of weight.
     offer : callable (DecisionTree)
-        Told every tree that is better than those before; whether it is allowed.
+        Called with every tree that is better than those before; returns whether it is feasible.
     stopper : Stopper
-        Asked at every node; may be exchanged for another one between slices of work.
+        Called at every node; may be replaced between time slices.
     seed : int
     """
 
@@ -73,7 +78,7 @@ class Improver:
         self.stopper = stopper
         self._seed = seed
         self.counts = LocalSearchCounts()
-        samples = Samples(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
+        samples = GrowingData(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
         rows: Ints | None = None
         if len(samples.y) > 2 * _DRAWN_ROWS:
             rows = np.sort(np.random.default_rng(seed).choice(len(samples.y), _DRAWN_ROWS, replace=False))
@@ -81,27 +86,27 @@ class Improver:
         if rows is not None:
             part = samples.of_rows(rows)
             price *= float(part.weights.sum() / samples.weights.sum())
-        # Columns that look alike on the drawn rows count as one: a better tree may be missed by that, and no more.
+        # Columns that are equal on the sampled rows are merged: at worst, a better tree is missed.
         self._columns = np.sort(reduce_data(*part).without_light_columns(price).feature)
         self._whole = self._search(samples.of_columns(self._columns), leaf_price, self._offer_node)
         self._drawn: LocalSearch | None = None
         if rows is not None:
             self._drawn = self._search(part.of_columns(self._columns), price, self._keep_for_later)
-        self._pending: list[Node] = []
+        self._pending: list[GrownNode] = []
         self._busy = threading.Lock()
 
     @property
     def n_features(self) -> int:
-        """Columns that are left to split on."""
+        """Number of remaining columns."""
         return int(self._columns.size)
 
     def begin(self, known: DecisionTree | None = None) -> None:
-        """Greedy trees by several criteria, and the one that is known; the best gets exact tails."""
+        """Start from greedy trees by several criteria and the known tree; make the tails of the best exact."""
         with self._busy:
             self._timed(lambda: self._starts(known))
 
     def work(self, seconds: float, steps: int | None = None) -> None:
-        """Some steps: until the time is up, or so many; at least one. Does nothing while another thread is at it."""
+        """Make at least one step, for some seconds or a number of steps; returns at once if another thread works."""
         if not self.n_features or not self._busy.acquire(blocking=False):
             return
         try:
@@ -139,13 +144,13 @@ class Improver:
                 return
 
     def _carry_over(self) -> None:
-        """What was found on drawn rows, made good for all rows."""
+        """Improve the last tree of the sampled rows on all rows."""
         if self._pending:
             node = self._pending.pop()
             self._pending.clear()
             self._whole.start_from(node.tree(), only_tails=True)
 
-    def _search(self, samples: Samples, price: float, offer: Callable[[Node], bool]) -> LocalSearch:
+    def _search(self, samples: GrowingData, price: float, offer: Callable[[GrownNode], bool]) -> LocalSearch:
         solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes)
         n_features, n_classes = samples.X.shape[1], samples.n_classes
 
@@ -170,15 +175,15 @@ class Improver:
             grower, self._max_depth, offer, should_stop, exact_seconds, remaining, seed=self._seed, counts=self.counts
         )
 
-    def _keep_for_later(self, node: Node) -> bool:
+    def _keep_for_later(self, node: GrownNode) -> bool:
         self._pending.append(node)
         return True
 
-    def _offer_node(self, node: Node) -> bool:
+    def _offer_node(self, node: GrownNode) -> bool:
         return self._offer(node.tree(self._columns).with_max_depth(self._max_depth))
 
     def _translated(self, tree: DecisionTree) -> DecisionTree | None:
-        """In terms of the columns that are left; None where it uses others."""
+        """Return the tree in terms of the remaining columns; None if it uses others."""
         used = tree.feature >= 0
         places = np.searchsorted(self._columns, tree.feature)
         if not self._columns.size or np.any(places[used] >= self._columns.size):

@@ -1,45 +1,290 @@
-"""Local search: trees that keep getting better while there is time, with exact tails all along.
+"""Local search over trees whose last levels are exact.
 
-A tree is its *top*, the branches with more than two levels below them; what hangs below the top is made exact by D2S.
+A tree consists of its *top*, the branches with more than two levels below them, and of tails, which D2S makes exact.
 Three moves change a top:
 
-- *alternate*: with both sides of a node fixed, the best feature for the node is found at once for all features: every
-  sample that just one of the sides classifies correctly says where it wants to go, and one product with X adds up what
-  they gain. Sides are then improved for the samples that they get now.
-- *regrow*: another feature at a node, drawn from the best by a criterion, and greedy sides below it, or the old ones.
-- *exact*: the best of all subtrees at a node with three (or more) levels, by the tables, where they are quick.
+- *alternate*: with both sides of a node fixed, find the best feature of the node for all features at once: a sample
+  that only one side classifies correctly gains its weight on that side, and one product with X sums the gains. Then the
+  sides are improved for their new samples.
+- *regrow*: take another feature at a node, drawn from the best by a criterion, with greedy or the old sides below it.
+- *exact*: take the best of all subtrees at a node with three or more levels, from the tables, if they are fast.
 
-The search goes up from the best tree again after some moves that did not help. Every better tree is offered, and one
-that is refused (a constraint forbids it) is not gone on from. All values are exact sums, as everywhere.
+After several moves without improvement, the search restarts from the best tree. Every better tree is offered; the
+search does not continue from a tree that is refused because it violates a constraint. All values are exact sums.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from accel_oct.exact import Subtree, SubtreeCache
 from accel_oct.exact.price_search import best_tree
-from accel_oct.heuristics.growing import EXACT_LEVELS, Criterion, Grower, Ints, Literals, Node, OutOfTime, Place
 from accel_oct.tree import DecisionTree
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Literals = frozenset[tuple[int, int]]
+Criterion = Literal["gini", "entropy", "error"]
+
+EXACT_LEVELS = 2
+"""Levels at the bottom of every tree that D2S computes, if it is fast enough."""
+
+_BLOCK_ENTRIES = 2**20
+"""Entries of X that are converted to floating-point numbers at a time."""
+
+_COUNTS_BYTES = 2**26
+"""Memory limit of the cache of class counts."""
 
 _CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")
 _ROUNDS = 4
-"""Passes of `alternate` over a subtree before it is left as it is."""
+"""Largest number of passes of `alternate` over a subtree."""
 _PATIENCE = 60
-"""Moves without a better tree after which the search goes back to the best one."""
+"""Moves without a better tree after which the search returns to the best one."""
 _NEARLY = 1.2
-"""Times what the present subtree loses, up to which another one is worth exact tails."""
+"""Another subtree gets exact tails if its loss is at most this many times that of the present one."""
 _LONGEST_EXACT = 16.0
-"""Seconds up to which estimates of exact subtrees may grow."""
+"""Limit on the estimated seconds of exact subtrees."""
+
+
+class OutOfTime(Exception):
+    """Ends a step of the search when the time is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrownNode:
+    """A subtree for some samples: a leaf with a label, or a feature and two sides.
+
+    Attributes
+    ----------
+    value : float
+        Weight classified correctly minus the price of the leaves, on its samples.
+    """
+
+    value: float
+    label: int
+    feature: int = -1
+    zero: GrownNode | None = None
+    one: GrownNode | None = None
+
+    @property
+    def sides(self) -> tuple[GrownNode, GrownNode] | None:
+        """Both sides; None at a leaf."""
+        return None if self.zero is None or self.one is None else (self.zero, self.one)
+
+    def tree(self, columns: Ints | None = None) -> DecisionTree:
+        """Convert to a tree; `columns` translates the features."""
+        if self.zero is None or self.one is None:
+            return DecisionTree.leaf(self.label)
+        feature = self.feature if columns is None else int(columns[self.feature])
+        return DecisionTree.branch(feature, self.zero.tree(columns), self.one.tree(columns))
+
+
+class GrowingData(NamedTuple):
+    """Training data: features (n, F), class indices, weights, number of classes."""
+
+    X: NDArray[np.bool_]
+    y: Ints
+    weights: Floats
+    n_classes: int
+
+    def of_rows(self, rows: Ints) -> GrowingData:
+        """Select samples."""
+        return GrowingData(self.X[rows], self.y[rows], self.weights[rows], self.n_classes)
+
+    def of_columns(self, columns: Ints) -> GrowingData:
+        """Select features, in increasing order; returns the same arrays if all are selected."""
+        whole = columns.size == self.X.shape[1]
+        return self if whole else self._replace(X=np.ascontiguousarray(self.X[:, columns]))
+
+
+class Place(NamedTuple):
+    """The place of a subtree: its samples, the literals of its path, and the number of levels below."""
+
+    samples: Ints
+    literals: Literals
+    room: int
+
+
+class Grower:
+    """Creates subtrees for places: leaves, exact tails, and greedy subtrees.
+
+    Parameters
+    ----------
+    samples : GrowingData
+    leaf_price : float
+        In units of weight.
+    cache : SubtreeCache
+        D2S for the same data.
+    affordable : callable (n_samples)
+        Whether D2S is fast enough for this many samples; otherwise the tail is grown greedily.
+    should_stop : callable
+        Called before every node.
+    """
+
+    def __init__(
+        self,
+        samples: GrowingData,
+        leaf_price: float,
+        cache: SubtreeCache,
+        affordable: Callable[[int], bool],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.X, self.y, self.weights, self.n_classes = samples
+        self.n_features = int(self.X.shape[1])
+        self.price = leaf_price
+        self._subtree_for = cache.at_price(leaf_price)
+        self._affordable = affordable
+        self._should_stop = should_stop
+        self._counts: OrderedDict[Literals, Floats] = OrderedDict()
+
+    def leaf(self, samples: Ints) -> GrownNode:
+        """Return the best leaf."""
+        weights = np.bincount(self.y[samples], self.weights[samples], self.n_classes)
+        label = int(np.argmax(weights))
+        return GrownNode(float(weights[label]) - self.price, label)
+
+    def split(self, place: Place, feature: int) -> tuple[Place, Place]:
+        """Return both sides of a place."""
+        ones = self.X[place.samples, feature]
+        return (
+            Place(place.samples[~ones], place.literals | {(feature, 0)}, place.room - 1),
+            Place(place.samples[ones], place.literals | {(feature, 1)}, place.room - 1),
+        )
+
+    def joined(self, samples: Ints, feature: int, zero: GrownNode, one: GrownNode) -> GrownNode:
+        """Return a branch, or a leaf if that is at least as good."""
+        leaf = self.leaf(samples)
+        value = zero.value + one.value
+        return leaf if leaf.value >= value else GrownNode(value, leaf.label, feature, zero, one)
+
+    def grow(self, place: Place, criterion: Criterion, allowed: NDArray[np.bool_] | None = None) -> GrownNode:
+        """Grow greedy splits down to the last levels, exact ones there, and prune.
+
+        `allowed` marks the features of greedy splits.
+        """
+        if self._should_stop():
+            raise OutOfTime
+        if place.room == 0 or self.is_settled(place.samples):
+            return self.leaf(place.samples)
+        if self.is_tail(place):
+            return self.tail(place)
+        scores = self.scores(place, criterion if place.room > 1 else "error")
+        feature = _best(scores, allowed)
+        if feature < 0:
+            return self.leaf(place.samples)
+        zero, one = self.split(place, feature)
+        return self.joined(
+            place.samples, feature, self.grow(zero, criterion, allowed), self.grow(one, criterion, allowed)
+        )
+
+    def is_settled(self, samples: Ints) -> bool:
+        """Return whether a leaf is optimal because its error is at most the price of another leaf."""
+        weights = np.bincount(self.y[samples], self.weights[samples], self.n_classes)
+        return bool(weights.sum() - weights.max() <= self.price)
+
+    def is_tail(self, place: Place) -> bool:
+        """Return whether D2S computes the subtree of a place."""
+        return place.room <= EXACT_LEVELS and self._affordable(place.samples.size)
+
+    def tail(self, place: Place) -> GrownNode:
+        """Return the best subtree of depth at most two."""
+        found = self._subtree_for(place.literals, place.samples, max_depth=place.room)
+        return self._node(found, 0, place.samples)
+
+    def node(self, tree: DecisionTree, samples: Ints, at: int = 1) -> GrownNode:
+        """Return the branches of a tree as a subtree for some samples, pruned, with the best labels."""
+        feature = int(tree.feature[at - 1])
+        if feature < 0:
+            return self.leaf(samples)
+        ones = self.X[samples, feature]
+        sides = [self.node(tree, samples[ones == side], 2 * at + side) for side in (0, 1)]
+        return self.joined(samples, feature, *sides)
+
+    def _node(self, found: Subtree, at: int, samples: Ints) -> GrownNode:
+        if found.feature[at] < 0:
+            score = float(self.weights[samples][self.y[samples] == found.label[at]].sum())
+            return GrownNode(score - self.price, int(found.label[at]))
+        feature = int(found.feature[at])
+        ones = self.X[samples, feature]
+        zero = self._node(found, 2 * at + 1, samples[~ones])
+        one = self._node(found, 2 * at + 2, samples[ones])
+        return GrownNode(zero.value + one.value, zero.label, feature, zero, one)
+
+    def scores(self, place: Place, criterion: Criterion) -> Floats:
+        """Return the score of a split on each feature; minus infinity if it separates nothing."""
+        counts = self._class_counts(place)
+        ones, zeros = counts[:, :-1], counts[:, -1:] - counts[:, :-1]
+        first, second = ones.sum(axis=0), zeros.sum(axis=0)
+        scores = _purity(ones, first, criterion) + _purity(zeros, second, criterion)
+        return np.where((first > 0) & (second > 0), scores, -np.inf)
+
+    def _class_counts(self, place: Place) -> Floats:
+        """Return the weight of each class on the one-side of each feature, and in total: (classes, F + 1)."""
+        known = self._counts.get(place.literals)
+        if known is not None:
+            self._counts.move_to_end(place.literals)
+            return known
+        y, weights = self.y[place.samples], self.weights[place.samples]
+        amounts = weights * (y == np.arange(self.n_classes)[:, None])
+        counts = np.concatenate([self.sums(amounts, place.samples), amounts.sum(axis=1, keepdims=True)], axis=1)
+        self._counts[place.literals] = counts
+        if len(self._counts) * counts.nbytes > _COUNTS_BYTES:
+            self._counts.popitem(last=False)
+        return counts
+
+    def sums(self, amounts: Floats, samples: Ints) -> Floats:
+        """Return approximate sums of the amounts on the one-side of each feature."""
+        # Single precision: the sums only choose what to try; values of trees are computed exactly.
+        light = amounts.astype(np.float32)
+        step = max(1, _BLOCK_ENTRIES // max(1, self.n_features))
+        total = np.zeros((*amounts.shape[:-1], self.n_features))
+        for first in range(0, samples.size, step):
+            rows = self.X[samples[first : first + step]].astype(np.float32)
+            total += light[..., first : first + step] @ rows
+        return total
+
+    def predictions(self, node: GrownNode, samples: Ints) -> Ints:
+        """Return the prediction of a subtree for each sample."""
+        result = np.full(samples.size, node.label, dtype=np.int64)
+        sides = node.sides
+        if sides is not None:
+            ones = self.X[samples, node.feature]
+            result[~ones] = self.predictions(sides[0], samples[~ones])
+            result[ones] = self.predictions(sides[1], samples[ones])
+        return result
+
+
+def _purity(counts: Floats, totals: Floats, criterion: Criterion) -> Floats:
+    """Return weight times (1 - impurity) of sets with these class weights (classes, F), up to a constant."""
+    if criterion == "error":
+        return np.asarray(counts.max(axis=0))
+    safe = np.where(totals > 0, totals, 1.0)
+    if criterion == "gini":
+        return np.asarray((counts * counts).sum(axis=0) / safe)
+    shares = counts / safe
+    logarithms = np.log(np.where(shares > 0, shares, 1.0))
+    return np.asarray((counts * logarithms).sum(axis=0))
+
+
+def _best(scores: Floats, allowed: NDArray[np.bool_] | None) -> int:
+    """Return the first of the best features; -1 if none separates anything."""
+    if allowed is not None and np.any(np.isfinite(scores[allowed])):
+        scores = np.where(allowed, scores, -np.inf)
+    feature = int(np.argmax(scores)) if scores.size else -1
+    return feature if feature >= 0 and np.isfinite(scores[feature]) else -1
 
 
 @dataclass
 class LocalSearchCounts:
-    """What a local search did."""
+    """Statistics of a local search."""
 
     starts: int = 0
     moves: int = 0
@@ -55,25 +300,25 @@ class LocalSearch:
     ----------
     grower : Grower
     max_depth : int
-    offer : callable (Node)
-        Told every tree that is better than all before; whether it is allowed. What is not allowed is forgotten.
+    offer : callable (GrownNode)
+        Called with every tree that is better than all before; returns whether it is feasible. Others are discarded.
     should_stop : callable
     exact_seconds : callable (n_samples, levels)
-        What the exact subtree of so many levels takes, roughly; infinite where it is out of the question.
+        Estimated seconds of an exact subtree; infinite if it is impossible.
     remaining : callable
-        Seconds left.
+        Remaining seconds.
     longest : float
-        Seconds that an exact subtree may take.
+        Limit on the seconds of an exact subtree.
     seed : int
     counts : LocalSearchCounts, optional
-        To be shared with other searches.
+        Statistics shared with other searches.
     """
 
     def __init__(
         self,
         grower: Grower,
         max_depth: int,
-        offer: Callable[[Node], bool],
+        offer: Callable[[GrownNode], bool],
         should_stop: Callable[[], bool],
         exact_seconds: Callable[[int, int], float],
         remaining: Callable[[], float] = lambda: math.inf,
@@ -89,22 +334,22 @@ class LocalSearch:
         self.longest = longest
         self._rng = np.random.default_rng(seed)
         self._whole = Place(np.arange(len(grower.y)), frozenset(), max_depth)
-        self._known: dict[tuple[Literals, int], Node] = {}
-        self.best: Node | None = None
-        self._current: Node | None = None
+        self._known: dict[tuple[Literals, int], GrownNode] = {}
+        self.best: GrownNode | None = None
+        self._current: GrownNode | None = None
         self._waited = 0
         self.counts = counts or LocalSearchCounts()
 
-    # ---------------------------------------------------------------- what callers ask for
+    # ---------------------------------------------------------------- starts and steps
 
-    def start(self, node: Node) -> None:
-        """Take a tree, as it is and improved."""
+    def start(self, node: GrownNode) -> None:
+        """Add a tree, unchanged and improved."""
         self.counts.starts += 1
         self._take(node)
         self._take(self.improved(node, self._whole))
 
     def start_from(self, tree: DecisionTree, only_tails: bool = False) -> None:
-        """Take a tree's branches, with the best labels, as it is and improved, or with exact tails at least."""
+        """Add a tree with the best labels, unchanged and improved; with `only_tails`, with exact tails instead."""
         node = self._grower.node(tree, self._whole.samples)
         if only_tails:
             self.counts.starts += 1
@@ -113,16 +358,16 @@ class LocalSearch:
             self.start(node)
 
     def start_greedily(self, criterion: Criterion) -> None:
-        """Take a greedy tree, as it is and improved."""
+        """Add a greedy tree, unchanged and improved."""
         self.start(self._grower.grow(self._whole, criterion))
 
     def make_tails_exact(self) -> None:
-        """Replace the lowest subtrees of the best tree that tables are quick for, those of most levels first."""
+        """Replace subtrees of the best tree for which tables are fast, those with the most levels first."""
         if self.best is not None:
             self._take(self._with_exact_tails(self.best, self._whole))
 
     def step(self) -> bool:
-        """One move from the current tree; whether it led to a better one than all before."""
+        """Make one move from the current tree; return whether it found a new best tree."""
         if self._current is None:
             self.start_greedily("entropy")
             return True
@@ -135,10 +380,10 @@ class LocalSearch:
         moved = self._moved(self._current, self._whole)
         return moved is not None and self._take(moved)
 
-    # ---------------------------------------------------------------- which trees are kept
+    # ---------------------------------------------------------------- best and current tree
 
-    def _take(self, node: Node) -> bool:
-        """Go on from a tree that is not worse; offer one that is better than all."""
+    def _take(self, node: GrownNode) -> bool:
+        """Continue from a tree that is not worse than the current one; offer a new best tree."""
         if self.best is not None and node.value <= self.best.value:
             assert self._current is not None
             if node.value >= self._current.value or self._rng.random() < 0.02:
@@ -153,8 +398,8 @@ class LocalSearch:
 
     # ---------------------------------------------------------------- alternate
 
-    def improved(self, node: Node, place: Place) -> Node:
-        """The subtree for these samples, improved until passes over its top change nothing."""
+    def improved(self, node: GrownNode, place: Place) -> GrownNode:
+        """Return the subtree improved by passes over its top until nothing changes."""
         best = self._pass(node, place)
         for _ in range(_ROUNDS):
             better = self._pass(best, place)
@@ -163,8 +408,8 @@ class LocalSearch:
             best = better
         return best
 
-    def _pass(self, node: Node, place: Place, alternate: bool = True) -> Node:
-        """Best feature for every node of the top, given what hangs below it; then exact tails."""
+    def _pass(self, node: GrownNode, place: Place, alternate: bool = True) -> GrownNode:
+        """Choose the best feature of every node of the top, given its sides; then make the tails exact."""
         if self._should_stop():
             raise OutOfTime
         grower = self._grower
@@ -185,8 +430,8 @@ class LocalSearch:
         below = self._pass(sides[swapped], zero, alternate), self._pass(sides[1 - swapped], one, alternate)
         return grower.joined(place.samples, feature, *below)
 
-    def _best_feature(self, node: Node, samples: Ints) -> tuple[int, int]:
-        """The feature that sends samples to the sides that know them best, and whether the sides change places."""
+    def _best_feature(self, node: GrownNode, samples: Ints) -> tuple[int, int]:
+        """Return the feature that sends most weight to a correct side, and whether the sides are swapped."""
         grower = self._grower
         assert node.zero is not None and node.one is not None
         y = grower.y[samples]
@@ -198,7 +443,7 @@ class LocalSearch:
         gains = np.where(right[1][cares], grower.weights[minded], -grower.weights[minded])
         ones = grower.sums(gains, minded)
         whole = float(gains.sum())
-        turned = whole - ones  # the sides change places
+        turned = whole - ones  # with swapped sides
         best, other = int(np.argmax(ones)), int(np.argmax(turned))
         if max(ones[best], turned[other]) <= ones[node.feature]:
             return node.feature, 0
@@ -206,8 +451,8 @@ class LocalSearch:
 
     # ---------------------------------------------------------------- regrow, exact
 
-    def _moved(self, node: Node, place: Place) -> Node | None:
-        """The subtree with a node somewhere in its top changed; None where there is nothing to change."""
+    def _moved(self, node: GrownNode, place: Place) -> GrownNode | None:
+        """Return the subtree with one node of its top changed; None if there is none to change."""
         grower = self._grower
         if place.room == 0 or grower.is_settled(place.samples):
             return None
@@ -224,31 +469,31 @@ class LocalSearch:
             return self._changed(node, place)
         zero, one = (moved, sides[1]) if side == 0 else (sides[0], moved)
         joined = grower.joined(place.samples, node.feature, zero, one)
-        # The nodes above may want another feature now, where the change was nearly as good.
+        # Another feature may now be better for the nodes above.
         return self.improved(joined, place) if moved.value >= sides[side].value else joined
 
-    def _lost(self, node: Node, place: Place) -> float:
-        """Weight that a subtree gets wrong, and what its leaves cost."""
+    def _lost(self, node: GrownNode, place: Place) -> float:
+        """Return the misclassified weight of a subtree plus the price of its leaves."""
         return float(self._grower.weights[place.samples].sum()) - node.value
 
-    def _changed(self, node: Node, place: Place) -> Node:
+    def _changed(self, node: GrownNode, place: Place) -> GrownNode:
         exact = self._exact(place)
         if exact is not None:
             return exact
         regrown = self._regrown(node, place)
         if regrown.value < node.value and self._lost(regrown, place) <= _NEARLY * self._lost(node, place):
-            # The present subtree may have exact tails of more levels: the comparison is fair with the same.
+            # Compare fairly: the present subtree may have exact tails of more levels.
             regrown = self._with_exact_tails(regrown, place)
         return regrown
 
-    def _regrown(self, node: Node, place: Place) -> Node:
+    def _regrown(self, node: GrownNode, place: Place) -> GrownNode:
         grower, rng = self._grower, self._rng
         criterion = _CRITERIA[rng.integers(len(_CRITERIA))]
         scores = grower.scores(place, criterion)
         usable = np.flatnonzero(np.isfinite(scores))
         if not usable.size:
             return grower.leaf(place.samples)
-        # Ranks are drawn geometrically: good splits often, every split now and then.
+        # Ranks are drawn geometrically: good splits often, every split sometimes.
         ranked = usable[np.argsort(-scores[usable], kind="stable")]
         share = rng.choice([0.5, 0.2, 0.05])
         feature = int(ranked[min(int(rng.geometric(share)) - 1, ranked.size - 1)])
@@ -262,8 +507,8 @@ class LocalSearch:
                 grown.append(grower.grow(part, criterion, allowed))
         return self.improved(grower.joined(place.samples, feature, grown[0], grown[1]), place)
 
-    def _exact(self, place: Place) -> Node | None:
-        """The best subtree of all, once for every place and where that is quick; None elsewhere."""
+    def _exact(self, place: Place) -> GrownNode | None:
+        """Return the best subtree of a place, once per place and if that is fast; otherwise None."""
         key = place.literals, place.room
         if place.room <= EXACT_LEVELS or key in self._known:
             return None
@@ -286,7 +531,7 @@ class LocalSearch:
             self._known[key] = node
         return node
 
-    def _with_exact_tails(self, node: Node, place: Place) -> Node:
+    def _with_exact_tails(self, node: GrownNode, place: Place) -> GrownNode:
         if self._should_stop():
             raise OutOfTime
         exact = self._exact(place)

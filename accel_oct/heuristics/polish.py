@@ -3,52 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import Subtree
+from accel_oct.formulation import Master, Response, Site, TreePoint
+from accel_oct.mip import Event, Needs
 from accel_oct.tree import DecisionTree
 
-__all__ = ["SubtreeLookup", "polish", "polish_roots"]
-
 IntArray = NDArray[np.int64]
-
-
-class SubtreeLookup(Protocol):
-    """Gives an optimal subtree for the samples that a path leads to; the shared subtree cache in practice."""
-
-    def __call__(self, literals: frozenset[tuple[int, int]], samples: IntArray, *, max_depth: int) -> Subtree:
-        """Best subtree of depth at most `max_depth` for `samples`, which satisfy all `literals`."""
-        ...
 
 
 def polish(
     tree: DecisionTree,
     dataset: BinaryDataset,
     leaf_price: float,
-    subtree_for: SubtreeLookup,
+    subtree_for: Callable[..., Subtree],
     worthwhile: Callable[[int], bool] | None = None,
 ) -> DecisionTree:
     """Replace the tails of `tree` by optimal subtrees of depth at most two.
 
-    Algorithm 1 of the paper. A tail is replaced only where that is strictly better, so the result is
-    never worse than `tree`, and it is `tree` itself when nothing improves. What a tail is worth is
-    measured by routing the samples, not by the master problem's theta, which may overestimate it.
+    Algorithm 1 of the paper. A tail is replaced only if that is strictly better; if no tail is, the result is `tree`
+    itself. The value of a tail is computed from its samples, not from theta of the master, which may be too large.
 
     Parameters
     ----------
     tree : DecisionTree
-        Any tree; its `max_depth` is the depth that the result may use.
+        Its `max_depth` is the depth limit of the result.
     dataset : BinaryDataset
     leaf_price : float
         Price per leaf in units of weight, from ``dataset.leaf_price``.
-    subtree_for : SubtreeLookup
-        Called once per tail with the literals of its path and the samples that reach it.
+    subtree_for : callable (literals, samples, *, max_depth)
+        Returns the best subtree of the samples, which satisfy the literals of a path: `SubtreeCache.at_price`.
     worthwhile : callable, optional
-        Asked before each tail, with its number of samples; a tail that it denies stays as it is.
+        Called with the number of samples of each tail; if it returns False, the tail is kept.
 
     Returns
     -------
@@ -68,14 +58,14 @@ def polish(
 
 
 def polish_roots(tree: DecisionTree) -> list[int]:
-    """Nodes whose subtrees are polished: height at most two below a parent of greater height, or the root.
+    """Return the nodes whose subtrees are polished: height at most two below a parent of greater height, or the root.
 
-    Heights are those of the sparse tree, cut nodes not counted. The roots split the leaves of the tree among
-    themselves: walking up from a leaf, heights increase, and the walk meets exactly one root.
+    Heights are those of the sparse tree, without cut nodes. Every leaf is below exactly one of these nodes, because
+    heights increase on the path from a leaf to the root.
 
-    A subtree of depth two always fits. The parent of a root n other than node 1 has height at least three, so it lies
-    at least three levels above the terminal nodes, and n at least two. Only the tree's own root can have less
-    room, when the maximum depth itself is below two; then the subtree's depth is limited to that.
+    A subtree of depth two always fits. The parent of such a node n other than node 1 has height at least three, so it
+    is at least three levels above the terminal nodes, and n at least two. Only the root of the tree can have fewer
+    levels below it, if the maximum depth is below two.
     """
     heights = tree.heights()
     nodes = np.flatnonzero((heights >= 0) & (heights <= 2)) + 1
@@ -83,7 +73,38 @@ def polish_roots(tree: DecisionTree) -> list[int]:
 
 
 def _rows_through(tree: DecisionTree, leaf_of: IntArray, node: int) -> IntArray:
-    """Rows whose leaf is `node` or lies below it."""
+    """Return the rows whose leaf is `node` or below it."""
     inside = np.zeros(len(tree.feature), dtype=bool)
     inside[tree.topology.subtree(node) - 1] = True
     return np.flatnonzero(inside[leaf_of - 1])
+
+
+class Polishing:
+    """Polishes the tree of every candidate, even if the Benders cuts reject its theta (section 5.2).
+
+    Parameters
+    ----------
+    master : Master
+    subtree_for : callable
+        As in `polish`, from the cache that is shared with the path-bound cuts.
+    """
+
+    name = "polishing"
+    needs = Needs([Event.CANDIDATE], injects=True)
+
+    def __init__(self, master: Master, subtree_for: Callable[..., Subtree]) -> None:
+        self.master = master
+        self._subtree_for = subtree_for
+        self._last: DecisionTree | None = None
+
+    @classmethod
+    def build(cls, site: Site, enabled: bool) -> Polishing | None:
+        """Build the component if it is enabled."""
+        return cls(site.master, site.subtrees.at_price(site.master.leaf_price)) if enabled else None
+
+    def respond(self, point: TreePoint) -> Response | None:
+        if point.tree == self._last:
+            return None
+        self._last = point.tree
+        polished = polish(point.tree, self.master.dataset, self.master.leaf_price, self._subtree_for)
+        return Response(trees=(polished,)) if polished is not point.tree else None

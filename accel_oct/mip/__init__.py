@@ -1,8 +1,22 @@
-"""A solver-agnostic layer for mixed-integer models with cuts and injected solutions; it knows nothing of trees."""
+"""A solver-independent layer for mixed-integer models with cuts and injected solutions, without reference to trees."""
 
-from accel_oct.mip.backend import Availability, Backend, Capabilities, Support
+from accel_oct.mip.backend import (
+    AUTO,
+    Availability,
+    Backend,
+    BackendInfo,
+    Capabilities,
+    Support,
+    backend_availability,
+    backend_class,
+    backend_names,
+    candidate_backends,
+    create_backend,
+    list_backends,
+    registered_names,
+)
 from accel_oct.mip.cutloop import CutLoop
-from accel_oct.mip.engine import BranchingEngine, IntegerRequest, LoopEngine, Run, RunStatus
+from accel_oct.mip.engine import BranchingEngine, EngineRun, IntegerRequest, LoopEngine, RunStatus
 from accel_oct.mip.errors import (
     BackendUnavailableError,
     HandlerError,
@@ -21,32 +35,19 @@ from accel_oct.mip.exchange import (
     Event,
     FunctionHandler,
     Handler,
+    HandlerStatistics,
+    MipResult,
     Needs,
     Point,
     Reply,
+    SolutionStatus,
+    Termination,
     Validity,
+    relative_gap,
 )
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray, ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions, Solver, as_solver
-from accel_oct.mip.pool import CutPool
-from accel_oct.mip.registry import (
-    AUTO,
-    BackendInfo,
-    backend_availability,
-    backend_class,
-    backend_names,
-    candidate_backends,
-    create_backend,
-    list_backends,
-    registered_names,
-)
-from accel_oct.mip.result import (
-    HandlerStatistics,
-    MipResult,
-    SolutionStatus,
-    Termination,
-    relative_gap,
-)
+from accel_oct.mip.relaxation import CutPool
 from accel_oct.mip.rows import FloatArray, IntArray, Rows
 from accel_oct.mip.session import SolveSession, Verdict
 
@@ -66,6 +67,7 @@ __all__ = [
     "CutLoop",
     "CutPool",
     "Cuts",
+    "EngineRun",
     "Event",
     "FloatArray",
     "FunctionHandler",
@@ -86,7 +88,6 @@ __all__ = [
     "Point",
     "Reply",
     "Rows",
-    "Run",
     "RunStatus",
     "SolutionStatus",
     "SolveOptions",

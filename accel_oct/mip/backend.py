@@ -1,31 +1,40 @@
-"""The interface that a solver is reached through."""
+"""The interface to a solver, and the registry of backends."""
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_oct.mip.certificates import reconcile
 from accel_oct.mip.cutloop import decide_again
-from accel_oct.mip.errors import BackendUnavailableError, HandlerError, MipError, ModelError, UnsupportedError
-from accel_oct.mip.exchange import Event, Handler, Validity
+from accel_oct.mip.errors import (
+    BackendUnavailableError,
+    HandlerError,
+    MipError,
+    ModelError,
+    UnknownBackendError,
+    UnsupportedError,
+)
+from accel_oct.mip.exchange import Event, Handler, MipResult, Termination, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.reconciliation import reconcile
-from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 from accel_oct.mip.session import SolveSession
 from accel_oct.support.stopping import run_interruptibly
 
 
 class Support(Enum):
-    """How a backend does something."""
+    """How a backend supports a capability."""
 
     NO = "no"
     EMULATED = "emulated"
@@ -38,7 +47,7 @@ class Support(Enum):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do. What it cannot do raises `UnsupportedError`; nothing is dropped silently."""
+    """Capabilities of a backend. Requests for others raise `UnsupportedError`; nothing is dropped silently."""
 
     lazy_rows: Support = Support.NO
     user_cuts: Support = Support.NO
@@ -62,7 +71,7 @@ class Availability:
 
 
 class Backend(ABC):
-    """A solver. Subclasses implement `_solve`; everything is checked here, once.
+    """A solver. Subclasses implement `_solve`; this class checks all arguments.
 
     Attributes
     ----------
@@ -70,13 +79,13 @@ class Backend(ABC):
     package : str or None
         Import name of the solver package, imported only when it is used.
     extra : str or None
-        Name of the extra of this distribution that installs the package; None: it is installed by its own name.
+        Extra of this distribution that installs the package; None: it is installed by its own name.
     auto_rank : int or None
-        Place among the backends that ``"auto"`` tries: the smallest is tried first, so stronger solvers have smaller
-        ranks. None: never chosen by itself. The shipped ones are tens, to leave room between them.
+        Rank among the backends that ``"auto"`` tries; the smallest, for the strongest solver, is first. None: never
+        chosen automatically. The ranks of the shipped backends are multiples of ten.
     plain_options : mapping
-        Native options that switch presolve, cuts and heuristics off as far as the solver solves tiny models with them
-        before it comes to a relaxation. For the conformance suite.
+        Native options, for the conformance suite, that switch off presolve, cuts and heuristics by which the solver
+        would solve tiny models before it reaches a relaxation.
     """
 
     name: ClassVar[str]
@@ -92,7 +101,7 @@ class Backend(ABC):
 
     @classmethod
     def create(cls, variant: str | None = None, **settings: Any) -> Backend:
-        """Make an instance; `variant` is what follows the colon in names such as ``pyomo:glpk``."""
+        """Create an instance; `variant` is the part after the colon in names such as ``pyomo:glpk``."""
         if variant is not None:
             raise ModelError(f"backend {cls.name!r} has no variants, got {cls.name}:{variant}")
         cls.require_package()
@@ -100,31 +109,31 @@ class Backend(ABC):
 
     @classmethod
     def variants(cls) -> tuple[str, ...]:
-        """What may follow the colon in the backend's name, installed or not; the conformance suite runs them all."""
+        """Return all variants, installed or not; the conformance suite runs each of them."""
         return ()
 
     @classmethod
     def is_available(cls) -> bool:
-        """Whether the solver package is installed. Takes no licence."""
+        """Return whether the solver package is installed; does not take a licence."""
         return cls.package is None or importlib.util.find_spec(cls.package) is not None
 
     @classmethod
     def availability(cls) -> Availability:
-        """Installed and licensed? May take a licence for a moment."""
+        """Return whether the solver is installed and licensed; may take a licence for a moment."""
         if not cls.is_available():
             return Availability(False, False, cls._missing_package())
         return Availability(True, True)
 
     @classmethod
     def variant_availability(cls, variant: str | None) -> Availability:
-        """As `availability`, of one variant (None: of what the name alone stands for)."""
+        """Like `availability`, for one variant; None is the default variant."""
         if variant is not None:
             raise ModelError(f"backend {cls.name!r} has no variants, got {cls.name}:{variant}")
         return cls.availability()
 
     @classmethod
     def require_package(cls) -> None:
-        """Raise `BackendUnavailableError`, with the reason, where the solver's package is missing."""
+        """Raise `BackendUnavailableError` if the solver package is missing."""
         if not cls.is_available():
             raise BackendUnavailableError(cls._missing_package())
 
@@ -134,14 +143,14 @@ class Backend(ABC):
         return f"backend {cls.name!r} needs the package {cls.package!r}, which is not installed: pip install {what}"
 
     def load(self, model: MipModel) -> None:
-        """Take a copy of the model; an earlier one is forgotten."""
+        """Copy the model, replacing any earlier one."""
         arrays = ModelArrays.of(model)
         if not self.capabilities.continuous_columns and not arrays.integer.all():
-            raise UnsupportedError(f"backend {self.name!r} takes models with integer columns only")
+            raise UnsupportedError(f"backend {self.name!r} supports models with integer columns only")
         self._arrays, self._start = arrays, None
 
     def add_rows(self, rows: Rows) -> None:
-        """Add rows to the loaded model for good."""
+        """Add rows to the loaded model permanently."""
         arrays = self._loaded
         rows.check(arrays.n_columns)
         joined = Rows.concatenate([arrays.rows, rows.scaled_up()])
@@ -150,12 +159,12 @@ class Backend(ABC):
         )
 
     def set_start(self, x: npt.ArrayLike | None) -> None:
-        """Begin the next solves from a full solution (None: from nothing)."""
+        """Set a full solution from which the next solves start; None removes it."""
         if x is None:
             self._start = None
             return
         if not self.capabilities.start:
-            raise UnsupportedError(f"backend {self.name!r} cannot begin from a start")
+            raise UnsupportedError(f"backend {self.name!r} does not support a start")
         start = np.array(x, dtype=np.float64)
         if start.shape != (self._loaded.n_columns,):
             raise ModelError(f"the start has shape {start.shape}, but the model has {self._loaded.n_columns} columns")
@@ -164,7 +173,7 @@ class Backend(ABC):
         self._start = start
 
     def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
-        """Solve the loaded model, consulting the handler on the events it declared.
+        """Solve the loaded model, calling the handler on its declared events.
 
         Ctrl-C and the time limit end the solve early with the incumbent and a valid bound.
         """
@@ -196,7 +205,7 @@ class Backend(ABC):
         if options.branch_priorities is None:
             return
         if not self.capabilities.branch_priorities:
-            raise UnsupportedError(f"backend {self.name!r} has no branch priorities")
+            raise UnsupportedError(f"backend {self.name!r} does not support branch priorities")
         if np.shape(options.branch_priorities) != (self._loaded.n_columns,):
             raise ModelError(
                 f"`branch_priorities` has shape {np.shape(options.branch_priorities)}, "
@@ -222,11 +231,149 @@ class Backend(ABC):
         if needs.injects and not able.injection:
             missing.append("injection of solutions")
         if missing:
-            raise UnsupportedError(f"the handler needs what backend {self.name!r} cannot do: {', '.join(missing)}")
+            raise UnsupportedError(
+                f"backend {self.name!r} does not support what the handler needs: {', '.join(missing)}"
+            )
 
     @abstractmethod
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        """Build the native model from `session.model` and run, reporting to the session.
+        """Build the native model from `session.model` and solve it, reporting to the session.
 
-        Returns why it ended and how many nodes it took.
+        Returns the reason of the end and the number of nodes.
         """
+
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT_GROUP = "accel_oct.backends"
+
+#: The name with which the library chooses a backend.
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """Availability and capabilities of a backend, or of one of its variants."""
+
+    name: str
+    installed: bool
+    licensed: bool
+    reason: str
+    capabilities: Capabilities
+
+
+def registered_names() -> list[str]:
+    """Return the names of all registered backends, installed or not."""
+    return sorted(_registered())
+
+
+def backend_names() -> list[str]:
+    """Like `registered_names`, with all variants: ``"pyomo:highs"``, ``"pyomo:cbc"`` for ``"pyomo"``."""
+    return [full for name in registered_names() for full in _with_variants(name)]
+
+
+def backend_class(name: str) -> type[Backend]:
+    """Return the class registered under a name without a variant."""
+    registered = _registered()
+    if name not in registered:
+        raise UnknownBackendError(
+            f"unknown backend {name!r}; known are {', '.join(sorted(registered))}. {_how_to_install()}".strip()
+        )
+    try:
+        return cast(type[Backend], registered[name].load())
+    except Exception as error:  # a third-party backend may raise anything
+        raise BackendUnavailableError(f"backend {name!r} cannot be imported: {error}") from error
+
+
+def create_backend(name: str, **settings: Any) -> Backend:
+    """Create a backend from its name, such as ``"highs"``, ``"gurobi"`` or ``"pyomo:glpk"``."""
+    if not isinstance(name, str):
+        raise UnknownBackendError(f"`backend` must be a name, got {type(name).__name__}")
+    base, _, variant = name.partition(":")
+    return backend_class(base).create(variant or None, **settings)
+
+
+def candidate_backends(name: str) -> list[Backend]:
+    """Return the backends to try in turn: the named one, or for ``"auto"`` the installed ones by `auto_rank`.
+
+    Whether a licence is large enough is known only when a model is solved; the caller then tries the next backend.
+    """
+    if name != AUTO:
+        return [create_backend(name)]
+    ranked = [(cls.auto_rank, cls.name, cls) for cls in _classes() if cls.auto_rank is not None and cls.is_available()]
+    return [cls.create() for _, _, cls in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def backend_availability(name: str) -> Availability:
+    """Return whether a solve with this backend can start here, and if not, the reason.
+
+    Parameters
+    ----------
+    name : str
+        As for `create_backend`, with or without a variant.
+
+    Returns
+    -------
+    Availability
+        True in a condition if the package is installed, the solver of a variant is found, and there is a licence. A
+        licence is taken from solvers that need one, and returned.
+
+    Examples
+    --------
+    >>> backend_availability("highs")
+    Availability(installed=True, licensed=True, reason='')
+    """
+    if not isinstance(name, str):
+        raise UnknownBackendError(f"`backend` must be a name, got {type(name).__name__}")
+    base, _, variant = name.partition(":")
+    try:
+        cls = backend_class(base)
+    except BackendUnavailableError as error:
+        return Availability(False, False, str(error))
+    return cls.variant_availability(variant or None)
+
+
+def list_backends() -> list[BackendInfo]:
+    """Return every registered backend in every variant; licences are taken and returned."""
+    infos = []
+    for name in backend_names():
+        found = backend_availability(name)
+        infos.append(BackendInfo(name, found.installed, found.licensed, found.reason, _capabilities(name)))
+    return infos
+
+
+def _classes() -> Iterator[type[Backend]]:
+    """Yield the class of every registered backend that can be imported."""
+    for name in registered_names():
+        try:
+            yield backend_class(name)
+        except BackendUnavailableError as error:
+            logger.info("%s", error)
+
+
+def _how_to_install() -> str:
+    extras = sorted({f"'accel-oct[{cls.extra}]'" for cls in _classes() if cls.extra is not None})
+    if not extras:
+        return ""
+    return f"Some solvers come as extras: pip install {' or '.join(extras)}"
+
+
+def _with_variants(name: str) -> list[str]:
+    try:
+        variants = backend_class(name).variants()
+    except BackendUnavailableError:  # its module cannot be imported
+        return [name]
+    return [f"{name}:{variant}" for variant in variants] or [name]
+
+
+def _capabilities(name: str) -> Capabilities:
+    try:
+        return backend_class(name.partition(":")[0]).capabilities
+    except BackendUnavailableError:
+        return Capabilities()
+
+
+@lru_cache(maxsize=1)
+def _registered() -> dict[str, EntryPoint]:
+    # Cached: scanning every installed distribution took half of the time of a tiny solve.
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}

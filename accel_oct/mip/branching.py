@@ -1,15 +1,15 @@
 """Branch and cut over an LP that is re-solved warm, for solvers whose own branch and bound takes no lazy rows.
 
-Solving the relaxed master as a MIP again and again throws the search tree away each time; here the tree is ours, and a
-cut that turns up at one node is there for all the others. The relaxation is all that the solver is asked for. What
-makes up for the machinery of a full MIP solver is the handler: it separates, and its solutions are the heuristics.
+Solving the relaxed master as a MIP repeatedly discards the search tree each time. Here the search tree is kept, and a
+cut found at one node is used at all others. The solver only solves LPs; the handler separates cuts, and its solutions
+replace the heuristics of a MIP solver.
 
 Nodes are explored by plunging (the upper branch first) and, when a plunge ends, by best bound. The branching column is
 the one with the best product of pseudo-costs among those of the highest branch priority.
 
-A node is closed by a proof only (`accel_oct.mip.certificates`): that its LP has no point, or none that is better than
-the incumbent or than its own accepted optimum. A node that is not closed and has no column left to branch on stays in
-the bound, and the solve ends with SOLVER_FAILED where that is beyond the incumbent.
+A node is closed only by a proof (`accel_oct.mip.certificates`) that its LP has no point, or none better than the
+incumbent or than its own accepted optimum. A node that is not closed and has no column left to branch on stays in the
+bound; the solve ends with SOLVER_FAILED if that bound is beyond the incumbent.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ import numpy as np
 
 from accel_oct.mip.engine import RunStatus
 from accel_oct.mip.errors import SolverError
-from accel_oct.mip.exchange import Event
+from accel_oct.mip.exchange import Event, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
-from accel_oct.mip.pool import CutPool
-from accel_oct.mip.relaxation import CutRelaxation
-from accel_oct.mip.result import Termination
+from accel_oct.mip.relaxation import CutPool, CutRelaxation
 from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.mip.session import CONVERGENCE_TOLERANCE, SolveSession
 
@@ -35,18 +33,18 @@ logger = logging.getLogger(__name__)
 
 NO_PROGRESS = "the handler rejected a point without returning a cut that is new and violated by it"
 
-#: Rows leave the LP only during the first rounds of a node, see `CutRelaxation.exchange`.
+#: Rows are dropped from the LP only during the first rounds of a node, see `CutRelaxation.exchange`.
 _ROUNDS_WITH_DROPS = 20
 
-#: Stands for an infinite bound where a range is halved.
+#: Replaces an infinite bound when a range is halved.
 _FAR = 2.0**20
 
-#: Products of pseudo-costs treat a smaller gain as this one.
+#: Least gain in products of pseudo-costs.
 _LEAST_GAIN = 1e-6
 
 
 class _Fixing(NamedTuple):
-    """Bounds of one integer column in a node and below it; `above` is the parent's."""
+    """Bounds of one integer column in a node and its descendants; `above` is the fixing of the parent."""
 
     place: int
     lower: float
@@ -54,20 +52,20 @@ class _Fixing(NamedTuple):
     above: _Fixing | None
 
 
-class _Node(NamedTuple):
-    """An open node. Compared by what comes first: the worst possible loss, then the order of creation."""
+class _OpenNode(NamedTuple):
+    """An open node, ordered by loss, then by creation."""
 
     loss: float
-    """Minus the bound that the parent gave, in the direction that is better when larger."""
+    """Negative bound of the parent, for maximisation."""
     number: int
     fixing: _Fixing | None
     rise: bool
-    """Whether it is its parent's upper branch."""
+    """Whether this is the upper branch of the parent."""
     distance: float
-    """How far the branching column had to move."""
+    """Distance by which branching moved the column."""
 
 
-class BranchAndCut:
+class BranchingSearch:
     """The integer phase of a solve, on an engine that can branch.
 
     Parameters
@@ -91,19 +89,19 @@ class BranchAndCut:
         self._columns: IntArray = np.flatnonzero(model.integer)
         self._bounds = np.stack([model.lower[self._columns], model.upper[self._columns]])
         self._set_bounds = self._bounds.copy()
-        """What the LP has at the moment."""
+        """Current bounds of the LP."""
         self._costs = PseudoCosts(self._columns.size)
         priorities = session.options.branch_priorities
         self._priorities = np.zeros(self._columns.size) if priorities is None else np.asarray(priorities)[self._columns]
-        self._open: list[_Node] = []
+        self._open: list[_OpenNode] = []
         self._left = -math.inf
-        """The best bound of the nodes that could neither be closed nor branched on."""
+        """Best bound of the nodes that could be neither closed nor branched on."""
         self._created = 0
 
     def run(self) -> Termination:
-        """Explore until nothing is left that could be better than the incumbent, or something stops it."""
+        """Explore until no node can be better than the incumbent, or a limit is reached."""
         session = self.session
-        node: _Node | None = _Node(-math.inf, 0, None, False, 1.0)
+        node: _OpenNode | None = _OpenNode(-math.inf, 0, None, False, 1.0)
         while True:
             if node is None:
                 if not self._open:
@@ -124,10 +122,10 @@ class BranchAndCut:
             node = outcome
 
     def _exhausted(self) -> Termination:
-        """No node is open: what we hold is the best, or there is nothing, unless some node was left without a proof."""
+        """Return the result when no node is open: proven, unless a node was left without a proof."""
         session = self.session
         if self._left > -math.inf and not self._is_hopeless(self._left):
-            logger.warning("the solver's answer on a node could be neither proven nor refuted: nothing is claimed")
+            logger.warning("the solver's result at a node could be neither proven nor refuted; no optimum is claimed")
             session.tighten(session.model.sign * self._left)
             return Termination.SOLVER_FAILED
         if session.incumbent is None:
@@ -143,8 +141,8 @@ class BranchAndCut:
             return Termination.TIME_LIMIT
         return Termination.NODE_LIMIT if self.node_limit is not None and self.nodes >= self.node_limit else None
 
-    def _report_bound(self, current: _Node) -> None:
-        """No feasible point is better than the best of the open nodes and the incumbent."""
+    def _report_bound(self, current: _OpenNode) -> None:
+        """Report the best bound of the open nodes and the incumbent."""
         session = self.session
         loss = min(current.loss, -self._left, self._open[0].loss if self._open else math.inf)
         if session.incumbent is not None:
@@ -152,7 +150,7 @@ class BranchAndCut:
         session.report(-loss * session.model.sign, self.nodes)
 
     def _is_hopeless(self, gain: float) -> bool:
-        """Whether nothing better than the incumbent can be in a node of that bound."""
+        """Return whether a node of this bound has no point better than the incumbent."""
         incumbent = self.session.incumbent
         if incumbent is None:
             return False
@@ -160,8 +158,8 @@ class BranchAndCut:
 
     # ---------------------------------------------------------------- one node
 
-    def _process(self, node: _Node) -> _Node | Termination | None:
-        """Solve a node with cuts; returns the child to go on with, why to stop, or None when it is closed."""
+    def _process(self, node: _OpenNode) -> _OpenNode | Termination | None:
+        """Solve a node with cuts; returns the child to continue with, the reason to stop, or None if it is closed."""
         session, sign = self.session, self.session.model.sign
         self._enter(node)
         self.nodes += 1
@@ -199,16 +197,16 @@ class BranchAndCut:
             if not self._relaxation.exchange(run.x, drop=drop, count=False) and not session.stop_requested:
                 if rejected and not self._free.size and session.model.keeps_rows(session.model.rounded(run.x)):
                     raise SolverError(NO_PROGRESS)
-                # Rows that were dropped may have left the LP weaker than the parent's.
+                # Dropped rows may have made the LP weaker than that of the parent.
                 return self._branch(node, min(sign * run.bound, -node.loss), run.x)
 
-    def _learn(self, node: _Node, gain: float) -> None:
-        """What the branching that led to a node has cost."""
+    def _learn(self, node: _OpenNode, gain: float) -> None:
+        """Record the cost of the branching that led to a node."""
         if node.fixing is not None:
             self._costs.learn(node.fixing.place, node.rise, max(-node.loss - gain, 0.0) / node.distance)
 
-    def _enter(self, node: _Node) -> None:
-        """Give the LP the node's bounds."""
+    def _enter(self, node: _OpenNode) -> None:
+        """Set the bounds of the node in the LP."""
         bounds = self._bounds.copy()
         fixing = node.fixing
         while fixing is not None:
@@ -221,7 +219,7 @@ class BranchAndCut:
             self._set_bounds = bounds
 
     def _ended(self, status: RunStatus) -> Termination:
-        """An LP run that came to no optimum: one of the solver's own limits if neither time nor a stop explains it."""
+        """Return the reason of an LP run without an optimum; STOPPED includes limits of the solver itself."""
         if status is RunStatus.UNBOUNDED:
             return Termination.UNBOUNDED
         return Termination.TIME_LIMIT if self.session.out_of_time else Termination.STOPPED
@@ -232,31 +230,32 @@ class BranchAndCut:
         return verdict.rejected
 
     def _is_settled_by(self, x: FloatArray, gain: float) -> bool:
-        """Whether an accepted optimum of the LP, whose bound is `gain`, is the best of its node.
+        """Return whether an accepted optimum of the LP, whose bound is `gain`, is the best point of its node.
 
-        It was accepted rounded; where that cost value, a better point may be left, unless no column is free any more.
+        It was accepted after rounding. If rounding lost value, the node may have a better point, unless no column is
+        free.
         """
         model = self.session.model
         value = model.value(x)
         if gain > model.sign * value + FEASIBILITY_TOLERANCE * max(1.0, abs(value)):
-            return False  # not an optimum that was proven
+            return False  # not a proven optimum
         lost = model.sign * (value - model.value(model.rounded(x)))
         return lost <= CONVERGENCE_TOLERANCE * max(1.0, abs(value)) or not self._free.size
 
     @property
     def _free(self) -> IntArray:
-        """Places of the integer columns that the node does not fix."""
+        """Positions of the integer columns that the node does not fix."""
         return np.flatnonzero(self._set_bounds[0] < self._set_bounds[1])
 
     # ---------------------------------------------------------------- branching
 
-    def _branch(self, node: _Node, gain: float, x: FloatArray | None) -> _Node | None:
-        """Open both sides of a column; returns the upper one, to go on with, or None if there is no column left."""
+    def _branch(self, node: _OpenNode, gain: float, x: FloatArray | None) -> _OpenNode | None:
+        """Branch on a column; returns the upper child, to continue with, or None if no column is left."""
         free = self._free
         if not free.size:
             self._left = max(self._left, gain)
             return None
-        if x is None:  # the LP came to nothing: halve a range
+        if x is None:  # the LP has no point: halve a range
             place = int(free[np.argmax(self._priorities[free])])
             value = float(
                 np.clip(0.5 * np.clip(self._set_bounds[:, place], -_FAR, _FAR).sum(), *self._set_bounds[:, place])
@@ -264,7 +263,7 @@ class BranchAndCut:
         else:
             place = self._branching_place(x)
             value = x[self._columns[place]]
-        # An integral value is branched on only where rounding decides: the lower side keeps it.
+        # An integral value is branched on only if rounding decides: the lower side keeps it.
         below = math.floor(value + FEASIBILITY_TOLERANCE)
         # A value may miss the node's bounds by a tolerance; both sides must be smaller than the node.
         below = min(max(below, self._set_bounds[0, place]), self._set_bounds[1, place] - 1.0)
@@ -274,9 +273,9 @@ class BranchAndCut:
         heapq.heappush(self._open, lower)
         return self._new(gain, up, rise=True, distance=below + 1.0 - value)
 
-    def _new(self, gain: float, fixing: _Fixing, *, rise: bool, distance: float) -> _Node:
+    def _new(self, gain: float, fixing: _Fixing, *, rise: bool, distance: float) -> _OpenNode:
         self._created += 1
-        return _Node(-gain, self._created, fixing, rise, max(distance, FEASIBILITY_TOLERANCE))
+        return _OpenNode(-gain, self._created, fixing, rise, max(distance, FEASIBILITY_TOLERANCE))
 
     def _branching_place(self, x: FloatArray) -> int:
         values = x[self._columns]
@@ -284,7 +283,7 @@ class BranchAndCut:
         distance = np.minimum(fraction, 1.0 - fraction)
         free = self._free
         places = free[distance[free] > FEASIBILITY_TOLERANCE]
-        if not places.size:  # integral but for noise, and the noise decides
+        if not places.size:  # integral up to noise, and the noise decides
             return int(free[np.argmax(distance[free])])
         priorities = self._priorities[places]
         places = places[priorities == priorities.max()]
@@ -292,7 +291,7 @@ class BranchAndCut:
 
 
 class PseudoCosts:
-    """What moving a column by one unit, down or up, has cost on average where it was tried."""
+    """Average cost of moving each column down or up by one unit."""
 
     def __init__(self, n_columns: int) -> None:
         self._total = np.zeros((2, n_columns))
@@ -303,7 +302,7 @@ class PseudoCosts:
         self._count[int(rise), place] += 1
 
     def scores(self, places: IntArray, fraction: FloatArray) -> FloatArray:
-        """The product of the expected losses of both branches, per column; columns never tried count as the average."""
+        """Return the product of the expected losses of both branches per column; untried columns use the average."""
         score = np.ones(places.size)
         for direction, distance in ((0, fraction), (1, 1.0 - fraction)):
             total, count = self._total[direction], self._count[direction]

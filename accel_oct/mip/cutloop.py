@@ -1,18 +1,17 @@
-"""Lazy cuts for solvers that have no callback for them: solve, separate, add, solve again.
+"""Lazy cuts for solvers without a callback for them: solve, separate, add, solve again.
 
 Relaxation phase: the LP is re-solved warm while the handler separates fractional points; rows that stay slack are
-dropped from the LP, but not forgotten. Integer phase: where the engine can branch, and cuts may come or branch
-priorities are given, `BranchAndCut` goes on from there. Otherwise the relaxed master is solved as a MIP; the handler
-sees *every* solution that the solver reports on the way, and the run is cut short once a rejected solution shows that
-going on would prove little. What a run proves about the relaxed master is a bound; only a point that the handler
-accepts is an incumbent.
+dropped from the LP, but kept in the pool. Integer phase: if the engine can branch, and there may be cuts or branch
+priorities, `BranchingSearch` continues from there. Otherwise the relaxed master is solved as a MIP; the handler sees
+*every* solution that the solver reports, and the run is stopped once a rejected solution shows that continuing would
+prove little. A run proves a bound on the relaxed master; only points accepted by the handler become incumbents.
 
-What an LP claims is checked (`accel_oct.mip.certificates`). A MIP solver that says "infeasible", or "optimal" with a
-bound that does not prove it, is not believed: branch and cut over checked LPs decides (`decide`). Small models are
-searched a second time that way (`decide_again`): all that a MIP solver of this loop was asked about, and on every
-backend those with coefficients about as small as the solvers' tolerances.
+Claims about LPs are checked (`accel_oct.mip.certificates`). If a MIP solver reports "infeasible", or "optimal" with a
+bound that does not prove it, branch and cut over checked LPs decides (`decide`). Small models are searched a second
+time that way (`decide_again`): all models that this loop gave to a MIP solver, and on every backend those with
+coefficients close to the tolerances of solvers.
 
-A backend takes part by giving a `LoopEngine`, or better a `BranchingEngine`.
+A backend provides a `LoopEngine`, or better a `BranchingEngine`.
 """
 
 from __future__ import annotations
@@ -22,16 +21,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from accel_oct.mip.branching import NO_PROGRESS, BranchAndCut
-from accel_oct.mip.engine import BranchingEngine, IntegerRequest, LoopEngine, Run, RunStatus
+from accel_oct.mip.branching import NO_PROGRESS, BranchingSearch
+from accel_oct.mip.certificates import ScipyEngine
+from accel_oct.mip.engine import BranchingEngine, EngineRun, IntegerRequest, LoopEngine, RunStatus
 from accel_oct.mip.errors import SolverError
-from accel_oct.mip.exchange import Event
+from accel_oct.mip.exchange import Event, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
-from accel_oct.mip.pool import CutPool
-from accel_oct.mip.relaxation import CutRelaxation
-from accel_oct.mip.result import Termination
+from accel_oct.mip.relaxation import CutPool, CutRelaxation
 from accel_oct.mip.rows import FloatArray, IntArray
-from accel_oct.mip.scipy_engine import ScipyEngine
 from accel_oct.mip.session import SolveSession
 
 #: The relaxation phase ends when this many rounds in a row close less than `_STALL_SHARE` of the gap.
@@ -39,14 +36,14 @@ _STALL_ROUNDS = 20
 _STALL_SHARE = 1e-4
 #: A rejected solution ends an integer run once it closes this share of the gap between bound and incumbent.
 _RESTART_SHARE = 0.5
-#: Nodes that may be spent to prove or refute a MIP solver's claim; its search can be out of reach of ours.
+#: Node limit for proving or refuting a MIP solver's claim.
 _NODES_TO_DECIDE = 10_000
-#: The same for a claim that is only looked at again because the model is small.
+#: Node limit for confirming a claim only because the model is small.
 _NODES_TO_CONFIRM = 100
 
 
 class CutLoop:
-    """One solve by repeated runs; see the module's description."""
+    """One solve by repeated runs; see the module docstring."""
 
     def __init__(self, session: SolveSession, engine: LoopEngine, pool: CutPool | None = None) -> None:
         self.session = session
@@ -56,7 +53,7 @@ class CutLoop:
         self.nodes = 0
 
     def run(self) -> tuple[Termination, int]:
-        """Relaxation phase, then integer phase: why it ended, and the number of nodes."""
+        """Run both phases; returns the reason of the end and the number of nodes."""
         session = self.session
         session.is_checked = True
         if not session.model.integer.any():
@@ -68,7 +65,7 @@ class CutLoop:
                 return termination, self.nodes
         wanted = bool(session.needs.cuts) or session.options.branch_priorities is not None
         if wanted and isinstance(self.engine, BranchingEngine):
-            branching = BranchAndCut(session, self.pool, self.relaxation, session.options.node_limit)
+            branching = BranchingSearch(session, self.pool, self.relaxation, session.options.node_limit)
             termination = branching.run()
             self.nodes += branching.nodes
             if termination is not Termination.UNBOUNDED:
@@ -78,7 +75,7 @@ class CutLoop:
 
     @property
     def _own_relaxation(self) -> CutRelaxation | None:
-        """The LP of the engine, if it can be branched on."""
+        """The LP of the engine, if the engine can branch."""
         return self.relaxation if isinstance(self.engine, BranchingEngine) else None
 
     def _limit(self) -> Termination | None:
@@ -89,7 +86,7 @@ class CutLoop:
     # ---------------------------------------------------------------- relaxation phase
 
     def _relaxation_phase(self) -> Termination:
-        """A model with no integer column: every optimum of the LP is a candidate."""
+        """Solve a model without integer columns: every optimum of the LP is a candidate."""
         while True:
             limit = self._limit()
             if limit is not None:
@@ -107,14 +104,14 @@ class CutLoop:
                 raise SolverError(NO_PROGRESS)
             self.relaxation.add(new)
 
-    def _is_optimal(self, run: Run) -> bool:
-        """Whether the proven bound of an LP is the value of its point."""
+    def _is_optimal(self, run: EngineRun) -> bool:
+        """Return whether the proven bound of an LP equals the value of its point."""
         model = self.session.model
         value = math.nan if run.x is None else model.value(run.x)
         return model.sign * (run.bound - value) <= FEASIBILITY_TOLERANCE * max(1.0, abs(value))
 
     def _strengthen(self) -> tuple[Termination | None, IntArray]:
-        """Tighten the LP until nothing is violated; returns the rows that are tight in the end."""
+        """Tighten the LP until no row is violated; returns the rows that are tight at the end."""
         session, relaxation = self.session, self.relaxation
         stalled, last_bound = 0, math.nan
         while True:
@@ -125,7 +122,7 @@ class CutLoop:
             if run.status is RunStatus.INFEASIBLE:
                 return session.nothing_left(), relaxation.present
             if run.status is not RunStatus.OPTIMAL or run.x is None:
-                return None, relaxation.present  # unbounded or out of time: the integer phase finds out
+                return None, relaxation.present  # unbounded or out of time: left to the integer phase
             session.report(run.bound)
             if session.is_proven:
                 return Termination.OPTIMAL, relaxation.present
@@ -192,18 +189,18 @@ class CutLoop:
                 raise SolverError(NO_PROGRESS)
 
     def _decided_by_ourselves(self) -> Termination:
-        """A MIP solver claims what it has no proof for."""
+        """Decide a MIP solver's claim that lacks a proof."""
         termination, nodes = decide(self.session, self.pool, self._own_relaxation)
         self.nodes += nodes
         return termination
 
-    def _integer_run(self, present: BoolArray) -> tuple[Run, _Progress]:
-        session, progress = self.session, _Progress()
+    def _integer_run(self, present: BoolArray) -> tuple[EngineRun, _RunProgress]:
+        session, progress = self.session, _RunProgress()
 
         def on_solution(x: FloatArray, bound: float | None) -> None:
             rounded = session.model.rounded(x)
             key = rounded.tobytes()
-            if key in progress.reported:  # solvers find the same point again and again
+            if key in progress.reported:  # solvers report the same point repeatedly
                 session.report(bound)
                 return
             progress.reported.add(key)
@@ -230,11 +227,11 @@ class CutLoop:
             and not (session.stop_requested and session.wants(Event.CANDIDATE))
             and session.model.rounded(run.x).tobytes() not in progress.reported
         ):
-            on_solution(run.x, None)  # a solver need not report what it was given as start
+            on_solution(run.x, None)  # a solver need not report its start
         return run, progress
 
     def _start(self, present: BoolArray) -> FloatArray | None:
-        """The incumbent, unless an OPTIMALITY row in the master cuts it off."""
+        """Return the incumbent, unless an OPTIMALITY row in the master cuts it off."""
         self.session.pending.clear()
         x = self.session.incumbent_x
         if x is None or self.pool.violated(x, among=present).size:
@@ -242,7 +239,7 @@ class CutLoop:
         return x
 
     def _should_restart(self, value: float, bound: float | None) -> bool:
-        """Whether a rejected solution of that value makes the rest of this run pointless."""
+        """Return whether this run should stop after a rejected solution of that value."""
         session = self.session
         bound = session.bound if bound is None else bound
         if session.incumbent is None or not math.isfinite(bound):
@@ -250,7 +247,7 @@ class CutLoop:
         return abs(bound - value) <= _RESTART_SHARE * abs(bound - session.incumbent)
 
     def _is_cut_off(self, x: FloatArray) -> bool:
-        """Whether the optimum of the relaxed master was rejected."""
+        """Return whether the optimum of the relaxed master was rejected."""
         session = self.session
         if session.incumbent is None:
             return True
@@ -258,7 +255,7 @@ class CutLoop:
         return excess > FEASIBILITY_TOLERANCE * max(1.0, abs(session.incumbent))
 
     def _add_violated(self, present: BoolArray, points: list[FloatArray]) -> BoolArray:
-        """Give the master every known row that one of the points violates."""
+        """Add every known row that one of the points violates to the master."""
         absent = np.ones(len(self.pool), dtype=bool)
         absent[: present.size] = ~present
         wanted = np.zeros(len(self.pool), dtype=bool)
@@ -272,15 +269,15 @@ class CutLoop:
 def decide(
     session: SolveSession, pool: CutPool, relaxation: CutRelaxation | None = None, most_nodes: int = _NODES_TO_DECIDE
 ) -> tuple[Termination, int]:
-    """Solve by branch and cut over checked LPs, by scipy if none are given; returns why it ended, and how many nodes.
+    """Solve by branch and cut over checked LPs (of scipy by default); returns the reason of the end and the nodes.
 
-    Nothing that the solver has claimed is used; what it has found counts where no decision is reached.
+    The solver's claims are not used; its incumbent is, if no decision is reached.
     """
     found = session.incumbent_x
     session.distrust()
     if session.model.integer.any():
         relaxation = relaxation or CutRelaxation(session, ScipyEngine(session.model), pool)
-        branching = BranchAndCut(session, pool, relaxation, most_nodes)
+        branching = BranchingSearch(session, pool, relaxation, most_nodes)
         termination, nodes = branching.run(), branching.nodes
     else:
         loop = CutLoop(session, ScipyEngine(session.model), pool)
@@ -299,12 +296,12 @@ def decide_again(
     pool: CutPool | None = None,
     relaxation: CutRelaxation | None = None,
 ) -> Termination:
-    """Return how the solve ended after a doubtful claim was decided by ourselves.
+    """Decide a doubtful claim by branch and cut over checked LPs; returns the reason of the end.
 
-    Where that takes too many nodes nothing is claimed about an uneven model; about others the solver is believed.
+    If that takes too many nodes, nothing is claimed about an uneven model; for others the solver's claim is kept.
     """
     if session.incumbent_x is not None and not session.is_checked and not session.model.keeps_rows(session.incumbent_x):
-        # SCIP calls points of LPs optimal that break a row.
+        # SCIP reports points of LPs as optimal that violate a row.
         if not session.is_small:
             session.incumbent = session.incumbent_x = None
             return Termination.SOLVER_FAILED
@@ -332,13 +329,13 @@ def _are_close(one: float | None, other: float | None) -> bool:
 
 
 @dataclass
-class _Progress:
-    """What one integer run brought."""
+class _RunProgress:
+    """Progress of one integer run."""
 
     restart: bool = False
     reported: set[bytes] = field(default_factory=set)
     separated: list[FloatArray] = field(default_factory=list)
-    """Points that cuts, new or known, are about."""
+    """Points that new or known cuts violate."""
 
 
 def _ended(status: RunStatus) -> Termination:

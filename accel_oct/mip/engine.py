@@ -1,4 +1,4 @@
-"""What the shared loops ask of a solver: LP and MIP runs, with rows that come and go."""
+"""The solver interface of the cut loop: LP and MIP runs with rows that are added and dropped."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class RunStatus(Enum):
     LIMIT = "limit"
     """A limit or a requested stop; `bound` is valid all the same."""
     UNDECIDED = "undecided"
-    """The solver's answer could not be proven (`accel_oct.mip.certificates`); `bound` is."""
+    """The solver's result could not be proven (`accel_oct.mip.certificates`); `bound` is valid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Outcome of one LP or MIP run: `bound` is valid for the rows it was solved with.
+class EngineRun:
+    """Result of one LP or MIP run; `bound` is valid for the rows it was solved with.
 
-    The claim of an LP is checked by `multipliers`, if an engine has them: the dual of every row of an OPTIMAL run, a
-    dual ray of an INFEASIBLE one, in the order of the rows (the model's, then the cuts) and with either sign.
+    The claim of an LP is checked by `multipliers`, if the engine has them: the duals of an OPTIMAL run or a dual ray
+    of an INFEASIBLE one, in the order of the rows (of the model, then the cuts) and with either sign.
     """
 
     status: RunStatus
@@ -39,11 +39,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class IntegerRequest:
-    """What the loop wants of one MIP run.
+    """A request of the loop for one MIP run.
 
-    `on_solution(x, bound)` is to be called with every solution found, `on_bound(bound, nodes)` with what the run has
-    proven and how many nodes it has taken so far, `should_stop()` often, `next_injection()` whenever the solver can
-    take a solution. Bounds may be repeated, and infinite while there is none.
+    The engine calls `on_solution(x, bound)` with every solution found, `on_bound(bound, nodes)` with the proven bound
+    and the number of nodes so far, `should_stop()` often, and `next_injection()` whenever the solver can take a
+    solution. Bounds may be repeated, and infinite while there is none.
     """
 
     start: FloatArray | None
@@ -56,10 +56,10 @@ class IntegerRequest:
 
 
 class LoopEngine(Protocol):
-    """The little that the cut loop asks of a solver. Both problems begin with the rows of the model."""
+    """The interface of the cut loop to a solver. LP and MIP start with the rows of the model."""
 
-    def solve_relaxation(self, seconds: float) -> Run:
-        """Solve the LP with all rows added so far, from where it stood."""
+    def solve_relaxation(self, seconds: float) -> EngineRun:
+        """Solve the LP with all rows added so far, starting from its last basis."""
         ...
 
     def add_relaxation_rows(self, rows: Rows) -> None:
@@ -69,7 +69,7 @@ class LoopEngine(Protocol):
     def drop_relaxation_rows(self, positions: IntArray) -> None:
         """Delete cut rows by position among the rows added so far (and not dropped)."""
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
         """Solve the MIP with all rows added to it so far."""
         ...
 
@@ -80,7 +80,7 @@ class LoopEngine(Protocol):
 
 @runtime_checkable
 class BranchingEngine(LoopEngine, Protocol):
-    """An engine whose LP is cheap to solve again with other bounds, so that `BranchAndCut` can branch on it."""
+    """An engine whose LP can be re-solved cheaply with other bounds, for `BranchingSearch`."""
 
     def set_relaxation_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some columns of the LP."""

@@ -1,4 +1,4 @@
-"""What can go wrong at the seam to a solver, each as a type of its own."""
+"""Errors of the MIP layer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ class ModelError(MipError, InvalidInputError):
 
 
 class HandlerError(MipError):
-    """A handler replied with something it had not declared, or with something malformed."""
+    """A handler's reply is malformed, or was not declared in its needs."""
 
 
 class InvalidCutError(MipError):
-    """A cut cannot be right: it removed a solution that is known to be feasible, or cuts that should together keep an
-    optimum removed everything."""
+    """A cut is invalid: it removed a feasible solution, or OPTIMALITY cuts together removed every optimum."""
 
 
 class UnsupportedError(MipError):
-    """The backend cannot do what was asked, and the cut loop cannot stand in for it."""
+    """Neither the backend nor the cut loop supports the request."""
 
 
 class UnknownBackendError(MipError, InvalidInputError):
@@ -35,7 +34,7 @@ class BackendUnavailableError(MipError):
 
 
 class LicenceError(BackendUnavailableError):
-    """The solver is installed, but has no licence, or one too small for the model."""
+    """The solver is installed, but its licence is missing or too small for the model."""
 
 
 class SolverError(MipError):

@@ -1,22 +1,27 @@
-"""Values in, values out: what a backend tells a handler, and what the handler replies.
+"""The values that callers, backends and handlers exchange.
 
-A handler never sees a solver. It receives a `Point`, or between points a `BoundReport`, and returns a `Reply`; what it
-may ask for is declared beforehand in its `Needs`, so that the backend can set the solver up for it, or refuse.
+A handler has no access to the solver. It receives a `Point`, or between points a `BoundReport`, and returns a `Reply`.
+It declares beforehand, in its `Needs`, what it may request, so that the backend can set up the solver or raise an
+error. The caller of a solve receives a `MipResult`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from accel_oct.mip.errors import HandlerError
+import numpy as np
+
+from accel_oct.mip.errors import HandlerError, InvalidCutError
+from accel_oct.mip.model import REJECTION_TOLERANCE
 from accel_oct.mip.rows import FloatArray, Rows
 
 
 class Event(Enum):
-    """Why a handler is shown a point."""
+    """Why a handler is called with a point."""
 
     CANDIDATE = "candidate"
     """An integral point that will become the incumbent unless a cut rejects it."""
@@ -25,25 +30,25 @@ class Event(Enum):
 
 
 class Validity(Enum):
-    """What makes a cut safe."""
+    """The sense in which a cut is valid."""
 
     REQUIRED = "required"
     """Defines feasibility: a candidate that violates it must be rejected."""
     IMPLIED = "implied"
-    """Holds for every feasible point, and goes on holding under any further constraint."""
+    """Holds for every feasible point, also under further constraints."""
     OPTIMALITY = "optimality"
     """May cut off feasible points, but all such cuts together keep one optimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """A batch of rows with the validity that its author vouches for, and a name for statistics.
+    """A batch of rows with the validity that its author guarantees, and a name for statistics.
 
-    A batch with a `key` makes an earlier one of the same key superfluous: the author vouches that it is at least as
-    tight. The cut loop drops the earlier rows; solvers that cannot take rows back keep them, which is harmless.
+    A batch with a `key` replaces an earlier one of the same key: the author guarantees that it is at least as tight.
+    The cut loop drops the earlier rows; solvers that cannot remove rows keep them.
 
-    OPTIMALITY cuts name the rule by which they choose the optimum that they keep (`keeps`): cuts that follow the same
-    rule keep the same one, while two families that are each right may together remove every optimum.
+    OPTIMALITY cuts name the rule by which they choose the optimum that they keep (`keeps`): cuts of one rule keep the
+    same optimum, while two families of cuts, each valid, may together remove every optimum.
     """
 
     rows: Rows
@@ -55,20 +60,20 @@ class Cuts:
     def __post_init__(self) -> None:
         if (self.validity is Validity.OPTIMALITY) != bool(self.keeps):
             raise HandlerError(
-                f"the cuts {self.source!r}: OPTIMALITY cuts, and only those, name the rule by which they choose "
+                f"the cuts {self.source!r}: OPTIMALITY cuts, and only those, must name the rule by which they choose "
                 f'the optimum that they keep (keeps="..."), got validity {self.validity.name} and keeps={self.keeps!r}'
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What the solver knows at the moment it calls.
+    """A point of the solver, with the state of the solve.
 
     Attributes
     ----------
     event : Event
     x : float array, read-only
-        In the columns of the model as it was loaded; integer columns are rounded at a candidate.
+        In the columns of the loaded model; integer columns of a candidate are rounded.
     objective : float
         Objective of x.
     incumbent : float or None
@@ -76,7 +81,7 @@ class Point:
     bound : float
         A valid bound on the optimum (``inf`` or ``-inf`` before there is one).
     seconds : float
-        Since the solve began.
+        Time since the start of the solve.
     """
 
     event: Event
@@ -89,19 +94,19 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class BoundReport:
-    """How far the solve has come, told when bound or incumbent has changed, or for long nothing was.
+    """The state of the solve, sent when bound or incumbent has changed, or after a long silence.
 
     Attributes
     ----------
     bound : float
-        A valid bound on the optimum, in the model's own direction (``inf`` or ``-inf`` before there is one). Bounds of
-        one solve only tighten, but for rounding.
+        A valid bound on the optimum, in the direction of the model (``inf`` or ``-inf`` before there is one). Bounds of
+        one solve only tighten, up to rounding.
     incumbent : float or None
         Objective of the best accepted point so far.
     nodes : int
-        Explored so far, as far as the solver tells.
+        Nodes explored so far, if the solver reports them.
     seconds : float
-        Since the solve began.
+        Time since the start of the solve.
     """
 
     bound: float
@@ -112,9 +117,9 @@ class BoundReport:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the handler wants done: cut batches to add, full solutions to try, or a stop.
+    """A handler's reply: cuts to add, full solutions to try, or a stop.
 
-    The reply to a `BoundReport` can ask for a stop only.
+    The reply to a `BoundReport` can only request a stop.
     """
 
     cuts: tuple[Cuts, ...] = ()
@@ -124,21 +129,21 @@ class Reply:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a handler will use, declared before the solve.
+    """What a handler may request, declared before the solve.
 
     Parameters
     ----------
     events : iterable of Event
-        The events it wants to be called for.
+        The events for which it is called.
     cuts : iterable of Validity
         The kinds of cuts it may return.
     injects : bool
         Whether it may return solutions.
     keeps : str or iterable of str
-        The rules by which its OPTIMALITY cuts choose the optimum that they keep. More than one is refused: nothing
-        says that they choose the same.
+        The rules by which its OPTIMALITY cuts choose the optimum that they keep. More than one is an error: they may
+        choose different optima.
     bounds : bool
-        Whether it wants `BoundReport`s; it is a `BoundListener` then.
+        Whether it receives `BoundReport`s; it must be a `BoundListener`.
     """
 
     events: frozenset[Event] = field(default_factory=frozenset)
@@ -176,7 +181,7 @@ class Handler(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What the handler is to be shown and what it may return; asked once, before the solve."""
+        """The declared needs, read once before the solve."""
         ...
 
     def __call__(self, point: Point) -> Reply | None: ...
@@ -185,18 +190,18 @@ class Handler(Protocol):
 class BoundListener(Handler, Protocol):
     """A handler that declares ``Needs(bounds=True)``.
 
-    `on_bound` hears the first bound or incumbent, every later change of either (a slow listener hears fewer, see
-    `ReportGate`), and always the last; and now and then, with nothing new, that the solve goes on.
+    `on_bound` is called with the first bound or incumbent, with every later change (with fewer if it is slow, see
+    `ReportGate`), always with the last, and occasionally without a change.
     """
 
     def on_bound(self, report: BoundReport) -> Reply | None:
-        """Hear what has been proven so far; None, or a reply that stops the solve."""
+        """Receive a report; return None, or a reply that stops the solve."""
         ...
 
 
 @dataclass(frozen=True)
 class FunctionHandler:
-    """Plain functions as a handler: one for points, and one for bounds if the needs declare them."""
+    """A handler made of functions: one for points, and one for bounds if the needs declare them."""
 
     function: Callable[[Point], Reply | None]
     needs: Needs
@@ -204,3 +209,125 @@ class FunctionHandler:
 
     def __call__(self, point: Point) -> Reply | None:
         return self.function(point)
+
+
+#: A cut that an accepted solution violates by more than this, far beyond rounding errors, is invalid.
+CONTRADICTION_TOLERANCE = 1e-3
+
+
+def check_reply(reply: Reply | None, needs: Needs, n_columns: int, *, to_bound: bool = False) -> None:
+    """Raise `HandlerError` or `ModelError` unless the needs allow the reply; to a bound, only a stop is allowed."""
+    if reply is None:
+        return
+    if not isinstance(reply, Reply):
+        raise HandlerError(f"a handler must return a Reply or None, got {type(reply).__name__}")
+    if to_bound and (reply.cuts or reply.solutions):
+        raise HandlerError("the handler replied to a bound with cuts or solutions; only a stop is allowed there")
+    for batch in reply.cuts:
+        if batch.validity not in needs.cuts:
+            raise HandlerError(
+                f"the handler returned {batch.validity.name} cuts ({batch.source!r}), which its needs do not declare"
+            )
+        if batch.keeps is not None and batch.keeps not in needs.keeps:
+            raise HandlerError(
+                f"the OPTIMALITY cuts {batch.source!r} keep an optimum by the rule {batch.keeps!r}, "
+                f"which the handler's needs do not declare"
+            )
+        batch.rows.check(n_columns, f"cuts {batch.source!r}")
+    if reply.solutions and not needs.injects:
+        raise HandlerError("the handler returned solutions, but its needs do not declare `injects`")
+    for solution in reply.solutions:
+        if np.shape(solution) != (n_columns,):
+            raise HandlerError(
+                f"the handler returned a solution of shape {np.shape(solution)}; the model has {n_columns} columns"
+            )
+
+
+def check_against_solution(batch: Cuts, x: FloatArray, objective: float | None, *, strict: bool) -> None:
+    """Raise `InvalidCutError` if the accepted solution x clearly violates a REQUIRED or IMPLIED row.
+
+    With `strict`, the tolerance is that for candidates.
+    """
+    if batch.validity is Validity.OPTIMALITY:
+        return
+    violation = batch.rows.violation(x)
+    if violation.max(initial=0.0) > (REJECTION_TOLERANCE if strict else CONTRADICTION_TOLERANCE):
+        row = int(np.argmax(violation))
+        raise InvalidCutError(
+            f"row {row} of the {batch.validity.name} cuts {batch.source!r} cuts off a solution that was accepted "
+            f"as feasible (objective {objective})"
+        )
+
+
+def rejects(batch: Cuts, x: FloatArray) -> bool:
+    """Return whether a REQUIRED or IMPLIED batch makes a point infeasible; OPTIMALITY cuts never do."""
+    return batch.validity is not Validity.OPTIMALITY and bool(np.any(batch.rows.violation(x) > REJECTION_TOLERANCE))
+
+
+class Termination(Enum):
+    """Why the solve ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+    """Requested by the handler."""
+    SOLVER_FAILED = "solver_failed"
+    """The solver failed, as the log explains; incumbent and bound from before are valid."""
+
+
+class SolutionStatus(Enum):
+    """Status of the returned point, whatever ended the solve."""
+
+    NONE = "none"
+    FEASIBLE = "feasible"
+    OPTIMAL = "optimal"
+
+
+@dataclass
+class HandlerStatistics:
+    """Statistics of the handler during a solve."""
+
+    calls: dict[str, int] = field(default_factory=dict)
+    """Calls by event; calls of `on_bound` are counted as ``"bound"``."""
+    cuts: dict[str, int] = field(default_factory=dict)
+    """Rows by source."""
+    seconds: float = 0.0
+    rejected_candidates: int = 0
+    injections_offered: int = 0
+    injections_accepted: int = 0
+    injections_rejected: int = 0
+    """Injected points that violated a bound, a row, integrality or a REQUIRED cut."""
+    rounds: int = 0
+    """Solves of the relaxed master by the cut loop; 0 on backends with native callbacks."""
+
+
+@dataclass(frozen=True)
+class MipResult:
+    """Result of `Backend.solve`, in the direction and units of the model."""
+
+    termination: Termination
+    status: SolutionStatus
+    x: FloatArray | None
+    objective: float | None
+    bound: float
+    nodes: int
+    seconds: float
+    statistics: HandlerStatistics
+
+    @property
+    def gap(self) -> float:
+        """``|bound - objective| / |objective|``; inf without a solution."""
+        return relative_gap(self.objective, self.bound)
+
+
+def relative_gap(objective: float | None, bound: float) -> float:
+    """Return the distance of bound and objective relative to the objective; 0 means proven."""
+    if objective is None or not math.isfinite(bound):
+        return math.inf
+    if bound == objective:
+        return 0.0
+    return abs(bound - objective) / abs(objective) if objective else math.inf

@@ -16,11 +16,11 @@ from accel_oct.mip.rows import FloatArray, IntArray, Rows
 BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-#: Two reals closer than this are the same to a MIP solver; row, bound and integrality checks use it.
+#: Tolerance of MIP solvers, used in checks of rows, bounds and integrality.
 FEASIBILITY_TOLERANCE = 1e-6
 
-#: A candidate is rejected when it violates a cut by more than this. Looser than the solvers' own tolerance, because
-#: rounding the integer columns moves a point that the solver holds for feasible.
+#: A candidate is rejected if it violates a cut by more than this. Looser than the tolerance of solvers, because
+#: rounding the integer columns moves a point that is feasible for the solver.
 REJECTION_TOLERANCE = 1e-5
 
 
@@ -34,7 +34,7 @@ class ColumnBlock:
 
     @property
     def size(self) -> int:
-        """How many columns the block has."""
+        """Number of columns of the block."""
         return math.prod(self.shape)
 
     @property
@@ -44,11 +44,11 @@ class ColumnBlock:
 
     @cached_property
     def index(self) -> IntArray:
-        """The column index of every element, in the block's shape."""
+        """Column index of every element, in the shape of the block."""
         return np.arange(self.start, self.stop, dtype=np.int64).reshape(self.shape)
 
     def view(self, x: FloatArray) -> FloatArray:
-        """The block's part of a full column vector, reshaped without a copy."""
+        """Return the block of a full column vector, reshaped without a copy."""
         return x[self.start : self.stop].reshape(self.shape)
 
 
@@ -87,7 +87,7 @@ class MipModel:
         integer: npt.ArrayLike = False,
         objective: npt.ArrayLike = 0.0,
     ) -> ColumnBlock:
-        """Append columns; bounds, integrality and objective are scalars or arrays of the block's shape."""
+        """Append columns; bounds, integrality and objective are scalars or arrays of the shape of the block."""
         if name in self.blocks:
             raise ModelError(f"column block {name!r} exists already")
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -120,13 +120,13 @@ class MipModel:
         return block
 
     def add_rows(self, rows: Rows, what: str = "rows") -> None:
-        """Append rows; nothing is changed when they are malformed."""
+        """Append rows; malformed rows raise an error and change nothing."""
         rows.check(self._n_columns, what)
         self.row_batches.append((what, rows))
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return self._n_columns
 
     @property
@@ -146,7 +146,7 @@ class MipModel:
 
     @property
     def integer(self) -> BoolArray:
-        """Which columns must be integral."""
+        """Whether each column must be integral."""
         return _joined(self._integer, np.empty(0, dtype=bool))
 
     @property
@@ -155,7 +155,7 @@ class MipModel:
         return Rows.concatenate([rows for _, rows in self.row_batches])
 
     def column_names(self) -> list[str]:
-        """A readable name per column, such as ``b[3,17]``."""
+        """Return a readable name per column, such as ``b[3,17]``."""
         return [
             f"{block.name}[{','.join(map(str, position))}]"
             for block in self.blocks.values()
@@ -165,7 +165,7 @@ class MipModel:
 
 @dataclass(frozen=True)
 class ModelArrays:
-    """A model frozen into arrays at the moment it is loaded into a backend; its rows are scaled up."""
+    """The arrays of a model when it is loaded into a backend; its rows are scaled up."""
 
     maximise: bool
     objective: FloatArray
@@ -176,36 +176,36 @@ class ModelArrays:
 
     @classmethod
     def of(cls, model: MipModel) -> ModelArrays:
-        """The arrays of a model as it is now."""
+        """Return the arrays of a model in its current state."""
         return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows.scaled_up())
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return int(self.objective.size)
 
     @property
     def sign(self) -> float:
-        """+1 when maximising, -1 when minimising: ``sign * objective`` is better when larger."""
+        """1 for maximisation, -1 for minimisation: larger ``sign * objective`` is better."""
         return 1.0 if self.maximise else -1.0
 
     def value(self, x: FloatArray) -> float:
-        """Objective of a point."""
+        """Return the objective of a point."""
         return float(self.objective @ x)
 
     def rounded(self, x: FloatArray) -> FloatArray:
-        """A copy of x with its integer columns rounded: what separation works on."""
+        """Return a copy of x with integer columns rounded, for separation."""
         result = np.array(x, dtype=np.float64)
         result[self.integer] = np.round(result[self.integer])
         return result
 
     def is_integral(self, x: FloatArray) -> bool:
-        """Whether the integer columns of a point are integral, up to the tolerance."""
+        """Return whether the integer columns of a point are integral, up to the tolerance."""
         part = x[self.integer]
         return bool(np.all(np.abs(part - np.round(part)) <= FEASIBILITY_TOLERANCE))
 
     def keeps_rows(self, x: FloatArray) -> bool:
-        """Whether x keeps the rows up to what rounding may cost: relative to a row's sides, as solvers have it."""
+        """Return whether x satisfies the rows, up to a tolerance for rounding relative to the row bounds."""
         return bool(np.all(self.rows.violation(x) <= self._row_tolerance))
 
     @cached_property
@@ -215,7 +215,7 @@ class ModelArrays:
         return tolerance
 
     def is_feasible(self, x: FloatArray) -> bool:
-        """Whether x keeps every bound, row and integrality of the model itself (cuts aside)."""
+        """Return whether x satisfies the bounds, rows and integrality of the model, without cuts."""
         return bool(
             np.isfinite(x).all()
             and np.all(x >= self.lower - FEASIBILITY_TOLERANCE)

@@ -1,4 +1,4 @@
-"""What a caller asks of a solve: `Solver`, chosen by users, and `SolveOptions`, which every backend receives."""
+"""Options of a solve: `Solver`, chosen by users, and `SolveOptions`, passed to every backend."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Solver:
         "highs", "gurobi", "scip", "pyomo:NAME" or any other registered backend; "auto" takes gurobi where its licence
         suffices, else scip where it is installed, else highs.
     threads : int
-        Threads of one solve; -1 is all cores, -2 all but one. More threads than cores are cut down to the cores, with
-        a line in the log.
+        Threads of one solve; -1 is all cores, -2 all but one. Reduced to the number of cores, with a log message, if
+        larger.
     seed : int
         Seed of the solver and of local search. It decides at most between trees that are equally good.
     gap : float
@@ -100,21 +100,20 @@ class SolveOptions:
     Parameters
     ----------
     time_limit : float, optional
-        Seconds. The incumbent and a valid bound are returned when it is reached.
+        Seconds, after which the incumbent and a valid bound are returned.
     gap : float
-        Stop when ``|bound - objective| <= gap * |objective|``; 0 asks for a proof.
+        Stop when ``|bound - objective| <= gap * |objective|``; 0 requires a proof of optimality.
     threads : int
-        At most as many as there are cores: more are cut down to that, with a line in the log.
+        Reduced to the number of cores, with a log message, if larger.
     seed : int
     node_limit : int, optional
     branch_priorities : int array, one per column, optional
-        Larger is branched on earlier. Refused by backends that cannot use them.
+        Columns with larger values are branched on earlier. An error on backends without support.
     check_cuts : bool
-        Every REQUIRED and IMPLIED cut is compared with the best solution known to be feasible, and one that clearly
-        cuts it off raises `InvalidCutError`; with this option, one that does so by more than 1e-5. For people who
-        write cuts.
+        A REQUIRED or IMPLIED cut that clearly cuts off the best known feasible solution always raises
+        `InvalidCutError`; with this option, one that does so by more than 1e-5. For authors of cuts.
     native : mapping
-        Passed through to the solver under the solver's own names.
+        Options passed to the solver under its own names.
     """
 
     time_limit: float | None = None
@@ -162,9 +161,9 @@ def _index(value: Any) -> int | None:
 
 
 def usable_threads(threads: Any) -> int:
-    """As many threads as were asked for and this process has cores for.
+    """Return the number of threads, limited to the cores of this process.
 
-    More would share the cores, and every thread takes memory for its tables or its copy of the model.
+    More threads would share the cores, and each takes memory for its tables or its copy of the model.
 
     Raises
     ------
@@ -176,5 +175,5 @@ def usable_threads(threads: Any) -> int:
         raise ModelError(f"`threads` must be a whole number and at least 1, got {threads!r}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if wanted > cores:
-        logger.warning("%d threads were asked for, and %d are used: there are no more cores", wanted, cores)
+        logger.warning("threads=%d is reduced to %d, the number of cores", wanted, cores)
     return min(wanted, cores)

@@ -1,4 +1,4 @@
-"""Linear rows as arrays: the only form in which constraints and cuts travel."""
+"""Linear rows as arrays: the representation of all constraints and cuts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Rows:
     starts : int array of length n_rows + 1
         Row r owns the entries ``starts[r]:starts[r + 1]``.
     columns, values : arrays of length n_nonzeros
-        Column index and coefficient of each entry. No column may occur twice in a row.
+        Column index and coefficient of each entry. The columns of a row are distinct.
     lower, upper : float arrays of length n_rows
-        Use ``-inf`` and ``inf`` for one-sided rows.
+        ``-inf`` and ``inf`` for one-sided rows.
     """
 
     starts: IntArray
@@ -56,7 +56,7 @@ class Rows:
 
     @classmethod
     def empty(cls) -> Rows:
-        """A batch of no rows."""
+        """Return a batch without rows."""
         none = np.empty(0)
         return cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), none, none, none)
 
@@ -100,7 +100,7 @@ class Rows:
         lower: float = -np.inf,
         upper: float = np.inf,
     ) -> Rows:
-        """One row; a scalar coefficient is used for every column."""
+        """Build one row; a scalar coefficient is used for every column."""
         columns_ = np.asarray(columns, dtype=np.int64).ravel()
         return cls.from_entries(
             np.zeros(columns_.size, dtype=np.int64), columns_, values, n_rows=1, lower=lower, upper=upper
@@ -108,7 +108,7 @@ class Rows:
 
     @classmethod
     def concatenate(cls, batches: Sequence[Rows]) -> Rows:
-        """Stack batches, first to last."""
+        """Stack batches."""
         batches = [batch for batch in batches if batch.n_rows]
         if not batches:
             return cls.empty()
@@ -127,12 +127,12 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the batch has."""
+        """Number of rows."""
         return int(self.lower.size)
 
     @property
     def n_nonzeros(self) -> int:
-        """How many coefficients it has in all."""
+        """Number of coefficients."""
         return int(self.columns.size)
 
     def __len__(self) -> int:
@@ -140,11 +140,11 @@ class Rows:
 
     @property
     def row_of_entry(self) -> IntArray:
-        """The row that each entry belongs to."""
+        """Row of each entry."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.starts))
 
     def take(self, selection: npt.ArrayLike) -> Rows:
-        """The rows picked by a boolean mask or by indices, in that order."""
+        """Return the rows selected by a boolean mask or by indices, in that order."""
         rows = np.arange(self.n_rows)[np.asarray(selection)]
         if rows.size == self.n_rows and np.all(rows[1:] > rows[:-1]):
             return self
@@ -155,11 +155,11 @@ class Rows:
         return Rows(starts, self.columns[entries], self.values[entries], self.lower[rows], self.upper[rows])
 
     def scaled_up(self) -> Rows:
-        """The same rows, those whose coefficients are all below one multiplied until the largest is between 1 and 2.
+        """Scale rows whose coefficients are all below 1, so that the largest is between 1 and 2.
 
-        Solvers take rows that are missed by an absolute tolerance, which is as much as such a row has to say. The
-        factors are powers of two, so nothing is rounded. Rows with larger coefficients stay: to scale them down would
-        allow more than they do.
+        Solvers satisfy rows up to an absolute tolerance, which can be as large as all terms of such a row. The factors
+        are powers of two, so nothing is rounded. Rows with larger coefficients are unchanged: scaling them down would
+        relax them.
         """
         sizes = np.zeros(self.n_rows)
         filled = self.starts[:-1] < self.starts[1:]
@@ -175,7 +175,7 @@ class Rows:
 
     @property
     def is_uneven(self) -> bool:
-        """Whether some coefficient is so small that the tolerance of a solver is a good part of what it can add."""
+        """Whether some coefficient is close to the tolerance of solvers."""
         return bool(np.any((self.values != 0.0) & (np.abs(self.values) < _LEAST_COEFFICIENT)))
 
     def activity(self, x: FloatArray) -> FloatArray:
@@ -187,12 +187,12 @@ class Rows:
         return result
 
     def violation(self, x: FloatArray) -> FloatArray:
-        """By how much each row is violated at x; 0 where it holds."""
+        """Return the violation of each row at x; 0 if it holds."""
         activity = self.activity(x)
         return np.maximum(np.maximum(self.lower - activity, activity - self.upper), 0.0)
 
     def check(self, n_columns: int, what: str = "rows") -> None:
-        """Raise `ModelError` unless the batch is well formed for a model of that many columns."""
+        """Raise `ModelError` unless the batch is well formed for a model of `n_columns` columns."""
         if not np.isfinite(self.values).all():
             row = int(self.row_of_entry[~np.isfinite(self.values)][0])
             raise ModelError(f"{what}: row {row} has a NaN or infinite coefficient")
@@ -218,7 +218,7 @@ class Rows:
         boundaries = self.starts[1:-1]
         boundaries = boundaries[(boundaries > 0) & (boundaries < self.n_nonzeros)]
         rising[boundaries - 1] = True
-        if rising.all():  # columns rise within every row: nothing can occur twice
+        if rising.all():  # columns increase within every row
             return
         small = self.n_rows * n_columns <= _BITMAP_SHARE * self.n_nonzeros
         if small and self._count_distinct(n_columns) == self.n_nonzeros:  # cheaper than sorting
@@ -231,7 +231,7 @@ class Rows:
             raise ModelError(f"{what}: row {row} holds column {column} more than once")
 
     def _count_distinct(self, n_columns: int) -> int:
-        """Number of different (row, column) positions, counted in pieces that stay in the cache."""
+        """Count the distinct (row, column) positions, in blocks that fit the cache."""
         step, count = max(_BITMAP_BYTES // n_columns, 1), 0
         for first in range(0, self.n_rows, step):
             starts = self.starts[first : first + step + 1]
@@ -243,13 +243,13 @@ class Rows:
         return count
 
 
-#: Coefficients below 2**-40 stay smaller than one when rows are scaled up: what is left of them is mostly noise.
+#: Largest scaling exponent: coefficients below 2**-40 are mostly noise.
 _LARGEST_EXPONENT = 40
 
-#: A hundred times the tolerance that solvers have for rows.
+#: A hundred times the tolerance of solvers for rows.
 _LEAST_COEFFICIENT = 1e-4
 
-#: Distinct entries are counted in a bitmap of all positions when it has at most this many bytes per entry.
+#: Distinct entries are counted in a bitmap of all positions if it has at most this many bytes per entry.
 _BITMAP_SHARE = 64
 _BITMAP_BYTES = 2**20
 

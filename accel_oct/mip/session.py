@@ -1,53 +1,112 @@
 """The state of one solve, and the only place where a handler is called.
 
-Backends and the cut loop report what the solver does; the session consults the handler, vets injected solutions, and
-keeps incumbent, bound and statistics. An exception in the handler is kept, the solver is asked to stop, and the
-exception comes out of `Backend.solve` unchanged: raising it inside a solver's callback is unsafe on every solver.
+Backends and the cut loop report the progress of the solver; the session calls the handler, checks injected solutions,
+and keeps incumbent, bound and statistics. If the handler raises an exception, the solver is asked to stop and
+`Backend.solve` raises the exception afterwards: raising it inside a solver's callback is unsafe on every solver.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
-from accel_oct.mip.control import SolveControl
 from accel_oct.mip.errors import InvalidCutError
-from accel_oct.mip.exchange import BoundListener, BoundReport, Cuts, Event, Handler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import (
+    BoundListener,
+    BoundReport,
+    Cuts,
+    Event,
+    Handler,
+    HandlerStatistics,
+    MipResult,
+    Needs,
+    Point,
+    Reply,
+    SolutionStatus,
+    Termination,
+    Validity,
+    check_against_solution,
+    check_reply,
+    rejects,
+)
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.replies import check_against_solution, check_reply, check_reply_to_report, rejects
-from accel_oct.mip.reporting import ReportGate
-from accel_oct.mip.result import HandlerStatistics, MipResult, SolutionStatus, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 logger = logging.getLogger(__name__)
 
-#: Bound and objective closer than this, relative to max(1, |objective|), are equal: solvers compute in floating point.
+#: Bound and objective closer than this, relative to max(1, |objective|), are equal in floating point.
 CONVERGENCE_TOLERANCE = 1e-9
 
 #: Models with more columns are not searched a second time: it would take longer than the solver did.
 _MOST_COLUMNS_CHECKED = 200
 
+#: Seconds between two checks for a requested stop.
+_WATCH_INTERVAL = 0.05
+
+#: Reports may take this share of the time since the start of the solve, and this many seconds in addition.
+_SHARE = 0.05
+_GRACE = 0.25
+#: Changes are reported after at most this many seconds, whatever reports have taken: a proof may depend on them.
+_LONGEST_PAUSE = 1.0
+#: Seconds after which a report is sent without a change.
+_PULSE = 0.5
+
+
+class ReportGate:
+    """Decides whether a report is due.
+
+    A fast handler receives every change, even thousands per second; a slow one as many as fit into its share of the
+    time. Changes that are held back are reported later.
+    """
+
+    def __init__(self, bound: float) -> None:
+        self._reported: tuple[float, float | None] = (bound, None)
+        self._spent = 0.0
+        self._last = 0.0
+
+    def has_news(self, bound: float, incumbent: float | None, seconds: float | None = None) -> bool:
+        """Return whether this differs from the last report, or, given `seconds`, whether that was long ago."""
+        if (bound, incumbent) != self._reported:
+            return True
+        return seconds is not None and self._last > 0.0 and seconds - self._last >= _PULSE
+
+    def is_open(self, seconds: float) -> bool:
+        """Return whether a report may be sent now."""
+        return self._spent <= _GRACE + _SHARE * seconds or seconds - self._last >= _LONGEST_PAUSE
+
+    def passed(self, report: BoundReport, seconds: float) -> None:
+        """Record a report and the time when its handler returned."""
+        self._reported = (report.bound, report.incumbent)
+        self._spent += seconds - report.seconds
+        self._last = seconds
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a consultation came to: the cuts to add, and whether the point must be rejected."""
+    """Result of a consultation: the cuts to add, and whether the point must be rejected."""
 
     cuts: tuple[Cuts, ...] = ()
     rejected: bool = False
 
 
-class SolveSession(SolveControl):
-    """One solve: its clock, its incumbent, its bound, its handler."""
+class SolveSession:
+    """One solve: clock, incumbent, bound and handler."""
 
     def __init__(self, model: ModelArrays, options: SolveOptions, handler: Handler | None) -> None:
-        super().__init__(options.time_limit)
+        self._began = time.perf_counter()
+        self._stop = threading.Event()
+        self._stop_reason: Termination | None = None
+        self._error: BaseException | None = None
         self.model = model
         self.options = options
         self.handler = handler
@@ -57,25 +116,87 @@ class SolveSession(SolveControl):
         self.incumbent: float | None = None
         self.bound = model.sign * math.inf
         self.pending: deque[FloatArray] = deque()
-        """Vetted injections that the solver has not been given yet."""
+        """Checked injections that the solver has not received yet."""
         self._early: list[Cuts] = []
-        """Cuts that came while the start was vetted."""
+        """Cuts that came while the start was checked."""
         self.optimality_rows: list[Rows] = []
-        """Of every OPTIMALITY cut so far."""
+        """Rows of all OPTIMALITY cuts so far."""
         self.is_checked = False
-        """Whether what is claimed rests on LPs whose claims were checked, not on a MIP solver's word."""
+        """Whether claims rest on checked LPs and not on a MIP solver."""
         self.is_small = model.n_columns <= _MOST_COLUMNS_CHECKED
         """Whether a MIP solver's claim about this model can be checked."""
         self.is_uneven = self.is_small and model.rows.is_uneven
-        """Whether tolerances may decide about it, so that no MIP solver is believed."""
+        """Whether tolerances may decide the result, so that no claim of a MIP solver is used unchecked."""
         self.is_suspect = self.is_uneven
-        """Whether a MIP solver's claim is checked: also where it comes from one that was wrong on even models."""
+        """Whether a MIP solver's claim is checked: for uneven models, and for solvers of the cut loop."""
         self.is_checking = False
-        """Whether the model is searched a second time: bounds begin anew, and nobody is told."""
+        """Whether this is the second search of the model: bounds start anew and are not reported."""
         self.cuts: list[Cuts] = []
-        """Every cut so far, of a small model."""
-        self.nodes = 0  # as far as the solver has told
+        """All cuts so far, if the model is small."""
+        self.nodes = 0  # reported by the solver
         self._gate = ReportGate(self.bound)
+
+    # ---------------------------------------------------------------- time and stops
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def seconds_left(self) -> float:
+        limit = self.options.time_limit
+        return math.inf if limit is None else max(limit - self.seconds, 0.0)
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.seconds_left <= 0.0
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def stop_reason(self) -> Termination | None:
+        return self._stop_reason
+
+    def request_stop(self, reason: Termination) -> None:
+        """Ask the solver to stop at its next opportunity; the first reason is kept."""
+        if self._stop_reason is None:
+            self._stop_reason = reason
+        self._stop.set()
+
+    @contextmanager
+    def passing_on_stops(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Inside the block, a second thread calls `interrupt` repeatedly once a stop is requested."""
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_WATCH_INTERVAL):
+                if self.stop_requested:
+                    interrupt()
+
+        watcher = threading.Thread(target=watch, name="accel_oct-watch", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+    def fail(self, error: BaseException) -> None:
+        """Store an exception until the solver has returned, and stop."""
+        self._error = self._error or error
+        self.request_stop(Termination.STOPPED)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an exception is stored."""
+        return self._error is not None
+
+    def raise_stored(self) -> None:
+        """Raise the stored exception, if any."""
+        if self._error is not None:
+            raise self._error
 
     # ---------------------------------------------------------------- what is known
 
@@ -83,7 +204,7 @@ class SolveSession(SolveControl):
         return than is None or self.model.sign * (value - than) > 0
 
     def accept(self, x: FloatArray) -> bool:
-        """Take x as incumbent if it is the best so far; the caller vouches that it is feasible."""
+        """Make x the incumbent if it is the best so far; it must be feasible."""
         value = self.model.value(x)
         if not self.better(value, self.incumbent):
             return False
@@ -91,26 +212,26 @@ class SolveSession(SolveControl):
         return True
 
     def tighten(self, bound: float) -> None:
-        """Take a bound on the optimum if it is tighter than the one known."""
+        """Use a bound on the optimum if it is tighter than the known one."""
         if math.isfinite(bound) and self.model.sign * (self.bound - bound) > 0:
             self.bound = bound
 
     @property
     def is_proven(self) -> bool:
-        """Whether incumbent and bound are as close as was asked for."""
+        """Whether incumbent and bound are within the requested gap."""
         if self.incumbent is None:
             return False
         allowed = max(self.options.gap * abs(self.incumbent), CONVERGENCE_TOLERANCE * max(1.0, abs(self.incumbent)))
         return self.model.sign * (self.bound - self.incumbent) <= allowed
 
     def is_bound_close(self, value: float) -> bool:
-        """Whether the bound proves a value up to the gap that was asked for and the tolerance of a solver's bound."""
+        """Return whether the bound proves a value, up to the requested gap and the tolerance of solvers."""
         allowed = self.options.gap * abs(value) + FEASIBILITY_TOLERANCE * max(1.0, abs(value))
         return self.model.sign * (self.bound - value) <= allowed
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether what the solver claims is still to be checked."""
+        """Whether the solver's claim remains to be checked."""
         return self.is_suspect and not self.is_checked
 
     @property
@@ -118,9 +239,9 @@ class SolveSession(SolveControl):
         return self.is_checking or (self.is_uneven and not self.is_checked)
 
     def distrust(self) -> None:
-        """Forget bound and incumbent: from now on LPs that are checked decide.
+        """Discard bound and incumbent: from now on checked LPs decide.
 
-        A point that a solver takes may miss rows by its tolerance, and be better for it than any that misses none.
+        A point accepted by a solver may violate rows by its tolerance, and be better than any feasible point.
         """
         self.is_checked, self.is_checking, self.bound = True, True, self.model.sign * math.inf
         self.incumbent = self.incumbent_x = None
@@ -131,12 +252,12 @@ class SolveSession(SolveControl):
         return event in self.needs.events
 
     def consult(self, event: Event, x: FloatArray, bound: float | None = None, cut_off: bool = False) -> Verdict:
-        """Show a point to the handler and come to a verdict on it.
+        """Call the handler with a point and return the verdict.
 
-        `cut_off` tells that a cut of an earlier reply rejects the point, whatever the handler says now.
-        A candidate that is not rejected becomes the incumbent if it is the best; solutions in the reply are vetted
-        (model first, then the handler's own REQUIRED cuts) and, if they improve, become the incumbent and are queued
-        for the solver. What has changed is reported.
+        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now.
+        A candidate that is not rejected becomes the incumbent if it is the best. Solutions in the reply are checked
+        (by the model, then by the handler's own REQUIRED cuts); those that improve become the incumbent and are queued
+        for the solver. Changes are reported.
         """
         if bound is not None:
             self.tighten(bound)
@@ -158,20 +279,20 @@ class SolveSession(SolveControl):
         return Verdict(tuple(cuts), rejected)
 
     def offer_start(self, x: FloatArray) -> None:
-        """Vet a start, and what the handler proposes when it sees it; the best that is feasible is the first incumbent.
+        """Check a start and the solutions that the handler proposes for it; the best becomes the first incumbent.
 
-        The cuts of these replies come out with the first verdict.
+        The cuts of these replies are part of the first verdict.
         """
         offers: deque[FloatArray] = deque()
         accepted = self._vet(np.array(x), self._early, offers)
         if not accepted and not self.failed:
-            logger.warning("the start is not feasible and is ignored")
+            logger.warning("the start is infeasible and is ignored")
         self.report()
         self._vet_all(offers, self._early)
         self.report()
 
     def _vet_all(self, offers: deque[FloatArray], cuts: list[Cuts]) -> None:
-        """Vet proposals, and those that come while vetting them; each that improves becomes the incumbent."""
+        """Check proposals, and those of the replies to them; each that improves becomes the incumbent."""
         while offers and not self.stop_requested:
             self.statistics.injections_offered += 1
             if self._vet(offers.popleft(), cuts, offers):
@@ -180,7 +301,7 @@ class SolveSession(SolveControl):
     def _ask(
         self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray], cut_off: bool = False
     ) -> bool:
-        """Call the handler once; returns whether a candidate must be rejected."""
+        """Call the handler once; return whether a candidate must be rejected."""
         assert self.handler is not None
         x.flags.writeable = False
         bound = self.model.sign * math.inf if self._hides_bounds else self.bound
@@ -189,7 +310,7 @@ class SolveSession(SolveControl):
         try:
             reply = self.handler(point)
             self._check(reply)
-        except BaseException as error:  # kept, and raised again once the solver has returned
+        except BaseException as error:  # raised again after the solver has returned
             self.fail(error)
             return True
         finally:
@@ -226,7 +347,7 @@ class SolveSession(SolveControl):
             self.is_suspect = self.is_suspect or self.is_uneven
 
     def _vet(self, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray]) -> bool:
-        """Whether x is feasible, by the model and by the handler, and better than the incumbent."""
+        """Return whether x is feasible for the model and the handler, and better than the incumbent."""
         if not self.model.is_feasible(x):
             self.statistics.injections_rejected += 1
             return False
@@ -237,11 +358,11 @@ class SolveSession(SolveControl):
             self.accept(x)
         else:
             further: deque[FloatArray] = deque()
-            known = any(rejects(batch, x) for batch in cuts)  # also what the same reply has just said
+            known = any(rejects(batch, x) for batch in cuts)  # includes the cuts of the same reply
             if self._ask(Event.CANDIDATE, np.array(x), cuts, further, cut_off=known):
                 self.statistics.injections_rejected += 1
                 return False
-            offers.extend(further)  # only after an improvement: a handler that repeats itself must not loop for ever
+            offers.extend(further)  # only after an improvement, so that a repetitive handler does not loop for ever
         self.pending.append(x)
         return True
 
@@ -258,9 +379,9 @@ class SolveSession(SolveControl):
     # ---------------------------------------------------------------- bounds between points
 
     def report(self, bound: float | None = None, nodes: int = 0) -> None:
-        """Take a bound on the optimum; tell the handler, if it wants bounds, what is new since it last heard.
+        """Use a bound on the optimum, and report changes to a handler that wants bounds.
 
-        To be called often, and only where the solver can be asked to stop afterwards.
+        Call often, and only where the solver can be asked to stop afterwards.
         """
         if bound is not None:
             self.tighten(bound)
@@ -271,10 +392,10 @@ class SolveSession(SolveControl):
             and not self.stop_requested
             and self._gate.is_open(self.seconds)
         ):
-            self._tell_news()
+            self._send_report()
 
-    def _tell_news(self, *, last: bool = False) -> None:
-        # A bound that rounding has put on the wrong side of the incumbent is not passed on.
+    def _send_report(self, *, last: bool = False) -> None:
+        # Rounding may put the bound on the wrong side of the incumbent.
         bound = self.bound if self.better(self.bound, self.incumbent) else cast(float, self.incumbent)
         if not self._gate.has_news(bound, self.incumbent, None if last else self.seconds):
             return
@@ -282,7 +403,7 @@ class SolveSession(SolveControl):
         began = time.perf_counter()
         try:
             reply = cast(BoundListener, self.handler).on_bound(report)
-            check_reply_to_report(reply)
+            check_reply(reply, self.needs, self.model.n_columns, to_bound=True)
         except BaseException as error:  # as in `_ask`
             self.fail(error)
             return
@@ -295,10 +416,9 @@ class SolveSession(SolveControl):
     # ---------------------------------------------------------------- the end
 
     def nothing_left(self) -> Termination:
-        """The solver has shown that no point satisfies the model and the cuts; what that means.
+        """Return INFEASIBLE when no point satisfies the model and the cuts; raise if a feasible point is known.
 
-        Neither cuts that hold for every feasible point nor cuts that keep an optimum can do that once a feasible
-        point is known.
+        Neither cuts that hold for every feasible point nor cuts that keep an optimum can exclude all points then.
         """
         if self.incumbent is None or self.failed or self.is_doubtful:
             return Termination.INFEASIBLE
@@ -308,8 +428,8 @@ class SolveSession(SolveControl):
         )
 
     def result(self, termination: Termination, nodes: int) -> MipResult:
-        """Close the session with a last report, if there is news; raises what the handler raised."""
-        self.raise_kept()
+        """Close the session with a last report, if anything changed; raises the stored exception, if any."""
+        self.raise_stored()
         if self.is_proven and self.options.gap == 0.0:
             termination = Termination.OPTIMAL
         elif self.stop_reason is not None and termination is not Termination.OPTIMAL:
@@ -318,13 +438,13 @@ class SolveSession(SolveControl):
             self._check_bound(self.incumbent)
             if not self.is_bound_close(self.incumbent):
                 logger.warning(
-                    "the solver says optimal, and its bound %s does not prove %s", self.bound, self.incumbent
+                    "the solver reports an optimum, but its bound %s does not prove %s", self.bound, self.incumbent
                 )
                 termination = Termination.SOLVER_FAILED
         if self.needs.bounds:
             self.nodes = max(self.nodes, nodes)
-            self._tell_news(last=True)
-            self.raise_kept()
+            self._send_report(last=True)
+            self.raise_stored()
         if termination is Termination.INFEASIBLE and self.incumbent is None:
             self.bound = -self.model.sign * math.inf
         if self.incumbent is None:
@@ -348,7 +468,7 @@ class SolveSession(SolveControl):
         excess = self.model.sign * (incumbent - self.bound)
         if excess <= 0:
             return
-        # Rounding the integer columns of a point that a solver takes may gain this much.
+        # Rounding the integer columns of a point accepted by a solver may gain this much.
         rounding = float(np.abs(self.model.objective[self.model.integer]).sum())
         if excess > FEASIBILITY_TOLERANCE * max(1.0, abs(incumbent), rounding):
             raise InvalidCutError(

@@ -18,7 +18,7 @@ from accel_oct.cuts.equivalent_points import EquivalentPointConfig, EquivalentPo
 from accel_oct.cuts.path_bound import PathBoundConfig, PathBoundCuts
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.formulation import Component, Site
-from accel_oct.heuristics.polishing import Polishing
+from accel_oct.heuristics.polish import Polishing
 from accel_oct.support.files import read_text
 
 if sys.version_info >= (3, 11):

@@ -1,8 +1,4 @@
-"""Gurobi, through gurobipy: every capability is native.
-
-A little over 300 lines, since one class builds the native model, runs it and answers its callbacks: they share what
-Gurobi holds at the moment, and what of it nobody has checked.
-"""
+"""Gurobi, through gurobipy: every capability is native."""
 
 from __future__ import annotations
 
@@ -31,15 +27,15 @@ from accel_oct.mip import (
 
 _NO_LICENCE = 10009
 _MODEL_TOO_LARGE = 10010
-#: As tight as Gurobi takes it. At its default of 1e-5 a dozen branch variables that are almost zero add up to a score
-#: that no tree has, and rounding them leaves an accepted point above the proven bound.
+#: The tightest value that Gurobi accepts. At its default of 1e-5, a dozen branch variables that are almost zero add up
+#: to a score that no tree has, and after rounding, an accepted point is above the proven bound.
 _INTEGRALITY = 1e-9
 
 
 class GurobiBackend(Backend):
     """Gurobi with lazy rows, user cuts, injection, starts and branch priorities in its own callbacks.
 
-    The licence is taken for the length of a solve only.
+    A licence is taken only during a solve.
     """
 
     name = "gurobi"
@@ -71,19 +67,19 @@ class GurobiBackend(Backend):
         if session.out_of_time:
             return Termination.TIME_LIMIT, 0
         if session.needs.cuts and not session.model.integer.all():
-            # It takes continuous columns for integral where the rows that it knows make them so, and with them the
-            # steps of the objective: lazy rows may say otherwise.
+            # Gurobi treats continuous columns, and with them the steps of the objective, as integral if the rows it
+            # knows imply it: later lazy rows may not.
             session.is_suspect = session.is_small
         environment = _environment()
         try:
-            with _NativeModel(environment, session) as native:
+            with _GurobiModel(environment, session) as native:
                 return native.optimise()
         finally:
             environment.dispose()
 
 
-class _NativeModel:
-    """One Gurobi model, from building to disposal."""
+class _GurobiModel:
+    """One Gurobi model, from its construction to its disposal."""
 
     def __init__(self, environment: Any, session: SolveSession) -> None:
         import gurobipy
@@ -95,13 +91,13 @@ class _NativeModel:
         self._columns: Any = None
         self._pool = CutPool(session.model.n_columns, session.options.seed)
         self._took_unchecked = False
-        """Whether Gurobi may hold a solution that the handler has not seen."""
+        """Whether Gurobi may have a solution that the handler has not seen."""
         self._took_rejected = False
-        """Whether Gurobi holds a solution that breaks a lazy row: met with coefficients of 1e-8."""
+        """Whether Gurobi has a solution that violates a lazy row: seen with coefficients of 1e-8."""
         self._build(session.model)
         self._configure(session.options)
 
-    def __enter__(self) -> _NativeModel:
+    def __enter__(self) -> _GurobiModel:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -144,7 +140,7 @@ class _NativeModel:
             try:
                 model.setParam(name, value)
             except self._gurobi.GurobiError as error:
-                raise SolverError(f"Gurobi refuses the native option {name}={value!r}: {error}") from error
+                raise SolverError(f"Gurobi rejects the native option {name}={value!r}: {error}") from error
 
     def optimise(self) -> tuple[Termination, int]:
         model, session = self._model, self._session
@@ -155,10 +151,10 @@ class _NativeModel:
         except self._gurobi.GurobiError as error:
             raise self._translated(error) from error
         self._tighten(model.ObjBound)
-        if model.SolCount and not self._took_unchecked:  # what is there has passed the callback, if it had to
+        if model.SolCount and not self._took_unchecked:  # the callback has accepted the solutions, if it had to
             x = session.model.rounded(self._columns.X)
             self._took_rejected = self._pool.rejects(x)
-            # Gurobi may move a point that passed the callback, within its tolerance, to a value beyond its own bound.
+            # Within its tolerance, Gurobi may move an accepted point to a value beyond its own bound.
             excess = session.model.sign * (session.model.value(x) - model.ObjBound)
             if not self._took_rejected and (session.incumbent is None or excess <= 0.0):
                 session.accept(x)
@@ -166,12 +162,12 @@ class _NativeModel:
 
     def _run(self) -> None:
         self._model.optimize(self._callback)
-        if self._model.Status == self._codes.INF_OR_UNBD:  # presolve did not tell which
+        if self._model.Status == self._codes.INF_OR_UNBD:  # presolve did not decide which
             self._model.Params.DualReductions = 0
             self._model.optimize(self._callback)
 
     def _separate_linear(self) -> Termination:
-        """Gurobi calls back with solutions of MIPs only, so the optimum of an LP is a candidate here."""
+        """Separate the optimum of an LP: Gurobi calls back with solutions of MIPs only."""
         model, session = self._model, self._session
         while model.Status == self._codes.OPTIMAL:
             if not (verdict := session.consult(Event.CANDIDATE, self._columns.X, model.ObjVal)).rejected:
@@ -213,7 +209,7 @@ class _NativeModel:
             arrays = self._session.model
             return LicenceError(
                 f"the Gurobi licence is too small for this model ({arrays.n_columns} columns, "
-                f"{arrays.rows.n_rows} rows); the one that comes with gurobipy takes at most 2000 of each. "
+                f"{arrays.rows.n_rows} rows); the licence of the gurobipy package is limited to 2000 of each. "
                 'Use a full licence, or solver="highs"'
             )
         return SolverError(f"Gurobi failed: {error}")
@@ -221,7 +217,7 @@ class _NativeModel:
     # ---------------------------------------------------------------- callbacks
 
     def _callback(self, model: Any, where: int) -> None:
-        """An exception here would be printed and swallowed by Gurobi, so none may leave."""
+        """Dispatch a callback; exceptions are stored, because Gurobi would print and ignore them."""
         codes, session = self._codes.Callback, self._session
         try:
             if session.stop_requested:
@@ -240,14 +236,14 @@ class _NativeModel:
             model.terminate()
 
     def _on_candidate(self, model: Any) -> None:
-        # MIPSOL_OBJBND is not read: it was seen to exclude the very candidate that it came with.
+        # MIPSOL_OBJBND is not used: it has excluded the candidate of the same callback.
         x = model.cbGetSolution(self._columns)
         rounded = self._session.model.rounded(x)
         known = self._pool.rejects(rounded)
         verdict = self._session.consult(Event.CANDIDATE, x, cut_off=known)
         for cuts in verdict.cuts:
             self._add_lazy(model, cuts.rows)
-        if known:  # found before Gurobi took the row in, by a heuristic for instance
+        if known:  # found before Gurobi added the row, for instance by a heuristic
             self._add_lazy(model, self._pool.rows.take(self._pool.violated(rounded)))
         self._pool.add(verdict.cuts)
         if verdict.rejected and self._session.failed:
@@ -268,7 +264,7 @@ class _NativeModel:
             model.cbUseSolution()
 
     def _add_at_node(self, model: Any, cuts: Cuts) -> None:
-        """Gurobi's user cuts may not cut off integral points: only IMPLIED cuts qualify."""
+        """Add IMPLIED cuts as user cuts, which must not cut off integral points, and all others as lazy rows."""
         if cuts.validity is not Validity.IMPLIED:
             self._add_lazy(model, cuts.rows)
             return
@@ -280,7 +276,7 @@ class _NativeModel:
             model.cbLazy(matrix @ self._columns, sense, rhs)
 
     def _forbid(self, model: Any) -> None:
-        """The handler failed on this candidate: keep Gurobi from taking it before it stops."""
+        """Make Gurobi reject a candidate on which the handler failed."""
         model.cbLazy(0.0 * self._columns[0], self._codes.LESS_EQUAL, -1.0)
 
     def _tighten(self, bound: float) -> None:
@@ -291,7 +287,7 @@ class _NativeModel:
         self._session.report(bound if abs(bound) < self._codes.INFINITY else None, nodes)
 
     def _parts(self, rows: Rows) -> list[tuple[Any, Any, Any]]:
-        """Rows as Gurobi takes them: equalities, upper and lower bounds apart, as sparse matrices."""
+        """Split rows into equalities, upper and lower bounds, as sparse matrices."""
         from scipy.sparse import csr_array
 
         codes = self._codes
@@ -322,6 +318,6 @@ def _environment() -> Any:
     except gurobipy.GurobiError as error:
         environment.dispose()
         if error.errno == _NO_LICENCE:
-            raise LicenceError(f'no Gurobi licence was found ({error}); solver="highs" needs none') from error
+            raise LicenceError(f'no Gurobi licence found ({error}); solver="highs" needs none') from error
         raise LicenceError(f'Gurobi does not start ({error}); solver="highs" needs no licence') from error
     return environment

@@ -1,9 +1,9 @@
 """HiGHS (MIT licence), through highspy.
 
-HiGHS has no callback for lazy constraints, so cuts go through the shared cut loop, which branches on the LP by itself.
-Models with no cuts, and solves with options of HiGHS's own branch and bound (``mip_...``), go to its MIP solver. The LP
-and the MIP live in two objects: a MIP run would destroy the basis that makes the LP's re-solves cheap. Both are built
-per solve: a cut of one solve must not stay for the next.
+HiGHS has no callback for lazy constraints, so the shared cut loop adds cuts, and branches on the LP itself. Models
+without cuts, and solves with options of HiGHS's own branch and bound (``mip_...``), use its MIP solver. The LP and the
+MIP are two objects: a MIP run would destroy the basis that makes re-solves of the LP cheap. Both are built per solve,
+so that the cuts of one solve do not affect the next.
 """
 
 from __future__ import annotations
@@ -20,31 +20,17 @@ from accel_oct.mip import (
     Backend,
     Capabilities,
     CutLoop,
+    EngineRun,
     FloatArray,
     IntArray,
     IntegerRequest,
+    ModelArrays,
     Rows,
-    Run,
     RunStatus,
     SolverError,
     SolveSession,
     Support,
     Termination,
-)
-from accel_oct_backends.highs_native import (
-    HIGHS_INFINITY,
-    NO_LIMIT,
-    RUN_STATUS,
-    WIDE_MIP_FEASIBILITY,
-    Status,
-    add_rows,
-    checked,
-    is_wide,
-    native_model,
-    new_highs,
-    read_status,
-    run,
-    set_time_limit,
 )
 
 logger = logging.getLogger(__name__)
@@ -66,11 +52,11 @@ class HighsBackend(Backend):
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        # Somebody who sets options of HiGHS's own branch and bound wants it to run.
+        # Options of HiGHS's own branch and bound require that it runs.
         wants_mip = any(name.startswith("mip_") for name in session.options.native)
         if wants_mip and session.options.branch_priorities is not None:
-            logger.info("HiGHS's own branch and bound, which the options ask for, takes no branch priorities")
-        return CutLoop(session, _HighsEngine(session) if wants_mip else _BranchingEngine(session)).run()
+            logger.info("the options require HiGHS's own branch and bound, which ignores branch priorities")
+        return CutLoop(session, _HighsEngine(session) if wants_mip else _HighsBranchingEngine(session)).run()
 
 
 class _HighsEngine:
@@ -84,26 +70,26 @@ class _HighsEngine:
 
     # ---------------------------------------------------------------- relaxation
 
-    def solve_relaxation(self, seconds: float) -> Run:
+    def solve_relaxation(self, seconds: float) -> EngineRun:
         lp = self._relaxation()
         set_time_limit(lp, seconds)
         try:
             self._run_relaxation(lp)
             status = read_status(lp)
         except SolverError:
-            logger.debug("HiGHS failed on an LP, which is solved by other means", exc_info=True)
+            logger.debug("HiGHS failed on an LP, which scipy solves instead", exc_info=True)
             lp.clearSolver()
-            return Run(RunStatus.UNDECIDED, None, self._model.sign * math.inf)
+            return EngineRun(RunStatus.UNDECIDED, None, self._model.sign * math.inf)
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(lp)
         if status is RunStatus.INFEASIBLE:
-            _, exists, ray = lp.getDualRay()  # none where presolve has decided
-            return Run(status, None, -self._model.sign * math.inf, multipliers=np.array(ray) if exists else None)
+            _, exists, ray = lp.getDualRay()  # none if presolve has decided
+            return EngineRun(status, None, -self._model.sign * math.inf, multipliers=np.array(ray) if exists else None)
         if status is not RunStatus.OPTIMAL:
-            return Run(status, None, self._model.sign * math.inf)
+            return EngineRun(status, None, self._model.sign * math.inf)
         solution = lp.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
-        return Run(status, x, lp.getInfo().objective_function_value, multipliers=duals)
+        return EngineRun(status, x, lp.getInfo().objective_function_value, multipliers=duals)
 
     @staticmethod
     def _run_relaxation(lp: Any) -> None:
@@ -112,7 +98,7 @@ class _HighsEngine:
         except SolverError:
             lp.clearSolver()
             run(lp)
-        if lp.getModelStatus() not in RUN_STATUS:  # lost on the way from the last basis: once more from none
+        if lp.getModelStatus() not in RUN_STATUS:  # failed from the last basis: solve again without one
             lp.clearSolver()
             run(lp)
 
@@ -132,11 +118,11 @@ class _HighsEngine:
 
     # ---------------------------------------------------------------- integer
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
         mip = self._integer()
         set_time_limit(mip, request.seconds)
         mip.setOptionValue("mip_max_nodes", NO_LIMIT if request.nodes is None else min(request.nodes, NO_LIMIT))
-        mip.clearSolver()  # nothing of an earlier run may decide this one
+        mip.clearSolver()  # removes the state of earlier runs
         if request.start is not None:
             solution = highspy.HighsSolution()
             solution.col_value = request.start.tolist()
@@ -174,12 +160,12 @@ class _HighsEngine:
         mip.cbMipInterrupt.subscribe(self._write_stop(request.should_stop))
         mip.cbMipUserSolution.subscribe(self._kept(on_user_solution))
 
-    def _integer_outcome(self, mip: Any) -> Run:
+    def _integer_outcome(self, mip: Any) -> EngineRun:
         status, info = read_status(mip), mip.getInfo()
         if status is RunStatus.UNBOUNDED:
             status = self._unbounded_or_infeasible(mip)
         has_solution = info.primal_solution_status == highspy.kSolutionStatusFeasible
-        return Run(
+        return EngineRun(
             status,
             np.array(mip.getSolution().col_value) if has_solution else None,
             self._bound(info.mip_dual_bound),
@@ -187,7 +173,7 @@ class _HighsEngine:
         )
 
     def _bound(self, bound: float) -> float:
-        """A bound of HiGHS's, with its signs for "none yet" as infinity."""
+        """Return a bound of HiGHS; its codes for "no bound yet" become infinity."""
         return bound if abs(bound) < HIGHS_INFINITY else self._model.sign * math.inf
 
     def add_integer_rows(self, rows: Rows) -> None:
@@ -199,8 +185,8 @@ class _HighsEngine:
     # ---------------------------------------------------------------- shared
 
     def _unbounded_or_infeasible(self, highs: Any) -> RunStatus:
-        """Presolve may not tell the two apart: ask again with no objective."""
-        if highs.getModelStatus() == Status.kUnbounded:
+        """Decide between the two by a solve without objective, if presolve did not."""
+        if highs.getModelStatus() == ModelStatus.kUnbounded:
             return RunStatus.UNBOUNDED
         probe = new_highs(self._session)
         lp = highs.getLp()
@@ -212,7 +198,7 @@ class _HighsEngine:
         return RunStatus.UNBOUNDED if status is RunStatus.OPTIMAL else status
 
     def _kept(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """A callback whose exceptions stop the solve instead of crossing the C++ boundary."""
+        """Wrap a callback so that its exceptions are stored instead of crossing the C++ boundary."""
 
         def safe(event: Any) -> None:
             if self._session.stop_requested:
@@ -226,15 +212,115 @@ class _HighsEngine:
 
     def _write_stop(self, should_stop: Callable[[], bool]) -> Callable[[Any], None]:
         def write(event: Any) -> None:
-            # Always written: the flag survives a run. The clock is ours, see `set_time_limit`.
+            # Always written, because the flag survives a run; it also enforces the time limit, see `set_time_limit`.
             event.data_in.user_interrupt = should_stop() or self._session.out_of_time
 
         return write
 
 
-class _BranchingEngine(_HighsEngine):
-    """Branches on the LP where cuts may come: the loop's own tree survives them, HiGHS's does not."""
+class _HighsBranchingEngine(_HighsEngine):
+    """Engine that branches on the LP: the loop's search tree survives new cuts, that of HiGHS does not."""
 
     def set_relaxation_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         status = self._relaxation().changeColsBounds(columns.size, columns.astype(np.int32), lower, upper)
         checked(status, "changeColsBounds")
+
+
+ModelStatus = highspy.HighsModelStatus
+RUN_STATUS = {
+    ModelStatus.kOptimal: RunStatus.OPTIMAL,
+    ModelStatus.kInfeasible: RunStatus.INFEASIBLE,
+    ModelStatus.kUnbounded: RunStatus.UNBOUNDED,
+    ModelStatus.kUnboundedOrInfeasible: RunStatus.UNBOUNDED,
+    ModelStatus.kTimeLimit: RunStatus.LIMIT,
+    ModelStatus.kIterationLimit: RunStatus.LIMIT,
+    ModelStatus.kSolutionLimit: RunStatus.LIMIT,
+    ModelStatus.kInterrupt: RunStatus.LIMIT,
+    ModelStatus.kObjectiveTarget: RunStatus.LIMIT,
+    ModelStatus.kObjectiveBound: RunStatus.LIMIT,
+}
+#: Tighter than HiGHS's default, so that rounding an accepted point moves no row by more than the tolerance of cuts.
+_MIP_FEASIBILITY = 1e-7
+#: HiGHS's default, used if a bound is as large as `_WIDE`: with a tighter one it has reported wrong points as optimal.
+WIDE_MIP_FEASIBILITY = 1e-6
+_WIDE = 1e6
+NO_LIMIT = 2**31 - 1
+HIGHS_INFINITY = 1e300
+
+
+def new_highs(session: SolveSession) -> Any:
+    highs, options = highspy.Highs(), session.options
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", options.threads)
+    highs.setOptionValue("parallel", "on" if options.threads > 1 else "off")
+    highs.setOptionValue("random_seed", options.seed)
+    highs.setOptionValue("mip_rel_gap", options.gap)
+    highs.setOptionValue("mip_abs_gap", 0.0)
+    model = session.model
+    wide = is_wide(model.lower, model.upper, model.rows.lower, model.rows.upper)
+    highs.setOptionValue("mip_feasibility_tolerance", WIDE_MIP_FEASIBILITY if wide else _MIP_FEASIBILITY)
+    for name, value in options.native.items():
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise SolverError(f"HiGHS rejects the native option {name}={value!r}")
+    return highs
+
+
+def is_wide(*bounds: FloatArray) -> bool:
+    return any(bool(np.any(np.isfinite(part) & (np.abs(part) >= _WIDE))) for part in bounds)
+
+
+def native_model(model: ModelArrays, integer: bool) -> Any:
+    lp = highspy.HighsLp()
+    lp.num_col_ = model.n_columns
+    lp.num_row_ = model.rows.n_rows
+    lp.sense_ = highspy.ObjSense.kMaximize if model.maximise else highspy.ObjSense.kMinimize
+    lp.col_cost_ = model.objective
+    lp.col_lower_ = model.lower
+    lp.col_upper_ = model.upper
+    lp.row_lower_ = model.rows.lower
+    lp.row_upper_ = model.rows.upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.num_col_ = model.n_columns
+    lp.a_matrix_.num_row_ = model.rows.n_rows
+    lp.a_matrix_.start_ = model.rows.starts
+    lp.a_matrix_.index_ = model.rows.columns
+    lp.a_matrix_.value_ = model.rows.values
+    if integer:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[flag] for flag in model.integer.astype(int)]
+    return lp
+
+
+def add_rows(highs: Any, rows: Rows) -> None:
+    status = highs.addRows(
+        rows.n_rows,
+        rows.lower,
+        rows.upper,
+        rows.n_nonzeros,
+        rows.starts[:-1].astype(np.int32),
+        rows.columns.astype(np.int32),
+        rows.values,
+    )
+    checked(status, "addRows")
+
+
+def set_time_limit(highs: Any, seconds: float) -> None:
+    # Versions differ in whether the limit counts from the first run of the object or from this one. This value is never
+    # too small; the interrupt callbacks stop in time.
+    highs.setOptionValue("time_limit", min(highs.getRunTime() + seconds, HIGHS_INFINITY))
+
+
+def run(highs: Any) -> None:
+    checked(highs.run(), "run")
+
+
+def checked(status: Any, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS failed in {what}")
+
+
+def read_status(highs: Any) -> RunStatus:
+    status = highs.getModelStatus()
+    if status not in RUN_STATUS:
+        raise SolverError(f"HiGHS ended with status {highs.modelStatusToString(status)!r}")
+    return RUN_STATUS[status]

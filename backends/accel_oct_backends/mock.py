@@ -1,8 +1,7 @@
-"""A backend with no solver behind it, to unit-test handlers.
+"""A backend without a solver, for unit tests of handlers.
 
-It either plays a script of points and bounds to the handler, recording what is said, or solves a tiny pure-binary model
-exactly by trying every point. Its capabilities are switches: a handler can be tested on a backend that lacks any of
-them.
+It either passes a script of points and bounds to the handler and records the replies, or solves a tiny pure-binary
+model by enumeration. Its capabilities are switches, so that a handler can be tested without any of them.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from accel_oct.mip import (
     BoundReport,
     Capabilities,
     CutLoop,
+    EngineRun,
     Event,
     FloatArray,
     FunctionHandler,
@@ -31,7 +31,6 @@ from accel_oct.mip import (
     Point,
     Reply,
     Rows,
-    Run,
     RunStatus,
     SolveOptions,
     SolveSession,
@@ -59,7 +58,7 @@ _SCRIPTED = replace(
 
 @dataclass(frozen=True)
 class ScriptedPoint:
-    """A point to show to the handler, as if a solver had come across it."""
+    """A point to pass to the handler."""
 
     event: Event
     x: FloatArray
@@ -67,7 +66,7 @@ class ScriptedPoint:
 
 @dataclass(frozen=True)
 class ScriptedBound:
-    """A bound to report, as if a solver had proven it."""
+    """A bound to report to the handler."""
 
     bound: float
 
@@ -77,24 +76,24 @@ def _step(item: tuple[Event, FloatArray] | float) -> ScriptedPoint | ScriptedBou
 
 
 class MockBackend(Backend):
-    """See the module's description.
+    """A backend that plays a script or enumerates points; see the module docstring.
 
     Parameters
     ----------
     script : iterable of (Event, x) or float, optional
-        Points to show and bounds to prove, in order. Without a script the model is solved by enumeration.
+        Points and bounds, in order. Without a script the model is solved by enumeration.
     **switches : Support
         Capabilities to change, such as ``injection=Support.NO``. With ``lazy_rows=Support.EMULATED`` the enumeration
         runs inside the shared cut loop.
 
     Attributes
     ----------
-    replies : list of Reply or None
-        What the handler answered to the points of the last solve, in order.
     points : list of Point
-        What it was shown.
+        The points of the last solve, in order.
+    replies : list of Reply or None
+        The replies to them.
     reports : list of BoundReport
-        What it heard between points: changes only, also of the incumbent.
+        The reports between points.
     """
 
     name = "mock"
@@ -137,7 +136,7 @@ class MockBackend(Backend):
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if self.script is not None:
             return self._play(session, self.script)
-        engine = _Enumeration(session)
+        engine = _BinaryEnumeration(session)
         if self.capabilities.lazy_rows is Support.EMULATED:
             return CutLoop(session, engine).run()
         return engine.branch_and_cut()
@@ -159,10 +158,10 @@ def _check_enumerable(model: MipModel) -> None:
             f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {model.n_columns}"
         )
     if np.any(model.lower < 0) or np.any(model.upper > 1):
-        raise UnsupportedError("backend 'mock' enumerates pure-binary models: bounds must lie within 0 and 1")
+        raise UnsupportedError("backend 'mock' enumerates pure-binary models only: bounds must lie within 0 and 1")
 
 
-class _Enumeration:
+class _BinaryEnumeration:
     """All points of a tiny binary model, best first."""
 
     def __init__(self, session: SolveSession) -> None:
@@ -201,27 +200,27 @@ class _Enumeration:
                 return Termination.OPTIMAL, nodes
         return session.nothing_left(), nodes
 
-    # The cut loop's view of the same enumeration.
+    # The same enumeration as an engine of the cut loop.
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
         sign = self._session.model.sign
         alive = np.flatnonzero(self._alive)
         if not alive.size:
-            return Run(RunStatus.INFEASIBLE, None, -sign * np.inf)
+            return EngineRun(RunStatus.INFEASIBLE, None, -sign * np.inf)
         best = self._points[alive[0]]
         bound = self._session.model.value(best)
         if request.nodes == 0 or request.seconds <= 0 or request.should_stop():
-            return Run(RunStatus.LIMIT, None, bound)
+            return EngineRun(RunStatus.LIMIT, None, bound)
         request.on_bound(bound, 0)
         if request.should_stop():
-            return Run(RunStatus.LIMIT, None, bound)
+            return EngineRun(RunStatus.LIMIT, None, bound)
         request.on_solution(np.array(best), bound)
-        return Run(RunStatus.OPTIMAL, np.array(best), bound, 1)
+        return EngineRun(RunStatus.OPTIMAL, np.array(best), bound, 1)
 
     def add_integer_rows(self, rows: Rows) -> None:
         self._alive &= _satisfied(rows, self._points)
 
-    def solve_relaxation(self, seconds: float) -> Run:
+    def solve_relaxation(self, seconds: float) -> EngineRun:
         raise UnsupportedError("backend 'mock' has no relaxation to solve")
 
     def add_relaxation_rows(self, rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""CBC and GLPK as Pyomo runs them, with what its readers leave out. Importing this imports Pyomo."""
+"""CBC and GLPK with corrected readers of their output. Importing this module imports Pyomo."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _GLPK_INFEASIBLE = "HAS NO PRIMAL FEASIBLE SOLUTION"
 
 
 class CbcProgram(CBCSHELL):  # type: ignore[misc]
-    """CBC, whose solutions are read with all their digits, and whose crash on an infeasible model is understood.
+    """CBC with solutions read in full precision, and with its crash on infeasible models handled.
 
-    Its text file has eight digits of each value. Its binary file has all: the numbers of rows and columns, the
+    Its text file has eight digits per value. Its binary file has all digits: the numbers of rows and columns, the
     objective, then activities, duals, values and reduced costs.
     """
 
@@ -34,7 +34,7 @@ class CbcProgram(CBCSHELL):  # type: ignore[misc]
         return command
 
     def _execute_command(self, command: Any) -> list[Any]:
-        """Without preprocessing CBC dies while it writes the solution of a model that it has found infeasible."""
+        """Run CBC; without preprocessing it crashes while it writes the solution of an infeasible model."""
         code, log = super()._execute_command(command)
         if code == 0 or _SOLUTION_COMMAND not in command.cmd:
             return [code, log]
@@ -61,7 +61,7 @@ class CbcProgram(CBCSHELL):  # type: ignore[misc]
 
 
 class GlpkProgram(GLPKSHELL):  # type: ignore[misc]
-    """GLPK, whose verdict on an infeasible relaxation is read: Pyomo knows only the presolver's words for it."""
+    """GLPK with its message on an infeasible relaxation: Pyomo recognises only that of the presolver."""
 
     def process_logfile(self) -> Any:
         results = super().process_logfile()

@@ -1,7 +1,4 @@
-"""Solvers behind Pyomo: how they are found, told their limits, and read.
-
-Pyomo is imported when it is used.
-"""
+"""Solvers of Pyomo: their settings, and how they are found, run and read. Pyomo is imported when it is used."""
 
 from __future__ import annotations
 
@@ -10,16 +7,88 @@ import io
 import math
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from accel_oct.mip import BackendUnavailableError, LicenceError, RunStatus, SolveOptions, UnsupportedError
-from accel_oct_backends.pyomo_profiles import Profile, profile
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Of one run."""
+class SolverProfile:
+    """Settings of a solver: its name in Pyomo, and its names of options."""
+
+    interface: str
+    persistent: bool = False
+    install: str = "put its executable on the PATH, or install its Python package"
+    seed: str | None = None
+    nodes: str | None = None
+    threads: str | None = None
+    fixed: dict[str, Any] = field(default_factory=dict)
+    wide: dict[str, Any] = field(default_factory=dict)
+    """Replaces settings of `fixed` if a bound is as large as `WIDE`."""
+
+
+#: With bounds of this size, tolerances tighter than a solver's default are unsafe; see docs/solver-faults.md.
+WIDE = 1e6
+
+PROFILES = {
+    "highs": SolverProfile(
+        "highs",
+        True,
+        "pip install highspy",
+        seed="random_seed",
+        nodes="mip_max_nodes",
+        # As in the native backend: rounding must not move a row by more than the tolerance of cuts.
+        fixed={"mip_feasibility_tolerance": 1e-7},
+        wide={"mip_feasibility_tolerance": 1e-6},
+    ),
+    "gurobi": SolverProfile(
+        "gurobi_persistent",
+        True,
+        "pip install gurobipy",
+        seed="Seed",
+        nodes="NodeLimit",
+        # As in the native backend: branch variables that are almost zero must not add up to a score that no tree has.
+        fixed={"IntFeasTol": 1e-9},
+    ),
+    "scip": SolverProfile(
+        "scip_persistent",
+        True,
+        "pip install pyscipopt",
+        seed="randomization/randomseedshift",
+        nodes="limits/totalnodes",
+        # Pyomo reads SCIP's log in a thread that is never scheduled: a full pipe would block both.
+        fixed={"display/verblevel": 0},
+    ),
+    "cbc": SolverProfile(
+        "cbc",
+        install="install Debian's coinor-cbc, or pip install pulp, which carries one",
+        seed="randomCbcSeed",
+        nodes="maxNodes",
+        threads="threads",
+        # Its preprocessing loses optima, and so does its presolve at the default tolerance if they differ by 1e-5. By
+        # default it accepts only solutions that are better by as much.
+        fixed={
+            "ratioGap": 0.0,
+            "allowableGap": 0.0,
+            "preprocess": "off",
+            "increment": 0.0,
+            "primalTolerance": 1e-9,
+        },
+        wide={"primalTolerance": 1e-7},
+    ),
+    "glpk": SolverProfile("glpk", install="install Debian's glpk-utils", seed="seed", fixed={"mipgap": 0.0}),
+}
+
+
+def profile(name: str) -> SolverProfile:
+    """Return the settings of a solver; for an unknown one, only its name."""
+    return PROFILES.get(name) or SolverProfile(name)
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """Limits of one run."""
 
     seconds: float
     nodes: int | None = None
@@ -28,8 +97,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Of one run; `values` by the identity of the Pyomo variable."""
+class SolverAnswer:
+    """Result of one run; `values` are by the identity of the Pyomo variable."""
 
     status: RunStatus
     values: dict[int, float] | None
@@ -38,7 +107,7 @@ class Answer:
 
 
 class SolverDiedError(Exception):
-    """The solver did not come back with an answer."""
+    """The solver did not return a result."""
 
 
 class PyomoSolver(Protocol):
@@ -48,43 +117,41 @@ class PyomoSolver(Protocol):
 
     def remove(self, constraints: list[Any]) -> None: ...
 
-    def solve(self, limits: Limits) -> Answer: ...
+    def solve(self, limits: RunLimits) -> SolverAnswer: ...
 
     def interrupt(self) -> None: ...
 
 
 def require(name: str) -> None:
-    """Raise unless Pyomo finds the solver and it can do integers."""
+    """Raise unless Pyomo finds the solver and it supports integer columns."""
     known = profile(name)
     solver = _create(known)
     if solver is not None and hasattr(solver, "has_capability") and not solver.has_capability("integer"):
         raise UnsupportedError(f"backend 'pyomo:{name}': the solver {name!r} cannot solve models with integer columns")
     found = solver is not None and _availability(known, solver)
     if str(found) == "BadLicense":
-        raise LicenceError(
-            f"backend 'pyomo:{name}': the solver {name!r} is installed, but Pyomo finds no licence for it"
-        )
+        raise LicenceError(f"backend 'pyomo:{name}': the solver {name!r} is installed, but Pyomo finds no licence")
     if not found:
         raise BackendUnavailableError(
-            f"backend 'pyomo:{name}': Pyomo finds no working solver {name!r} here; to get it, {known.install}"
+            f"backend 'pyomo:{name}': Pyomo finds no working solver {name!r}; to get it, {known.install}"
         )
 
 
 def open_solver(name: str, model: Any, options: SolveOptions) -> PyomoSolver:
-    """Put a Pyomo model into a solver."""
+    """Load a Pyomo model into a solver."""
     known = profile(name)
     if options.node_limit and known.nodes is None:
         raise UnsupportedError(f"backend 'pyomo:{name}' has no node limit")
     return (_Persistent if known.persistent else _FileBased)(known, model, options)
 
 
-def _create(known: Profile) -> Any:
+def _create(known: SolverProfile) -> Any:
     import pyomo.environ as pyo  # also registers the solvers of both factories
     from pyomo.common.log import LoggingIntercept
     from pyomo.contrib.solver.common.factory import SolverFactory
     from pyomo.opt.base.solvers import UnknownSolver
 
-    with LoggingIntercept(io.StringIO(), "pyomo"):  # Pyomo logs a traceback for a name that it does not know
+    with LoggingIntercept(io.StringIO(), "pyomo"):  # Pyomo logs a traceback for an unknown name
         if known.persistent:
             return SolverFactory(known.interface)
         if known.interface in ("cbc", "glpk"):
@@ -102,8 +169,8 @@ def _create_program(interface: str) -> Any:
     return CbcProgram(**({"executable": executable} if executable else {}))
 
 
-def _availability(known: Profile, solver: Any) -> Any:
-    """What Pyomo says of the solver: for those with licences a word, which is false unless it can be used."""
+def _availability(known: SolverProfile, solver: Any) -> Any:
+    """Return Pyomo's availability of the solver, which is false unless it can be used."""
     from pyomo.common.log import LoggingIntercept
 
     with LoggingIntercept(io.StringIO(), "pyomo"):
@@ -111,17 +178,17 @@ def _availability(known: Profile, solver: Any) -> Any:
 
 
 def _bundled_cbc() -> str | None:
-    """The executable inside the package `pulp`, for machines that have no other."""
+    """Return the executable of the package `pulp`, if there is no other."""
     if shutil.which("cbc") or importlib.util.find_spec("pulp") is None:
         return None
     try:
         from pulp.apis.coin_api import pulp_cbc_path
-    except ImportError:  # a release that carries none
+    except ImportError:  # a release without the executable
         return None
     return str(pulp_cbc_path)
 
 
-def _native_options(known: Profile, options: SolveOptions, limits: Limits) -> dict[str, Any]:
+def _native_options(known: SolverProfile, options: SolveOptions, limits: RunLimits) -> dict[str, Any]:
     seed = {} if known.seed is None else {known.seed: options.seed}
     settings = {**known.fixed, **(known.wide if limits.wide else {}), **seed, **options.native}
     if limits.nodes is not None:
@@ -132,10 +199,10 @@ def _native_options(known: Profile, options: SolveOptions, limits: Limits) -> di
 class _Persistent:
     """A solver that keeps the model between runs, through Pyomo's newer interfaces."""
 
-    #: How each native object is asked to stop.
+    #: Methods that stop the native objects.
     _INTERRUPTS = ("cancelSolve", "terminate", "interruptSolve")
 
-    def __init__(self, known: Profile, model: Any, options: SolveOptions) -> None:
+    def __init__(self, known: SolverProfile, model: Any, options: SolveOptions) -> None:
         self._profile = known
         self._model = model
         self._solver = _create(known)
@@ -149,7 +216,7 @@ class _Persistent:
         if known.interface != "scip_persistent":
             config.abs_gap = 0.0
         for check in config.auto_updates:
-            config.auto_updates[check] = False  # we tell it what changes
+            config.auto_updates[check] = False  # `add` and `remove` report changes
         self._solver.set_instance(model)
 
     def add(self, constraints: list[Any]) -> None:
@@ -158,7 +225,7 @@ class _Persistent:
     def remove(self, constraints: list[Any]) -> None:
         self._solver.remove_constraints(constraints)
 
-    def solve(self, limits: Limits) -> Answer:
+    def solve(self, limits: RunLimits) -> SolverAnswer:
         from pyomo.contrib.solver.common.results import SolutionStatus
 
         settings = _native_options(self._profile, self._options, limits)
@@ -171,7 +238,7 @@ class _Persistent:
         status = self._status(results.termination_condition)
         found = results.solution_status in (SolutionStatus.feasible, SolutionStatus.optimal)
         values = results.solution_loader.get_vars() if found and status is not RunStatus.UNBOUNDED else None
-        return Answer(
+        return SolverAnswer(
             status,
             None if values is None else {id(variable): value for variable, value in values.items()},
             results.objective_bound,
@@ -210,9 +277,9 @@ class _Persistent:
 
 
 class _FileBased:
-    """A solver that is a program of its own: the model is written anew for every run."""
+    """A solver that is a separate program: the model is written for every run."""
 
-    def __init__(self, known: Profile, model: Any, options: SolveOptions) -> None:
+    def __init__(self, known: SolverProfile, model: Any, options: SolveOptions) -> None:
         self._profile = known
         self._model = model
         self._solver = _create(known)
@@ -224,7 +291,7 @@ class _FileBased:
     def remove(self, constraints: list[Any]) -> None:
         pass
 
-    def solve(self, limits: Limits) -> Answer:
+    def solve(self, limits: RunLimits) -> SolverAnswer:
         from pyomo.common.log import LoggingIntercept
 
         settings = _native_options(self._profile, self._options, limits)
@@ -241,8 +308,8 @@ class _FileBased:
         except Exception as error:
             raise SolverDiedError(f"{error} {messages.getvalue()}".strip()) from error
 
-    def _read(self, results: Any) -> Answer:
-        """Bounds are not read: on a limit some of Pyomo's readers take the incumbent for one."""
+    def _read(self, results: Any) -> SolverAnswer:
+        """Read a result without its bound: on a limit, some of Pyomo's readers return the incumbent as bound."""
         from pyomo.opt import TerminationCondition as Condition
 
         condition = results.solver.termination_condition
@@ -251,13 +318,13 @@ class _FileBased:
             Condition.infeasible: RunStatus.INFEASIBLE,
             Condition.unbounded: RunStatus.UNBOUNDED,
             Condition.infeasibleOrUnbounded: RunStatus.UNBOUNDED,
-            Condition.other: RunStatus.UNBOUNDED,  # so GLPK, where the relaxation is unbounded
+            Condition.other: RunStatus.UNBOUNDED,  # GLPK on an unbounded relaxation
             Condition.maxTimeLimit: RunStatus.LIMIT,
             Condition.maxEvaluations: RunStatus.LIMIT,
             Condition.maxIterations: RunStatus.LIMIT,
             Condition.userInterrupt: RunStatus.LIMIT,
             Condition.feasible: RunStatus.LIMIT,
-            Condition.intermediateNonInteger: RunStatus.LIMIT,  # so CBC, when it has nothing but the relaxation
+            Condition.intermediateNonInteger: RunStatus.LIMIT,  # CBC with a solution of the relaxation only
         }
         if condition not in known:
             raise SolverDiedError(f"it ended with the status {str(condition)!r}")
@@ -267,7 +334,7 @@ class _FileBased:
             self._model.solutions.load_from(results)
             values = {id(variable): variable.value for variable in _variables(self._model) if not variable.stale}
         statistics = results.solver.statistics.branch_and_bound
-        return Answer(status, values, None, int(statistics.number_of_created_subproblems or 0))
+        return SolverAnswer(status, values, None, int(statistics.number_of_created_subproblems or 0))
 
     def interrupt(self) -> None:
         pass  # a Ctrl-C in a terminal reaches the program itself

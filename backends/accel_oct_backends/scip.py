@@ -1,13 +1,13 @@
 """SCIP (Apache 2.0), through PySCIPOpt: every capability is native.
 
-Native objects are built per solve: a cut of one solve must not stay for the next. The plugins that SCIP calls are in
-`scip_plugins`, which is imported together with the solver package.
+Native objects are built per solve, so that the cuts of one solve do not affect the next. `scip_native` has the plugins
+that SCIP calls; it is imported together with the solver package.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from accel_oct.mip import (
     Backend,
     Capabilities,
     Event,
-    ModelArrays,
     SolveOptions,
     SolverError,
     SolveSession,
@@ -24,22 +23,19 @@ from accel_oct.mip import (
     Termination,
 )
 
-#: Without these SCIP may throw away every solution that the handler's cuts would have kept: it fixes and permutes
-#: columns by arguments that hold for the rows it knows, and it does not know the cuts yet.
+#: Without these, SCIP may discard every solution that satisfies the handler's cuts: it fixes and permutes columns by
+#: arguments about the rows it knows, without the later cuts.
 LAZY_SETTINGS: dict[str, Any] = {
     "misc/usesymmetry": 0,
     "misc/allowstrongdualreds": False,
     "misc/allowweakdualreds": False,
 }
 
-#: A column that presolve replaces by a sum of others cannot be given a value any more, so nothing could be injected.
+#: Solutions cannot be injected into columns that presolve replaces by a sum of others.
 INJECTION_SETTINGS: dict[str, Any] = {"presolving/donotmultaggr": True}
 
-#: Measured on tree masters: this separator costs about half of the solve, and found no cut where that was looked at.
+#: Measured on tree masters: this separator takes about half of the solve, and found no cut.
 FAST_SETTINGS: dict[str, Any] = {"separating/aggregation/freq": -1}
-
-#: Seconds between two looks at whether the solve was asked to stop.
-_WATCH_INTERVAL = 0.05
 
 _TERMINATION = {
     "optimal": Termination.OPTIMAL,
@@ -57,7 +53,7 @@ _TERMINATION = {
 class ScipBackend(Backend):
     """SCIP with a constraint handler for cuts and a heuristic for injections.
 
-    A solve takes one thread whatever `SolveOptions.threads` says: SCIP's concurrent mode does not copy the handler.
+    A solve uses one thread whatever `SolveOptions.threads` is: SCIP's concurrent mode does not copy the handler.
     """
 
     name = "scip"
@@ -82,23 +78,23 @@ class ScipBackend(Backend):
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:
             return Termination.TIME_LIMIT, 0
-        return _NativeModel(session).optimise()
+        return _ScipModel(session).optimise()
 
 
-class _NativeModel:
-    """One SCIP model, from building to the end of the solve."""
+class _ScipModel:
+    """One SCIP model, from its construction to the end of the solve."""
 
     def __init__(self, session: SolveSession) -> None:
         import pyscipopt
 
-        from accel_oct_backends import scip_columns, scip_plugins
+        from accel_oct_backends import scip_native
 
         self._session = session
         self._model: Any = pyscipopt.Model()
         self._model.hideOutput()
-        self._columns = scip_columns.Columns(self._model, session.model)
+        self._columns = scip_native.ScipColumns(self._model, session.model)
         self._configure(session.options)
-        scip_plugins.include(self._model, self._columns, session)
+        scip_native.include(self._model, self._columns, session)
         self._set_start()
 
     def _configure(self, options: SolveOptions) -> None:
@@ -122,7 +118,7 @@ class _NativeModel:
             try:
                 self._model.setParam(name, value)
             except Exception as error:  # PySCIPOpt raises KeyError, ValueError or a bare Exception
-                raise SolverError(f"SCIP refuses the native option {name}={value!r}: {error}") from error
+                raise SolverError(f"SCIP rejects the native option {name}={value!r}: {error}") from error
         if options.branch_priorities is not None:
             self._columns.set_branch_priorities(options.branch_priorities)
 
@@ -137,53 +133,32 @@ class _NativeModel:
     def optimise(self) -> tuple[Termination, int]:
         self._run(self._model)
         status = self._model.getStatus()
-        if status == "inforunbd":  # presolve did not tell which
+        if status == "inforunbd":  # presolve did not decide which
             status = "unbounded" if self._has_feasible_point() else "infeasible"
         self._report_end(status)
         return self._termination(status), int(self._model.getNTotalNodes())
 
     def _run(self, model: Any) -> None:
-        """Solve without the GIL, while a second thread passes on a request to stop."""
-        from accel_oct_backends import scip_plugins
+        """Solve without the GIL."""
+        from accel_oct_backends import scip_native
 
-        done = threading.Event()
-
-        def watch() -> None:
-            while not done.wait(_WATCH_INTERVAL):
-                if self._session.stop_requested:
-                    scip_plugins.interrupt(model)
-
-        watcher = threading.Thread(target=watch, name="accel_oct-watch", daemon=True)
-        watcher.start()
         try:
-            model.optimizeNogil()
+            with self._session.passing_on_stops(lambda: scip_native.interrupt(model)):
+                model.optimizeNogil()
         except Exception as error:  # PySCIPOpt turns return codes into bare exceptions
             if not self._session.failed:
                 raise SolverError(f"SCIP failed: {error}") from error
-        finally:
-            done.set()
-            watcher.join()
 
     def _has_feasible_point(self) -> bool:
         import pyscipopt
 
-        from accel_oct_backends import scip_columns
+        from accel_oct_backends import scip_native
 
         arrays = self._session.model
         probe = pyscipopt.Model()
         probe.hideOutput()
         probe.setParam("misc/catchctrlc", False)
-        scip_columns.Columns(
-            probe,
-            ModelArrays(
-                arrays.maximise,
-                np.zeros(arrays.n_columns),
-                arrays.lower,
-                arrays.upper,
-                arrays.integer,
-                arrays.rows,
-            ),
-        )
+        scip_native.ScipColumns(probe, replace(arrays, objective=np.zeros(arrays.n_columns)))
         self._run(probe)
         return bool(probe.getNSols())
 
@@ -198,7 +173,7 @@ class _NativeModel:
         if model.getNSols() and status != "unbounded":
             x = self._columns.read(model.getBestSol())
             if session.wants(Event.CANDIDATE):
-                session.accept(session.model.rounded(x))  # passed the constraint handler already
+                session.accept(session.model.rounded(x))  # the constraint handler has accepted it
             else:
                 session.consult(Event.CANDIDATE, x)
 

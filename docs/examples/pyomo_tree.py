@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyomo.environ as pyo
-from accel_oct_backends.pyomo_export import to_pyomo
+from accel_oct_backends.pyomo import to_pyomo
 
 from accel_oct.cuts.benders import all_path_rows
 from accel_oct.cuts.equivalent_points import EquivalentPointInequalities

@@ -8,7 +8,7 @@ from helpers.mip_support import skip_unless_available
 from helpers.selection import slow
 
 from accel_oct.mip import BoundReport, Reply, SolveOptions, Termination, backend_names, create_backend
-from accel_oct.mip.conformance import Check, brute_force, checks, mixed_sizes
+from accel_oct.mip.conformance import BackendCheck, brute_force, checks, mixed_sizes
 from accel_oct.mip.conformance.suite import hard_knapsack, listening
 
 #: One backend of each kind. The other solvers behind Pyomo run the same code of ours.
@@ -17,7 +17,7 @@ DAILY = [name for name in backend_names() if not name.startswith("pyomo:") or na
 
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
 @pytest.mark.parametrize("name", [*DAILY, *slow(name for name in backend_names() if name not in DAILY)])
-def test_conformance(name: str, check: Check) -> None:
+def test_conformance(name: str, check: BackendCheck) -> None:
     """The backend has the property, or its solver cannot be used here; a new backend cannot be left out."""
     skip_unless_available(name)
     check.run(lambda: create_backend(name))

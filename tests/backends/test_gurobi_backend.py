@@ -87,7 +87,7 @@ def test_no_licence_is_said_with_a_way_out(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("GRB_LICENSE_FILE", f"{tmp_path}/none.lic")
     backend = create_backend("gurobi")
     backend.load(knapsack())
-    with pytest.raises(LicenceError, match=r'no Gurobi licence was found.*solver="highs"') as caught:
+    with pytest.raises(LicenceError, match=r'no Gurobi licence found.*solver="highs"') as caught:
         backend.solve()
     assert isinstance(caught.value, BackendUnavailableError)
     assert backend_class("gurobi").is_available() and not backend_class("gurobi").availability()
@@ -134,17 +134,17 @@ def test_no_unchecked_candidate_is_taken_after_a_stop() -> None:
 @pytest.mark.parametrize("validity", list(Validity))
 def test_only_implied_cuts_are_user_cuts(monkeypatch: pytest.MonkeyPatch, validity: Validity) -> None:
     """Gurobi may assume that a user cut removes no integral point; every other cut goes in as a lazy row."""
-    from accel_oct_backends.gurobi import _NativeModel
+    from accel_oct_backends.gurobi import _GurobiModel
 
     rows = Rows.single([0], 1.0, upper=1.0)  # holds everywhere: only the way it takes is of interest
     lazy: list[Rows] = []
-    add_lazy = _NativeModel._add_lazy
+    add_lazy = _GurobiModel._add_lazy
 
-    def record(native: _NativeModel, model: object, given: Rows) -> None:
+    def record(native: _GurobiModel, model: object, given: Rows) -> None:
         lazy.append(given)
         add_lazy(native, model, given)
 
-    monkeypatch.setattr(_NativeModel, "_add_lazy", record)
+    monkeypatch.setattr(_GurobiModel, "_add_lazy", record)
     keeps = "any" if validity is Validity.OPTIMALITY else None
     seen: list[Point] = []
 

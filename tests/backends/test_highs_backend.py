@@ -11,6 +11,7 @@ from helpers.mip_support import skip_unless_available
 
 from accel_oct.mip import (
     Cuts,
+    EngineRun,
     Event,
     FunctionHandler,
     IntegerRequest,
@@ -21,7 +22,6 @@ from accel_oct.mip import (
     Point,
     Reply,
     Rows,
-    Run,
     RunStatus,
     SolveOptions,
     SolverError,
@@ -65,7 +65,7 @@ def test_options_of_the_branch_and_bound_of_highs_bring_it_back(
     engine = highs._HighsEngine
     solve_integer = engine.solve_integer
 
-    def counted(self: highs._HighsEngine, request: IntegerRequest) -> Run:
+    def counted(self: highs._HighsEngine, request: IntegerRequest) -> EngineRun:
         runs.append(True)
         return solve_integer(self, request)
 

@@ -143,7 +143,7 @@ def broken_cbc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     class Scripted:
         @staticmethod
-        def create(known: pyomo_solvers.Profile) -> object:
+        def create(known: pyomo_solvers.SolverProfile) -> object:
             return pyo.SolverFactory("cbc", executable=str(script), validate=False)
 
     monkeypatch.setattr(pyomo_solvers, "_create", Scripted.create)
@@ -237,7 +237,7 @@ def test_cuts_that_leave_nothing_of_an_open_box(monkeypatch: pytest.MonkeyPatch)
     """A solver that does not tell infeasible from unbounded is asked again with the cuts, not with the model alone."""
     run = pyomo_solvers._Persistent.solve
 
-    def vague(self: pyomo_solvers._Persistent, limits: pyomo_solvers.Limits) -> pyomo_solvers.Answer:
+    def vague(self: pyomo_solvers._Persistent, limits: pyomo_solvers.RunLimits) -> pyomo_solvers.SolverAnswer:
         answer = run(self, limits)
         has_objective = bool(self._model.objective.expr.linear_coefs)
         if answer.status is RunStatus.INFEASIBLE and has_objective:

@@ -28,7 +28,7 @@ from accel_oct.mip.conformance.suite import cardinality, cardinality_handler, ha
 
 pytest.importorskip("pyscipopt")
 
-from accel_oct_backends import scip_plugins
+from accel_oct_backends import scip_native
 
 STRONG, WEAK, SYMMETRY = "misc/allowstrongdualreds", "misc/allowweakdualreds", "misc/usesymmetry"
 OPTIMUM = 3.0
@@ -60,7 +60,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
 
 @pytest.fixture
 def no_locks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    return lambda: monkeypatch.setattr(scip_plugins.LazyRows, "conslock", lambda *_: None)
+    return lambda: monkeypatch.setattr(scip_native.LazyRows, "conslock", lambda *_: None)
 
 
 def test_with_every_setting_the_answer_is_right() -> None:
@@ -182,13 +182,13 @@ def test_injection_reaches_scip(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyscipopt import SCIP_RESULT
 
     results: list[int] = []
-    original = scip_plugins.Injection._inject
+    original = scip_native.Injection._inject
 
-    def spy(plugin: scip_plugins.Injection) -> int:
+    def spy(plugin: scip_native.Injection) -> int:
         results.append(original(plugin))
         return results[-1]
 
-    monkeypatch.setattr(scip_plugins.Injection, "_inject", spy)
+    monkeypatch.setattr(scip_native.Injection, "_inject", spy)
     backend = scip.ScipBackend()
     backend.load(hard_knapsack(20, 3))
     best = backend.solve().x

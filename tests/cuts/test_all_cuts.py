@@ -88,14 +88,8 @@ def keeps_an_optimum(instance: Instance, dataset: BinaryDataset, cache: SubtreeC
     """Whether some optimal tree keeps every cut of every path, and every model row; None: too many trees to tell."""
     switches = random_eqp(np.random.default_rng(seed))
     master = Master(dataset, instance.max_depth, instance.leaf_price)
-    EquivalentPointInequalities(
-        master,
-        linking=switches.linking,
-        disaggregated=switches.disaggregated,
-        bounding=switches.bounding,
-        max_split_size=switches.max_split_size,
-    )
-    cuts = PathBoundCuts(master, cache, bound=True, negative_samples=True, structure=True)
+    EquivalentPointInequalities(master, switches)
+    cuts = PathBoundCuts(master, cache, PathBoundConfig(bound=True, negative_samples=True, structure=True))
     rows = Rows.concatenate([cuts.rows(path) for path in all_paths(dataset.n_features, instance.max_depth)])
     arrays = ModelArrays.of(master.model)
     trees = optimal_trees(dataset, instance.max_depth, instance.leaf_price)

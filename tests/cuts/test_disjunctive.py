@@ -17,7 +17,7 @@ from oracles.instances import Instance, chain_instances, instances
 import accel_oct
 from accel_oct.cuts.disjunctive import DisjunctivePathBounds
 from accel_oct.exact import SubtreeBounds
-from accel_oct.formulation import Master, Path, TreePoint, integral_paths
+from accel_oct.formulation import Master, TreePath, TreePoint, integral_paths
 from accel_oct.mip import Event, Point, Rows
 from accel_oct.solving.config import Config, SubtreeBoundConfig
 
@@ -102,7 +102,7 @@ def test_refined_root_is_the_optimum(instance: Instance) -> None:
     master = component.master
     x = np.zeros(master.model.n_columns)
     component._refine_root(TreePoint(master, Point(Event.RELAXATION, x, 0.0, None, np.inf, 0.0)))
-    root = component._row(Path(1, ()))
+    root = component._row(TreePath(1, ()))
     best = max(root.leaf_value, float(root.bounds.max()))
     assert best == pytest.approx(optimal_value(instance.dataset, instance.max_depth, instance.leaf_price), abs=1e-9)
 
@@ -112,7 +112,7 @@ def test_refined_root_is_the_optimum_on_chains(length: int) -> None:
     """The same at depths four and five, where the bounds before refinement count leaves of deeper trees."""
     for instance in chain_instances((length,), seed=7):
         component = _component(instance)
-        root = component._row(Path(1, ()))
+        root = component._row(TreePath(1, ()))
         optimum = optimal_value(instance.dataset, length, instance.leaf_price)
         assert max(root.leaf_value, float(root.bounds.max())) >= optimum, instance
         x = np.zeros(component.master.model.n_columns)
@@ -126,7 +126,7 @@ def test_bounds_of_a_path_count_its_samples_only(instance: Instance) -> None:
     component = _component(instance)
     for feature in range(component.master.dataset.n_features):
         for direction in (0, 1):
-            row = component._row(Path(1, ()).child(feature, direction))
+            row = component._row(TreePath(1, ()).child(feature, direction))
             weight = component.master.dataset.weights[row.samples].sum()
             assert row.bounds.max() <= weight - instance.leaf_price + 1e-9 or not row.samples.size
 

@@ -14,7 +14,7 @@ from oracles.instances import Instance, random_instance
 from scipy.optimize import linprog
 
 import accel_oct
-from accel_oct.cuts.equivalent_points import EquivalentPointInequalities
+from accel_oct.cuts.equivalent_points import EquivalentPointConfig, EquivalentPointInequalities
 from accel_oct.data import BinaryDataset
 from accel_oct.data.equivalent_points import equivalent_point_sets
 from accel_oct.errors import InvalidInputError
@@ -80,9 +80,8 @@ class Built:
 def build(dataset: BinaryDataset, max_depth: int, linking: str, disaggregated: bool, bounding: str, **options) -> Built:
     master = Master(dataset, max_depth, dataset.leaf_price(0.01))
     n_rows, n_columns = master.model.rows.n_rows, master.model.n_columns
-    component = EquivalentPointInequalities(
-        master, linking=linking, disaggregated=disaggregated, bounding=bounding, **options
-    )
+    config = EquivalentPointConfig(linking=linking, disaggregated=disaggregated, bounding=bounding, **options)
+    component = EquivalentPointInequalities(master, config)
     rows = master.model.rows
     return Built(master, component, rows.take(np.arange(n_rows, rows.n_rows)), n_columns)
 
@@ -368,7 +367,7 @@ def test_split_size_is_checked(size: object) -> None:
     """Only 0, 1 and 2 can be modelled, and the message says which switch is wrong."""
     dataset = BinaryDataset.from_arrays([[0, 1], [1, 1]], [0, 1])
     with pytest.raises(InvalidInputError, match="max_split_size"):
-        EquivalentPointInequalities(Master(dataset, 2, 0.0), max_split_size=size)
+        EquivalentPointInequalities(Master(dataset, 2, 0.0), EquivalentPointConfig(max_split_size=size))
     with pytest.raises(InvalidInputError, match=r"equivalent_points\.max_split_size"):
         Config.from_mapping({"equivalent_points": {"max_split_size": size}})
 
@@ -378,7 +377,7 @@ def test_unknown_variants_are_refused(switch: str) -> None:
     """A variant that does not exist is named."""
     dataset = BinaryDataset.from_arrays([[0, 1], [1, 1]], [0, 1])
     with pytest.raises(InvalidInputError, match=f"equivalent_points.{switch}"):
-        EquivalentPointInequalities(Master(dataset, 2, 0.0), **{switch: "best"})
+        EquivalentPointInequalities(Master(dataset, 2, 0.0), EquivalentPointConfig(**{switch: "best"}))
 
 
 def test_huge_requests_are_refused_before_they_are_built(caplog: pytest.LogCaptureFixture) -> None:

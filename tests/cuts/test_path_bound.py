@@ -13,7 +13,7 @@ from oracles.instances import Instance, random_instance
 from accel_oct.cuts.path_bound import PathBoundCuts
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation import Master, Path, Site, TreePoint
+from accel_oct.formulation import Master, Site, TreePath, TreePoint
 from accel_oct.mip import Event, Point, Rows, Validity
 from accel_oct.solving.config import PathBoundConfig
 from accel_oct.tree import DecisionTree
@@ -23,7 +23,9 @@ KINDS = ("bound", "negative_samples", "structure")
 
 def cuts_for(dataset: BinaryDataset, max_depth: int, leaf_price: float, *kinds: str, **options) -> PathBoundCuts:
     switches = {kind: kind in kinds for kind in KINDS}
-    return PathBoundCuts(Master(dataset, max_depth, leaf_price), cache_for(dataset), **switches, **options)
+    return PathBoundCuts(
+        Master(dataset, max_depth, leaf_price), cache_for(dataset), PathBoundConfig(**switches, **options)
+    )
 
 
 def random_tree(rng: np.random.Generator, dataset: BinaryDataset, max_depth: int, share: float) -> DecisionTree:
@@ -60,7 +62,7 @@ def random_instances(seed: int, count: int, max_features: int, min_depth: int, m
 class PathReader:
     """What a path and a tree have to do with each other, read off the tree."""
 
-    def __init__(self, dataset: BinaryDataset, cuts: PathBoundCuts, path: Path) -> None:
+    def __init__(self, dataset: BinaryDataset, cuts: PathBoundCuts, path: TreePath) -> None:
         self.dataset, self.path = dataset, path
         height = cuts.master.topology.height(path.end)
         self.best = cuts.cache.lookup(path.literals, cuts.master.leaf_price, max_depth=min(2, height))
@@ -108,7 +110,7 @@ def test_rows_say_what_they_should(kind: str, depth: int) -> None:
     assert min(seen.values()) > 20
 
 
-def _planted(tree: DecisionTree, path: Path, subtree: DecisionTree) -> DecisionTree:
+def _planted(tree: DecisionTree, path: TreePath, subtree: DecisionTree) -> DecisionTree:
     """The tree with the path's branches and then the given subtree, where there is room for it."""
     if tree.max_depth < 2:
         return tree
@@ -129,7 +131,7 @@ def test_rows_are_the_papers(kind: str) -> None:
     weights = np.array([1.0, 2.0, 3.0, 2.0, 5.0, 4.0])
     dataset = BinaryDataset.from_arrays(X, y, weights)
     cuts = cuts_for(dataset, 4, 0.5, kind)
-    master, path = cuts.master, Path(2, (0,))
+    master, path = cuts.master, TreePath(2, (0,))
     # Samples 0, 1, 2, 3 and 5 go left; the best subtree is one leaf of class 1 (score 9 of 12) or branches on 1 and 2.
     best = cuts.cache.lookup(path.literals, 0.5)
     assert best.feature.tolist() == [1, -1, 2, -1, -1, -1, -1] and best.label.tolist() == [-1, 1, -1, -1, -1, 1, 0]
@@ -163,7 +165,7 @@ def test_contradictory_and_repeated_literals() -> None:
     """A path may lead nowhere, or say the same twice."""
     dataset = BinaryDataset.from_arrays([[0, 1], [1, 0], [1, 1]], [0, 1, 0])
     cuts = cuts_for(dataset, 4, 0.1, *KINDS)
-    nowhere, twice = Path(5, (0, 0)), Path(7, (0, 0))
+    nowhere, twice = TreePath(5, (0, 0)), TreePath(7, (0, 0))
     assert cuts.cache.lookup(nowhere.literals, 0.1).samples.size == 0
     assert cuts.cache.lookup(twice.literals, 0.1).samples.tolist() == [1, 2]
     rows = cuts.rows(nowhere)
@@ -188,21 +190,21 @@ def test_integral_paths() -> None:
     b[1, 2] = 1.0
     b[2] = [0.5, 0.5, 0.0]
     b[3, 0] = 1.0  # at height two: no subtree of depth two fits below
-    below_two = [Path(4, (1, 2)), Path(5, (1, 2))]
-    assert sorted(every.integral_paths(b)) == [Path(1, ()), Path(2, (1,)), Path(3, (1,)), *below_two]
+    below_two = [TreePath(4, (1, 2)), TreePath(5, (1, 2))]
+    assert sorted(every.integral_paths(b)) == [TreePath(1, ()), TreePath(2, (1,)), TreePath(3, (1,)), *below_two]
     paper = cuts_for(dataset, 4, 0.1, "bound", empty_path=False)
-    assert sorted(paper.integral_paths(b)) == [Path(2, (1,)), Path(3, (1,)), *below_two]
+    assert sorted(paper.integral_paths(b)) == [TreePath(2, (1,)), TreePath(3, (1,)), *below_two]
     ends = cuts_for(dataset, 4, 0.1, "bound", paths="end_points")
-    assert sorted(ends.integral_paths(b)) == [Path(3, (1,)), *below_two]
+    assert sorted(ends.integral_paths(b)) == [TreePath(3, (1,)), *below_two]
     b[0] = [0.0, 0.9, 0.1]
-    assert every.integral_paths(b) == [Path(1, ())]
+    assert every.integral_paths(b) == [TreePath(1, ())]
     assert paper.integral_paths(b) == []
 
 
 def test_a_path_knows_its_nodes_and_literals() -> None:
     """Read from the root, with the directions of the walk."""
-    path = Path(1, ()).child(4, 1).child(2, 0)
-    assert path == Path(6, (4, 2))
+    path = TreePath(1, ()).child(4, 1).child(2, 0)
+    assert path == TreePath(6, (4, 2))
     assert path.nodes == (1, 3)
     assert path.literals == {(4, 1), (2, 0)}
 
@@ -310,4 +312,4 @@ def test_algorithm_two_alone_needs_relaxations() -> None:
     assert cuts is not None and cuts.needs.events == {Event.RELAXATION}
     assert PathBoundCuts.build(replace(site, shows_relaxations=False), as_published) is None
     with pytest.raises(InvalidInputError, match="candidates"):
-        PathBoundCuts(site.master, site.subtrees, fractional=False, candidates=False)
+        PathBoundCuts(site.master, site.subtrees, PathBoundConfig(fractional=False, candidates=False))

@@ -7,7 +7,7 @@ from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance
 
 from accel_oct.formulation import Master
-from accel_oct.formulation.paths import Path, integral_paths
+from accel_oct.formulation.paths import TreePath, integral_paths
 from accel_oct.tree import DecisionTree
 
 X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -15,17 +15,17 @@ X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 
 def test_a_path_knows_its_walk() -> None:
     """Right, left, right from the root: nodes 1, 3, 6, and on to 13."""
-    path = Path(1, ()).child(4, 1).child(2, 0).child(7, 1)
+    path = TreePath(1, ()).child(4, 1).child(2, 0).child(7, 1)
     assert (path.end, path.features, path.nodes) == (13, (4, 2, 7), (1, 3, 6))
     assert path.literals == {(4, 1), (2, 0), (7, 1)}
-    assert Path(1, ()).nodes == () and Path(1, ()).literals == frozenset()
+    assert TreePath(1, ()).nodes == () and TreePath(1, ()).literals == frozenset()
 
 
 def test_columns_are_zero_where_the_path_is_taken() -> None:
     """For all trees of depth two: zero in sum for those that take the path, and at least one for the others."""
     master = Master(Instance(X, np.array([0, 1, 1, 0]), None, 0.0, 2).dataset, 2, 0.0)
     trees = [tree.with_max_depth(2) for tree in enumerate_trees(master.dataset, 2)]
-    paths = [Path(1, ()), *(Path(1, ()).child(f, d) for f in (0, 1) for d in (0, 1))]
+    paths = [TreePath(1, ()), *(TreePath(1, ()).child(f, d) for f in (0, 1) for d in (0, 1))]
     paths += [paths[-1].child(f, d) for f in (0, 1) for d in (0, 1)]
     for path in paths:
         b, p = path.relax(master)

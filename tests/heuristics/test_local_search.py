@@ -21,9 +21,8 @@ from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.heuristics import cart
 from accel_oct.heuristics import improver as improver_module
-from accel_oct.heuristics.growing import Grower, Node, OutOfTime, Place, Samples
 from accel_oct.heuristics.improver import Improver, table_seconds
-from accel_oct.heuristics.local_search import LocalSearch
+from accel_oct.heuristics.local_search import Grower, GrowingData, GrownNode, LocalSearch, OutOfTime, Place
 from accel_oct.solving import driver
 from accel_oct.solving.config import PRESETS, Config
 from accel_oct.solving.phases import SubtreeTables
@@ -43,7 +42,7 @@ def data(seed: int, n_samples: int = 40, n_features: int = 6) -> BinaryDataset:
 
 
 def grower_for(dataset: BinaryDataset, price: float, should_stop: Callable[[], bool] = lambda: False) -> Grower:
-    samples = Samples(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
+    samples = GrowingData(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
     cache = SubtreeCache(DepthTwoSolver(*samples))
     return Grower(samples, price, cache, lambda size: True, should_stop)
 
@@ -53,7 +52,7 @@ def grower_for(dataset: BinaryDataset, price: float, should_stop: Callable[[], b
 def test_offered_trees_are_worth_what_they_say(seed: int, affordable: bool) -> None:
     """Values are those of the trees, rise from offer to offer, and never exceed the optimum; exact moves or none."""
     dataset, depth, price = data(seed), 3 + seed % 2, 0.5
-    offered: list[Node] = []
+    offered: list[GrownNode] = []
     grower = grower_for(dataset, price)
     grower._affordable = lambda size: affordable
     search = LocalSearch(
@@ -81,7 +80,7 @@ def test_a_refused_tree_is_not_gone_on_from(seed: int) -> None:
     dataset, price = data(seed), 0.25
     taken: list[float] = []
 
-    def offer(node: Node) -> bool:
+    def offer(node: GrownNode) -> bool:
         if len(node.tree().features_used) > 2:
             return False
         taken.append(node.value)

@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 import accel_oct
 from accel_oct.constraints import Linear, PositiveBudget
 from accel_oct.mip import (
+    EngineRun,
     Event,
     FunctionHandler,
     MipModel,
     Needs,
     Rows,
-    Run,
     RunStatus,
     SolverError,
     Termination,
     Validity,
 )
+from accel_oct.mip.backend import create_backend
 from accel_oct.mip.certificates import LinearProgram
 from accel_oct.mip.conformance import brute_force, mixed_sizes
 from accel_oct.mip.conformance.exact import ExactRow, best_value
-from accel_oct.mip.registry import create_backend
 
 sizes = st.sampled_from([1e-7, 1e-3, 0.1, 1.0 / 3.0, 1.0, 7.0, 1e3])
 numbers = st.one_of(st.just(0.0), st.builds(lambda size, sign: size * sign, sizes, st.sampled_from([-1.0, 1.0])))
@@ -94,11 +94,11 @@ def test_no_multipliers_prove_what_is_not_true(program: LinearProgram, data: st.
 def test_a_wrong_claim_is_corrected(program: LinearProgram) -> None:
     """An untrue INFEASIBLE, and an OPTIMAL that promises too little, are replaced by what is proven."""
     best = exact_best(program)
-    empty = program.checked(Run(RunStatus.INFEASIBLE, None, -program.sign * math.inf), math.inf)
+    empty = program.checked(EngineRun(RunStatus.INFEASIBLE, None, -program.sign * math.inf), math.inf)
     assert best is None or empty.status is not RunStatus.INFEASIBLE
     if best is not None:
         low = program.sign * (float(best) - 1.0)
-        lie = Run(RunStatus.OPTIMAL, program.lower, low, multipliers=np.zeros(program.rows.n_rows))
+        lie = EngineRun(RunStatus.OPTIMAL, program.lower, low, multipliers=np.zeros(program.rows.n_rows))
         run = program.checked(lie, math.inf)
         assert program.sign * run.bound >= float(best) - 1e-6 * max(1.0, abs(float(best)))
 
@@ -109,13 +109,13 @@ def test_a_true_claim_is_proven() -> None:
         [0, 0, 1], [0, 1, 0], [1.0, 1.0, 1.0], n_rows=2, upper=[math.inf, 0.5], lower=[1.75, -math.inf]
     )
     program = LinearProgram(np.array([1.0, 1.0]), -1.0, rows, np.zeros(2), np.ones(2))
-    claim = Run(RunStatus.INFEASIBLE, None, math.inf)
+    claim = EngineRun(RunStatus.INFEASIBLE, None, math.inf)
     assert program.checked(claim, math.inf) is claim
     assert program.is_empty(np.array([1.0, -1.0])) and program.is_empty(np.array([-1.0, 1.0]))
     assert not program.is_empty(np.array([1.0, 1.0])) and not program.is_empty(None)
     looser = replace(program, upper=np.array([1.0, 2.0]))
     assert looser.checked(claim, math.inf).status is RunStatus.OPTIMAL
-    claim = Run(RunStatus.OPTIMAL, np.array([0.5, 1.25]), 1.75, multipliers=np.array([1.0, 0.0]))
+    claim = EngineRun(RunStatus.OPTIMAL, np.array([0.5, 1.25]), 1.75, multipliers=np.array([1.0, 0.0]))
     assert looser.checked(claim, math.inf) is claim and looser.bound(claim.multipliers) == pytest.approx(1.75)
 
 
@@ -144,10 +144,10 @@ def test_an_untrue_infeasible_closes_no_node(wrong: set[int], monkeypatch: pytes
     model, handler = model_with_inner_nodes()
     true, calls = highs._HighsEngine.solve_relaxation, []
 
-    def untrue(self: Any, seconds: float) -> Run:
+    def untrue(self: Any, seconds: float) -> EngineRun:
         calls.append(seconds)
         run = true(self, seconds)
-        return Run(RunStatus.INFEASIBLE, None, -math.inf) if len(calls) in wrong else run
+        return EngineRun(RunStatus.INFEASIBLE, None, -math.inf) if len(calls) in wrong else run
 
     monkeypatch.setattr(highs._HighsEngine, "solve_relaxation", untrue)
     backend = create_backend("highs")
@@ -162,7 +162,7 @@ def test_a_bound_that_promises_too_little_closes_no_node(monkeypatch: pytest.Mon
     model, handler = model_with_inner_nodes()
     true = highs._HighsEngine.solve_relaxation
 
-    def untrue(self: Any, seconds: float) -> Run:
+    def untrue(self: Any, seconds: float) -> EngineRun:
         run = true(self, seconds)
         return replace(run, bound=run.bound - 5.0) if run.status is RunStatus.OPTIMAL else run
 
@@ -176,10 +176,10 @@ def test_a_bound_that_promises_too_little_closes_no_node(monkeypatch: pytest.Mon
 def test_without_a_proof_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no proof can be had the nodes are branched on to the end, and the status says that the solver failed."""
     model, handler = model_with_inner_nodes()
-    undecided = Run(RunStatus.UNDECIDED, None, math.inf)
+    undecided = EngineRun(RunStatus.UNDECIDED, None, math.inf)
     monkeypatch.setattr(LinearProgram, "solve", lambda self, seconds: undecided)
     monkeypatch.setattr(
-        highs._HighsEngine, "solve_relaxation", lambda self, seconds: Run(RunStatus.INFEASIBLE, None, -math.inf)
+        highs._HighsEngine, "solve_relaxation", lambda self, seconds: EngineRun(RunStatus.INFEASIBLE, None, -math.inf)
     )
     backend = create_backend("highs")
     backend.load(model)
@@ -197,10 +197,10 @@ def test_an_untrue_claim_of_a_mip_solver_is_not_believed(claim: str, monkeypatch
     model, _ = model_with_inner_nodes()
     point = np.array([1.0, 0.0, 1.0, 0.0])
 
-    def untrue(self: Any, request: Any) -> Run:
+    def untrue(self: Any, request: Any) -> EngineRun:
         if claim == "infeasible":
-            return Run(RunStatus.INFEASIBLE, None, -math.inf)
-        return Run(RunStatus.OPTIMAL, point, 24.0)
+            return EngineRun(RunStatus.INFEASIBLE, None, -math.inf)
+        return EngineRun(RunStatus.OPTIMAL, point, 24.0)
 
     monkeypatch.setattr(highs._HighsEngine, "solve_integer", untrue)
     backend = create_backend("highs")

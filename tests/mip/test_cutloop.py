@@ -14,6 +14,7 @@ from accel_oct.mip import (
     Backend,
     CutLoop,
     Cuts,
+    EngineRun,
     Event,
     FunctionHandler,
     IntegerRequest,
@@ -24,7 +25,6 @@ from accel_oct.mip import (
     Point,
     Reply,
     Rows,
-    Run,
     RunStatus,
     SolveOptions,
     SolverError,
@@ -96,10 +96,10 @@ class ScriptedEngine:
         self.held: list[list[float]] = []
         self.mip: list[float] = []
 
-    def solve_relaxation(self, seconds: float) -> Run:
+    def solve_relaxation(self, seconds: float) -> EngineRun:
         self.held.append(list(self.lp))
         x = self.points[len(self.held) - 1]
-        return Run(RunStatus.OPTIMAL, x, self.model.value(x))
+        return EngineRun(RunStatus.OPTIMAL, x, self.model.value(x))
 
     def add_relaxation_rows(self, rows: Rows) -> None:
         self.lp.extend(rows.upper.tolist())
@@ -107,8 +107,8 @@ class ScriptedEngine:
     def drop_relaxation_rows(self, positions: np.ndarray) -> None:
         self.lp = [row for position, row in enumerate(self.lp) if position not in set(positions.tolist())]
 
-    def solve_integer(self, request: IntegerRequest) -> Run:
-        return Run(RunStatus.INFEASIBLE, None, -math.inf)
+    def solve_integer(self, request: IntegerRequest) -> EngineRun:
+        return EngineRun(RunStatus.INFEASIBLE, None, -math.inf)
 
     def add_integer_rows(self, rows: Rows) -> None:
         self.mip.extend(rows.upper.tolist())
@@ -148,9 +148,9 @@ def test_rejecting_without_a_new_cut_is_an_error() -> None:
     arrays = ModelArrays.of(model)
 
     class Stubborn(ScriptedEngine):
-        def solve_integer(self, request: IntegerRequest) -> Run:
+        def solve_integer(self, request: IntegerRequest) -> EngineRun:
             request.on_solution(np.ones(1), None)
-            return Run(RunStatus.OPTIMAL, np.ones(1), 1.0)
+            return EngineRun(RunStatus.OPTIMAL, np.ones(1), 1.0)
 
     cut = Cuts(Rows.single([0], 1.0, upper=0.0), Validity.REQUIRED)
     handler = FunctionHandler(lambda point: Reply(cuts=(cut,)), Needs([Event.CANDIDATE], [Validity.REQUIRED]))
@@ -166,9 +166,9 @@ def test_a_solution_that_came_after_the_interrupt_is_not_lost() -> None:
     session = SolveSession(arrays, SolveOptions(), None)
 
     class Late(ScriptedEngine):
-        def solve_integer(self, request: IntegerRequest) -> Run:
+        def solve_integer(self, request: IntegerRequest) -> EngineRun:
             session.request_stop(Termination.INTERRUPTED)
-            return Run(RunStatus.LIMIT, np.ones(1), 1.5)
+            return EngineRun(RunStatus.LIMIT, np.ones(1), 1.5)
 
     result = session.result(*CutLoop(session, Late([], arrays)).run())
     assert result.termination is Termination.INTERRUPTED and result.objective == 1.0 and result.bound == 1.5
@@ -184,13 +184,13 @@ def test_every_reported_solution_is_separated() -> None:
     class Chatty(ScriptedEngine):
         runs = 0
 
-        def solve_integer(self, request: IntegerRequest) -> Run:
+        def solve_integer(self, request: IntegerRequest) -> EngineRun:
             self.runs += 1
             if self.runs > 1:
-                return Run(RunStatus.INFEASIBLE, None, -math.inf)
+                return EngineRun(RunStatus.INFEASIBLE, None, -math.inf)
             for x in found:
                 request.on_solution(x, 7.0)
-            return Run(RunStatus.OPTIMAL, found[-1], 7.0)
+            return EngineRun(RunStatus.OPTIMAL, found[-1], 7.0)
 
     def forbid(point: Point) -> Reply | None:
         column = np.flatnonzero(point.x)
@@ -216,12 +216,12 @@ def test_a_rejected_optimum_does_not_end_the_loop() -> None:
     good, refused = np.array([1.0, 0.0]), np.array([0.0, 1.0])
 
     class Close(ScriptedEngine):
-        def solve_integer(self, request: IntegerRequest) -> Run:
+        def solve_integer(self, request: IntegerRequest) -> EngineRun:
             if self.mip:
-                return Run(RunStatus.OPTIMAL, good, 1.0)
+                return EngineRun(RunStatus.OPTIMAL, good, 1.0)
             request.on_solution(good, 1.5)
             request.on_solution(refused, 1.5)
-            return Run(RunStatus.OPTIMAL, refused, 1.5)
+            return EngineRun(RunStatus.OPTIMAL, refused, 1.5)
 
     def separate(point: Point) -> Reply | None:
         return Reply(cuts=(Cuts(Rows.single([1], 1.0, upper=0.0), Validity.REQUIRED),)) if point.x[1] > 0 else None
@@ -240,12 +240,12 @@ def test_a_known_row_rejects_what_the_handler_does_not_mention_again() -> None:
     first, second = np.array([1.0, 0.0]), np.array([0.0, 1.0])
 
     class Twice(ScriptedEngine):
-        def solve_integer(self, request: IntegerRequest) -> Run:
+        def solve_integer(self, request: IntegerRequest) -> EngineRun:
             if self.mip:
-                return Run(RunStatus.OPTIMAL, np.zeros(2), 0.0)
+                return EngineRun(RunStatus.OPTIMAL, np.zeros(2), 0.0)
             request.on_solution(first, 1.5)
             request.on_solution(second, 1.5)
-            return Run(RunStatus.OPTIMAL, second, 1.5)
+            return EngineRun(RunStatus.OPTIMAL, second, 1.5)
 
     answers = iter([Reply(cuts=(Cuts(Rows.single([0, 1], 1.0, upper=0.0), Validity.REQUIRED),))])
     handler = FunctionHandler(lambda point: next(answers, None), Needs([Event.CANDIDATE], [Validity.REQUIRED]))

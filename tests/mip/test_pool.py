@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct.mip import Cuts, Rows, Validity
-from accel_oct.mip.pool import CutPool
+from accel_oct.mip.relaxation import CutPool
 
 
 def cuts(rows: Rows, validity: Validity = Validity.REQUIRED) -> tuple[Cuts, ...]:

@@ -13,6 +13,7 @@ from accel_oct.mip import (
     MipError,
     ModelError,
     UnknownBackendError,
+    backend,
     backend_availability,
     backend_class,
     backend_names,
@@ -20,7 +21,6 @@ from accel_oct.mip import (
     create_backend,
     list_backends,
     registered_names,
-    registry,
 )
 
 
@@ -70,9 +70,9 @@ def test_a_missing_package_names_what_to_install(
 
 def test_a_backend_that_cannot_be_imported_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken third-party entry point is one unavailable line of the list."""
-    broken = EntryPoint("broken", "no_such_module:Backend", registry.ENTRY_POINT_GROUP)
-    known = registry._registered()
-    monkeypatch.setattr(registry, "_registered", lambda: {**known, "broken": broken})
+    broken = EntryPoint("broken", "no_such_module:Backend", backend.ENTRY_POINT_GROUP)
+    known = backend._registered()
+    monkeypatch.setattr(backend, "_registered", lambda: {**known, "broken": broken})
     with pytest.raises(BackendUnavailableError, match=r"'broken' cannot be imported.*no_such_module"):
         create_backend("broken")
     info = {info.name: info for info in list_backends()}
@@ -90,23 +90,23 @@ def test_auto_takes_the_ranked_backends_in_their_order(monkeypatch: pytest.Monke
         name = "missing"
         package = "no_such_module"
 
-    broken = EntryPoint("broken", "no_such_module:Backend", registry.ENTRY_POINT_GROUP)
+    broken = EntryPoint("broken", "no_such_module:Backend", backend.ENTRY_POINT_GROUP)
     installed = [name for name in ("gurobi", "scip", "highs") if backend_class(name).is_available()]
     assert [backend.name for backend in candidate_backends("auto")] == installed
     classes = {"other": Other, "missing": Missing}
-    known = {**registry._registered(), "broken": broken, **dict.fromkeys(classes, broken)}
-    find = registry.backend_class
-    monkeypatch.setattr(registry, "_registered", lambda: known)
-    monkeypatch.setattr(registry, "backend_class", lambda name: classes.get(name) or find(name))
+    known = {**backend._registered(), "broken": broken, **dict.fromkeys(classes, broken)}
+    find = backend.backend_class
+    monkeypatch.setattr(backend, "_registered", lambda: known)
+    monkeypatch.setattr(backend, "backend_class", lambda name: classes.get(name) or find(name))
     expected = sorted([*installed, "other"], key=["gurobi", "other", "scip", "highs"].index)
     assert [backend.name for backend in candidate_backends("auto")] == expected
 
 
 def test_a_backend_that_fails_while_it_is_imported_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it raises, or when the class is not there: the others go on."""
-    known = registry._registered()
-    wrong = EntryPoint("wrong", "accel_oct_backends.mock:NoSuchBackend", registry.ENTRY_POINT_GROUP)
-    monkeypatch.setattr(registry, "_registered", lambda: {**known, "wrong": wrong})
+    known = backend._registered()
+    wrong = EntryPoint("wrong", "accel_oct_backends.mock:NoSuchBackend", backend.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(backend, "_registered", lambda: {**known, "wrong": wrong})
     with pytest.raises(BackendUnavailableError, match=r"'wrong' cannot be imported.*NoSuchBackend"):
         create_backend("wrong")
     assert candidate_backends("auto")

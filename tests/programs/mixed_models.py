@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
-    tally, wrong, began = mixed_sizes.Tally(), 0, time.perf_counter()
+    tally, wrong, began = mixed_sizes.CaseCounts(), 0, time.perf_counter()
     for case in range(arguments.first, arguments.first + (arguments.count + 1) // 2):
         for lazy in (False, True):
             try:

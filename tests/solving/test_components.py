@@ -118,7 +118,7 @@ def test_names_must_differ() -> None:
     """From each other and from those of the library, or statistics would be mixed up."""
     X, y = data()
     for other in (TotalScore, type("Impostor", (TotalScore,), {"name": "benders"})):
-        with pytest.raises(InvalidInputError, match=f"names of their own.*{other.name}"):
+        with pytest.raises(InvalidInputError, match=f"distinct names.*{other.name}"):
             accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, config="baseline", components=[TotalScore, other])
 
 

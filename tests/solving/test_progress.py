@@ -14,7 +14,7 @@ import accel_oct
 from accel_oct import Solver
 from accel_oct.constraints import FalsePositiveRate, MaxFeatures, MaxLeaves
 from accel_oct.mip import BoundReport
-from accel_oct.mip.reporting import ReportGate
+from accel_oct.mip.session import ReportGate
 from accel_oct.solving.phases import warm_start
 from accel_oct.support import progress
 from accel_oct.support.progress import ProgressEvent, Reporter
@@ -240,7 +240,7 @@ def test_a_solver_that_goes_on_is_heard_of() -> None:
 @pytest.mark.usefixtures("every_beat")
 def test_nodes_are_told_during_branch_and_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as the solver has told, and the cuts of every component with its name."""
-    monkeypatch.setattr("accel_oct.mip.reporting._PULSE", 0.0)
+    monkeypatch.setattr("accel_oct.mip.session._PULSE", 0.0)
     recorder = Events()
     result = accel_oct.solve(*data(), max_depth=2, leaf_penalty=0.001, config="paper", progress=recorder)
     told = [each for each in recorder if each.phase == "branch and cut"]

@@ -1,25 +1,14 @@
-"""A suite that every backend has to pass, shipped so that anyone who writes one can run it.
+"""A suite of checks for backends, shipped for authors of backends.
 
     >>> from accel_oct.mip.conformance import checks
     >>> for check in checks():
     ...     check.run(MyBackend)
 
-Each check takes a factory of fresh backends. What a backend cannot do must raise `UnsupportedError`; a check of a
-missing capability passes only when it does.
+Each check takes a factory of fresh backends. Requests for a capability that a backend lacks must raise
+`UnsupportedError`; a check of a missing capability passes only then.
 """
 
-from accel_oct.mip.conformance import behaviour, bounds, brute_force, cuts, injection, mixed_sizes, solving
-from accel_oct.mip.conformance.suite import BackendFactory, Check, checks
+from accel_oct.mip.conformance import brute_force, cuts, mixed_sizes, solving
+from accel_oct.mip.conformance.suite import BackendCheck, BackendFactory, checks
 
-__all__ = [
-    "BackendFactory",
-    "Check",
-    "behaviour",
-    "bounds",
-    "brute_force",
-    "checks",
-    "cuts",
-    "injection",
-    "mixed_sizes",
-    "solving",
-]
+__all__ = ["BackendCheck", "BackendFactory", "brute_force", "checks", "cuts", "mixed_sizes", "solving"]

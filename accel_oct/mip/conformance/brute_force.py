@@ -1,6 +1,6 @@
 """Random small integer models, compared with the best of all points of their boxes.
 
-The registered checks run a few dozen models; `compare` runs any number of them, and its message is a reproduction.
+The registered checks run a few dozen models; `compare` runs any number, and its message reproduces a failure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import numpy as np
 from accel_oct.mip.backend import Backend
 from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, close
 from accel_oct.mip.errors import MipError
-from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
+from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, MipResult, Needs, Point, Reply, Termination, Validity
 from accel_oct.mip.model import BoolArray, MipModel
-from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
-#: Models per registered check: seconds on solvers that are started as programs of their own.
+#: Models per registered check: they take seconds on solvers that are started as separate programs.
 CASES = 40
-#: A bound that binds nothing; digits are lost where a solver, or a file, adds or prints it carelessly.
+#: A redundant bound; a solver or a file that adds or prints it carelessly loses digits.
 WIDE = 1e9
 _MAX_COLUMNS = 6
 _MAX_ROWS = 5
@@ -30,9 +29,9 @@ _OBJECTIVE_SCALES = (1.0, 1.0, 1.0, 0.5, 0.1, 1e-3)
 
 @dataclass(frozen=True, eq=False)
 class RandomModel:
-    """A small model in which every feasible point lies in a box; `optimum` enumerates it where all columns are integer.
+    """A small model whose feasible points lie in a box; `optimum` enumerates it if all columns are integer.
 
-    `lower` and `upper` are the bounds of the columns, perhaps wide; the `box` is then stated by rows.
+    `lower` and `upper` are the bounds of the columns; if they are wider than the `box`, rows state the box.
     """
 
     maximise: bool
@@ -46,7 +45,7 @@ class RandomModel:
     """Rows that only a handler knows."""
 
     def model(self) -> MipModel:
-        """What the backend is given."""
+        """Return the model for the backend."""
         model = MipModel(maximise=self.maximise)
         model.add_block(
             "x",
@@ -60,7 +59,7 @@ class RandomModel:
         return model
 
     def handler(self, *events: Event) -> FunctionHandler:
-        """Returns, as REQUIRED cuts, the hidden rows that a point violates."""
+        """Return a handler that returns violated hidden rows as REQUIRED cuts."""
 
         def separate(point: Point) -> Reply | None:
             violated = self.hidden.violation(point.x) > TOLERANCE
@@ -69,7 +68,7 @@ class RandomModel:
         return FunctionHandler(separate, Needs(events, [Validity.REQUIRED]))
 
     def optimum(self) -> float | None:
-        """The best objective of all points, by trying them; None if none is feasible."""
+        """Return the best objective by enumeration; None if no point is feasible."""
         axes = [np.arange(low, high + 1.0) for low, high in zip(*self.box, strict=True)]
         points = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
         rows = Rows.concatenate([self.shown, self.hidden])
@@ -94,7 +93,7 @@ def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool =
     ----------
     rng : numpy.random.Generator
     binary : bool
-        Columns between 0 and 1 only, for backends that take no others.
+        Binary columns only, for backends that support no others.
     lazy : bool
         Hide some of the rows.
     """
@@ -127,7 +126,7 @@ def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool =
 
 
 def _box(rng: np.random.Generator, n_columns: int, binary: bool) -> tuple[FloatArray, FloatArray]:
-    """Bounds with few points between them; some columns are fixed."""
+    """Draw bounds with few points between them; some columns are fixed."""
     width = 1 if binary else int(_MAX_POINTS ** (1 / n_columns)) - 1
     low = np.zeros(n_columns, dtype=np.int64) if binary else rng.integers(-4, 3, n_columns)
     high = low + rng.integers(1, min(width, 9) + 1, n_columns)
@@ -137,7 +136,7 @@ def _box(rng: np.random.Generator, n_columns: int, binary: bool) -> tuple[FloatA
 
 
 def _row(rng: np.random.Generator, low: FloatArray, high: FloatArray) -> Rows:
-    """A row near some point of the box: one-sided, an equation, ranged, wide, or without columns."""
+    """Draw a row near some point of the box: one-sided, an equation, ranged, wide, or without columns."""
     values = rng.integers(-4, 5, low.size) * (rng.random(low.size) < 0.7).astype(np.float64)
     if rng.random() < 0.05:
         values[:] = 0.0
@@ -161,20 +160,8 @@ _ROW_SHARES = (0.3, 0.25, 0.15, 0.15, 0.05, 0.05, 0.05)
 
 
 def compare(factory: BackendFactory, cases: int, seed: int = 0, *, lazy: bool = False) -> None:
-    """Solve that many random models; raise AssertionError with the first whose answer is wrong.
-
-    Parameters
-    ----------
-    factory : callable
-        Gives a fresh backend.
-    cases : int
-        Number of models.
-    seed : int
-        Case k of a seed is the same model whatever the backend, as long as it takes the same columns.
-    lazy : bool
-        Leave some rows to a handler that returns them as REQUIRED cuts.
-    """
-    binary = not factory().capabilities.continuous_columns  # such a backend takes binary models only
+    """Solve random models; raise AssertionError with the first wrong result; arguments as in `mixed_sizes.compare`."""
+    binary = not factory().capabilities.continuous_columns  # such a backend supports binary models only
     for case in range(cases):
         drawn = random_model(np.random.default_rng([seed, case]), binary=binary, lazy=lazy)
         fault = find_fault(factory(), drawn, lazy=lazy)
@@ -182,7 +169,7 @@ def compare(factory: BackendFactory, cases: int, seed: int = 0, *, lazy: bool = 
 
 
 def find_fault(backend: Backend, drawn: RandomModel, *, lazy: bool = False) -> str | None:
-    """What is wrong with the backend's answer, or None."""
+    """Return the fault of the backend's result, or None."""
     try:
         result = solve(backend, drawn, lazy=lazy)
     except MipError as error:
@@ -191,7 +178,7 @@ def find_fault(backend: Backend, drawn: RandomModel, *, lazy: bool = False) -> s
 
 
 def solve(backend: Backend, drawn: RandomModel, *, lazy: bool) -> MipResult:
-    """Solve a model as a whole, or with its hidden rows as REQUIRED cuts."""
+    """Solve a model, with `lazy` its hidden rows as REQUIRED cuts."""
     backend.load(drawn.model())
     handler = None
     if lazy:
@@ -204,11 +191,11 @@ def _judge(drawn: RandomModel, result: MipResult) -> str | None:
     optimum = drawn.optimum()
     if optimum is None:
         wrong = result.termination is not Termination.INFEASIBLE or result.x is not None
-        return f"infeasible, but the backend says {result.termination.value} ({result.objective})" if wrong else None
+        return f"infeasible, but the backend reports {result.termination.value} ({result.objective})" if wrong else None
     if result.termination is not Termination.OPTIMAL:
-        return f"the optimum is {optimum}, but the backend says {result.termination.value}"
+        return f"the optimum is {optimum}, but the backend reports {result.termination.value}"
     if not close(result.objective, optimum) or not close(result.bound, optimum):
-        return f"the optimum is {optimum}, but the backend says {result.objective}, bound {result.bound}"
+        return f"the optimum is {optimum}, but the backend reports {result.objective}, bound {result.bound}"
     if result.x is None or not drawn.is_feasible(result.x):
         return f"the point {result.x} is not feasible"
     return None

@@ -1,8 +1,8 @@
 """Exact optima of tiny mixed-integer models in integer arithmetic: the oracle of the random checks.
 
-Integer columns are enumerated. For each of their values a linear programme over the continuous columns is solved by a
-simplex method whose tableau holds integers over one common denominator (Bland's rule, so it ends). Nothing is rounded.
-It shares no code with the solvers or with the certificates of `accel_oct.mip`, and takes finite column bounds only.
+Integer columns are enumerated. For each of their values, a simplex method whose tableau has integers over one common
+denominator (with Bland's rule, so that it terminates) solves a linear programme over the continuous columns. Nothing is
+rounded. It shares no code with the solvers or with the certificates of `accel_oct.mip`. Column bounds must be finite.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def best_value(
     whole = [column for column, flag in enumerate(integer) if flag]
     free = [column for column, flag in enumerate(integer) if not flag]
     order = [*whole, *free]
-    # In z = x - lower >= 0 for the free columns: every side as `A z <= b` in integers, the upper bounds among them.
+    # For z = x - lower >= 0 of the free columns: all row bounds and upper bounds as `A z <= b` in integers.
     sides = []
     for row in rows:
         moved = sum((row.coefficients[j] * lower[j] for j in free), Fraction(0))
@@ -57,7 +57,7 @@ def best_value(
     best: Fraction | None = None
 
     def extend(place: int, limits: list[int], gained: int) -> None:
-        """Try every value of the integer columns from `place` on; `limits` are what the ones before have left."""
+        """Try every value of the integer columns from `place` on; `limits` are the remaining right sides."""
         nonlocal best
         if place < len(ranges):
             for number in ranges[place]:

@@ -1,16 +1,16 @@
-"""Random small LPs and MIPs whose coefficients differ in size by up to ten orders of magnitude, checked exactly.
+"""Random small LPs and MIPs with coefficients that differ by up to ten orders of magnitude, checked exactly.
 
-A solver decides rows and integrality up to tolerances, so on such models two answers may both be right. What is wrong
-is therefore stated by two neighbours of a model, which are solved in exact arithmetic (`exact`):
+A solver satisfies rows and integrality up to tolerances, so two different results may both be correct. A result is
+therefore judged by two neighbours of the model, which are solved in exact arithmetic (`exact`):
 
-- the *narrow* model, whose inequalities and continuous columns are tightened by `slack`. A point of it keeps the model
-  with room to spare, so INFEASIBLE is wrong if there is one, and so is any bound that excludes its optimum;
+- the *narrow* model, whose inequalities and continuous columns are tightened by `slack`. Its points satisfy the model
+  with slack: if there is one, INFEASIBLE is wrong, and so is any bound that excludes its optimum;
 - the *wide* model, whose rows and continuous columns are relaxed by `slack`. OPTIMAL is wrong with an objective or a
   point beyond it.
 
-A termination that claims less (a failed solver, a limit) is not wrong. Nor is an `InvalidCutError` where tolerances
-decide: a point that misses a cut by less than a candidate may is accepted, and later cut off. `Tally.unproven` counts
-both.
+A termination that claims less (a failed solver, a limit) is not wrong, and neither is an `InvalidCutError` if
+tolerances decide: a point that violates a cut by less than the tolerance of candidates is accepted, and later cut off.
+`CaseCounts.unproven` counts both.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from accel_oct.mip.conformance.brute_force import RandomModel, solve
 from accel_oct.mip.conformance.exact import ExactRow, best_value
 from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check
 from accel_oct.mip.errors import MipError, SolverError
+from accel_oct.mip.exchange import MipResult, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE
-from accel_oct.mip.result import MipResult, Termination
 from accel_oct.mip.rows import FloatArray, Rows
 
 #: Models per registered check.
@@ -41,33 +41,35 @@ _MAX_ROWS = 4
 #: Bounds of scaled columns stay below this.
 _LARGEST_BOUND = 1e5
 _DECIMALS = (1.0, 2.0, 0.5, 0.1, 0.2, 0.3, 1.0 / 3.0)
-#: How far a row's limit is from the activity of a point, relative to the row: ties, and sizes close to tolerances.
+#: Distances of a row's limit from the activity of a point, relative to the row: ties, and sizes close to tolerances.
 _OFFSETS = (0.0, 0.0, 1e-8, 1e-7, 4e-7, 1e-6, 1e-3, 0.1, 1.0)
-#: Optima of the neighbours of a model that differ by more, relative to the optimum, are decided by tolerances.
+#: If the optima of the two neighbours differ by more than this, relatively, tolerances decide the optimum.
 _NOTICEABLE = 1e-3
 _SPREADS = ("none", "entries", "rows", "columns")
 
 
 @dataclass
-class Tally:
-    """What became of the models of one run."""
+class CaseCounts:
+    """Numbers of models by result."""
 
     optimal: int = 0
     infeasible: int = 0
     unproven: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.optimal + other.optimal, self.infeasible + other.infeasible, self.unproven + other.unproven)
+    def __add__(self, other: CaseCounts) -> CaseCounts:
+        return CaseCounts(
+            self.optimal + other.optimal, self.infeasible + other.infeasible, self.unproven + other.unproven
+        )
 
 
 def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool = False) -> RandomModel:
-    """Draw a model: an LP, a MIP or a model of integer columns only, whose feasibility no tolerance decides.
+    """Draw an LP, a MIP or a model of integer columns only, whose feasibility does not depend on tolerances.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     binary : bool
-        Columns that are 0 or 1 only, for backends that take no others.
+        Binary columns only, for backends that support no others.
     lazy : bool
         Hide some of the rows.
     """
@@ -111,7 +113,7 @@ def _draw(rng: np.random.Generator, binary: bool, lazy: bool) -> RandomModel:
 def _row(
     rng: np.random.Generator, low: FloatArray, high: FloatArray, integer: np.ndarray, scale: FloatArray, spread: str
 ) -> Rows:
-    """A row close to some point of the box."""
+    """Draw a row close to some point of the box."""
     n_columns = low.size
     values = rng.choice(_DECIMALS, n_columns) * rng.choice([-1.0, 1.0], n_columns)
     if rng.random() < 0.4:  # as the rows of a formulation: sums of columns
@@ -139,10 +141,10 @@ def _row(
 
 
 def slack(drawn: RandomModel, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """Return how far the tolerances of rows, columns and integrality may move each row and each column.
+    """Return by how much tolerances may move each row and each column.
 
-    A row or the bound of a continuous column may be missed as a candidate may miss it, a row also by what its integer
-    columns add when each is off by the tolerance of integrality.
+    A row or the bound of a continuous column may be violated by the tolerance of candidates; a row, in addition, by
+    the sum over its integer columns if each is off by the integrality tolerance.
     """
     sides = [np.abs(np.where(np.isfinite(side), side, 0.0)) for side in (rows.lower, rows.upper)]
     columns = np.where(drawn.integer, 0.0, REJECTION_TOLERANCE * np.maximum(1.0, np.abs(np.maximum(*drawn.box))))
@@ -153,7 +155,7 @@ def slack(drawn: RandomModel, rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 @lru_cache(maxsize=16)
 def extremes(drawn: RandomModel) -> tuple[float | None, float | None]:
-    """Return the optima of the narrow and of the wide model, None where there is no point."""
+    """Return the optima of the narrow and of the wide model, None if it has no point."""
     rows = Rows.concatenate([drawn.shown, drawn.hidden])
     by_row, by_column = slack(drawn, rows)
     sign = 1 if drawn.maximise else -1
@@ -165,7 +167,7 @@ def extremes(drawn: RandomModel) -> tuple[float | None, float | None]:
         dense = np.zeros((rows.n_rows, drawn.objective.size))
         dense[rows.row_of_entry, rows.columns] = rows.values
         for values, low, high, room in zip(dense.tolist(), rows.lower, rows.upper, by_row, strict=True):
-            # An equation cannot be tightened: its points are feasible, and no tolerance is needed to see it.
+            # An equation cannot be tightened; its points are feasible without any tolerance.
             shift = Fraction(0) if direction < 0 and low == high else direction * Fraction(float(room))
             moved.append(
                 ExactRow(
@@ -183,7 +185,7 @@ def extremes(drawn: RandomModel) -> tuple[float | None, float | None]:
 
 
 def is_ambiguous(drawn: RandomModel) -> bool:
-    """Return whether tolerances decide about feasibility or the optimum."""
+    """Return whether feasibility or the optimum depends on tolerances."""
     narrow, wide = extremes(drawn)
     if narrow is None or wide is None:
         return (narrow is None) != (wide is None)
@@ -197,36 +199,36 @@ def _shifted(bounds: FloatArray, shifts: FloatArray) -> list[Fraction]:
 # -------------------------------------------------------------------- comparison
 
 
-def compare(factory: BackendFactory, cases: Sequence[int] | int, seed: int = 0, *, lazy: bool = False) -> Tally:
-    """Solve random models; raise AssertionError with the first whose answer is wrong.
+def compare(factory: BackendFactory, cases: Sequence[int] | int, seed: int = 0, *, lazy: bool = False) -> CaseCounts:
+    """Solve random models; raise AssertionError with the first wrong result.
 
     Parameters
     ----------
     factory : callable
-        Gives a fresh backend.
+        Returns a fresh backend.
     cases : int or sequence of int
-        How many models, or which.
+        The number of models, or their numbers.
     seed : int
-        Case k of a seed is the same model whatever the backend, as long as it takes the same columns.
+        Case k of a seed is the same model for all backends that support the same columns.
     lazy : bool
         Leave some rows to a handler that returns them as REQUIRED cuts.
     """
-    binary = not factory().capabilities.continuous_columns  # such a backend takes binary models only
-    tally = Tally()
+    binary = not factory().capabilities.continuous_columns  # such a backend supports binary models only
+    counts = CaseCounts()
     for case in range(cases) if isinstance(cases, int) else cases:
         drawn = random_model(np.random.default_rng([seed, case]), binary=binary, lazy=lazy)
         termination, fault = attempt(factory(), drawn, lazy=lazy)
         assert fault is None, f"case {case} of seed {seed}: {fault}; {drawn!r}"
-        tally += Tally(
+        counts += CaseCounts(
             termination is Termination.OPTIMAL,
             termination is Termination.INFEASIBLE,
             termination not in (Termination.OPTIMAL, Termination.INFEASIBLE),
         )
-    return tally
+    return counts
 
 
 def attempt(backend: Backend, drawn: RandomModel, *, lazy: bool) -> tuple[Termination | None, str | None]:
-    """Solve a model; returns how it ended, None with an error, and what is wrong with that, or None."""
+    """Solve a model; return its termination (None with an error), and its fault or None."""
     try:
         result = solve(backend, drawn, lazy=lazy)
     except SolverError:
@@ -237,7 +239,7 @@ def attempt(backend: Backend, drawn: RandomModel, *, lazy: bool) -> tuple[Termin
 
 
 def find_fault(drawn: RandomModel, result: MipResult) -> str | None:
-    """Return what the result claims and exact arithmetic refutes, or None."""
+    """Return the claim of the result that exact arithmetic refutes, or None."""
     narrow, wide = extremes(drawn)
     sign = 1.0 if drawn.maximise else -1.0
 
@@ -248,11 +250,11 @@ def find_fault(drawn: RandomModel, result: MipResult) -> str | None:
     if result.termination is Termination.UNBOUNDED:
         return f"{claim}: every column has bounds"
     if narrow is not None and (result.termination is Termination.INFEASIBLE or beyond(narrow, result.bound)):
-        return f"{claim}: a point of value {narrow} keeps every row with room to spare"
+        return f"{claim}: a point of value {narrow} satisfies every row with slack"
     if result.x is None or result.objective is None:
         return None if result.termination is not Termination.OPTIMAL else f"{claim}: there is no point"
     if wide is None:
-        return f"{claim}: no point keeps every row, even up to tolerances"
+        return f"{claim}: no point satisfies every row, even up to tolerances"
     if beyond(result.objective, wide):
         return f"{claim}: no point has a value beyond {wide}"
     rows = Rows.concatenate([drawn.shown, drawn.hidden])
@@ -261,9 +263,9 @@ def find_fault(drawn: RandomModel, result: MipResult) -> str | None:
     if not inside or np.any(result.x[drawn.integer] != np.round(result.x[drawn.integer])):
         return f"{claim}: the point {result.x} is outside of its box or not integral"
     if np.any(rows.violation(result.x) > by_row):
-        return f"{claim}: the point {result.x} breaks a row"
+        return f"{claim}: the point {result.x} violates a row"
     if result.termination is Termination.OPTIMAL and beyond(result.bound, result.objective):
-        return f"{claim}: the bound proves less"
+        return f"{claim}: the bound does not prove it"
     return None
 
 

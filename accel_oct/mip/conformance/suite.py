@@ -1,4 +1,4 @@
-"""Collecting checks, and the small models that they share."""
+"""The registry of checks, and the small models that they share."""
 
 from __future__ import annotations
 
@@ -20,35 +20,42 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Check:
-    """One property that a backend must have."""
+class BackendCheck:
+    """A property that a backend must have."""
 
     name: str
     statement: str
     function: Callable[[BackendFactory], None]
 
     def run(self, factory: BackendFactory) -> None:
-        """Raise AssertionError when the backend lacks the property."""
+        """Raise AssertionError if the backend lacks the property."""
         self.function(factory)
 
 
-_CHECKS: list[Check] = []
+_CHECKS: list[BackendCheck] = []
 
 
 def check(function: Callable[[BackendFactory], None]) -> Callable[[BackendFactory], None]:
-    """Register a function as a check; its name and docstring say what is checked."""
+    """Register a function as a check, described by its name and docstring."""
     statement = (function.__doc__ or "").strip().splitlines()[0]
-    _CHECKS.append(Check(function.__name__, statement, function))
+    _CHECKS.append(BackendCheck(function.__name__, statement, function))
     return function
 
 
-def checks() -> tuple[Check, ...]:
-    """All checks, in the order in which they were written."""
+def checks() -> tuple[BackendCheck, ...]:
+    """Return all checks in the order of their definition."""
     return tuple(_CHECKS)
 
 
+def loaded(factory: BackendFactory, model: MipModel) -> Backend:
+    """Return a fresh backend with a model."""
+    backend = factory()
+    backend.load(model)
+    return backend
+
+
 def expect_unsupported(action: Callable[[], object]) -> None:
-    """A missing capability must say so."""
+    """Raise AssertionError unless the action raises UnsupportedError."""
     try:
         action()
     except UnsupportedError:
@@ -63,7 +70,7 @@ def close(value: float | None, expected: float) -> bool:
 def listening(
     on_bound: Callable[[BoundReport], Reply | None], handler: FunctionHandler | None = None, *events: Event
 ) -> FunctionHandler:
-    """A handler that hears bounds, and otherwise does what another one does; `events` are shown in addition."""
+    """Return a handler with `on_bound` that otherwise behaves as `handler`, called for `events` in addition."""
     needs = Needs(events, bounds=True) | (Needs() if handler is None else handler.needs)
     return FunctionHandler(handler.function if handler is not None else lambda point: None, needs, on_bound)
 
@@ -108,12 +115,12 @@ def cardinality(n_columns: int = 12, seed: int = 7) -> MipModel:
 
 
 def at_most(model: MipModel, limit: int, validity: Validity = Validity.REQUIRED) -> Cuts:
-    """The row that `cardinality` lacks."""
+    """Return the row that `cardinality` lacks."""
     return Cuts(Rows.single(np.arange(model.n_columns), 1.0, upper=float(limit)), validity, "at most")
 
 
 def hard_knapsack(n_columns: int = 60, n_rows: int = 8, seed: int = 3) -> MipModel:
-    """A multi-dimensional knapsack that takes a solver longer than a moment."""
+    """A multi-dimensional knapsack that is not solved in the root node."""
     generator = np.random.default_rng(seed)
     model = MipModel(maximise=True)
     weights = generator.integers(20, 100, size=(n_rows, n_columns)).astype(float)
@@ -132,7 +139,7 @@ def hard_knapsack(n_columns: int = 60, n_rows: int = 8, seed: int = 3) -> MipMod
 
 
 def cardinality_handler(model: MipModel, limit: int, seen: list[FloatArray] | None = None) -> FunctionHandler:
-    """Rejects every candidate with more than `limit` columns at one."""
+    """Return a handler that rejects every candidate with more than `limit` columns at one."""
     cut = at_most(model, limit)
 
     def separate(point: Point) -> Reply | None:

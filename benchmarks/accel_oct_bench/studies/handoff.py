@@ -149,7 +149,7 @@ def compare_handoff(solvers: tuple[str, ...], repeats: int) -> None:
     ways: list[tuple[str, Event, Any, str, Callable[[Rows], float]]] = [
         ("highs", Event.RELAXATION, highs_backend, "add_rows", highs_own_call),
         ("highs", Event.CANDIDATE, highs_backend, "add_rows", highs_own_call),
-        ("gurobi", Event.CANDIDATE, gurobi_backend._NativeModel, "_add_lazy", gurobi_own_call),
+        ("gurobi", Event.CANDIDATE, gurobi_backend._GurobiModel, "_add_lazy", gurobi_own_call),
     ]
     for order in ("sorted", "shuffled"):
         rows = cuts(order == "sorted")

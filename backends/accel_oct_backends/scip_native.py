@@ -1,34 +1,116 @@
-"""What SCIP calls during a solve: a constraint handler, a heuristic and an event handler.
+"""SCIP variables and rows, and the plugins that SCIP calls during a solve. Importing this module imports PySCIPOpt.
 
-Importing this module imports PySCIPOpt. An exception that leaves a plugin would be printed and ignored by PySCIPOpt, so
-none may: it is kept in the session, and SCIP is asked to stop.
-"""
+PySCIPOpt prints and ignores exceptions of plugins: they are stored in the session, and SCIP is asked to stop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, SCIP_STAGE, Conshdlr, Eventhdlr, Heur
+from pyscipopt.scip import Expr, ExprCons, Term
 
-from accel_oct.mip import CutPool, Event, FloatArray, SolveSession
-from accel_oct_backends.scip_columns import INFINITY, Columns
+from accel_oct.mip import CutPool, Event, FloatArray, ModelArrays, Rows, SolveSession
 
-#: After integrality and every constraint of the model itself, which all have larger priorities.
+#: Infinity in SCIP.
+INFINITY = 1e20
+
+
+class ScipColumns:
+    """The columns of the model as SCIP variables, with methods for points and rows."""
+
+    def __init__(self, model: Any, arrays: ModelArrays) -> None:
+        self.model = model
+        kinds = np.where(arrays.integer, "I", "C").tolist()
+        lower, upper = _clipped(arrays.lower).tolist(), _clipped(arrays.upper).tolist()
+        self.variables = [
+            model.addVar(name=f"x{column}", vtype=kind, lb=low, ub=high, obj=value)
+            for column, (kind, low, high, value) in enumerate(
+                zip(kinds, lower, upper, arrays.objective.tolist(), strict=True)
+            )
+        ]
+        if arrays.maximise:
+            model.setMaximize()
+        else:
+            model.setMinimize()
+        self._add_constraints(arrays.rows)
+
+    def _add_constraints(self, rows: Rows) -> None:
+        terms = [Term(variable) for variable in self.variables]
+        for columns, values, lower, upper in _by_row(rows):
+            expression = Expr({terms[column]: value for column, value in zip(columns, values, strict=True)})
+            if not columns:  # PySCIPOpt has no constraints without variables
+                expression = Expr({terms[0]: 0.0})
+            self.model.addCons(ExprCons(expression, lower, upper))
+
+    def set_branch_priorities(self, priorities: npt.NDArray[Any]) -> None:
+        for variable, priority in zip(self.variables, np.asarray(priorities).tolist(), strict=True):
+            self.model.chgVarBranchPriority(variable, int(priority))
+
+    def read(self, solution: Any) -> FloatArray:
+        """Return a solution as a full vector."""
+        return np.fromiter(map(solution.__getitem__, self.variables), np.float64, len(self.variables))
+
+    def read_relaxation(self) -> FloatArray:
+        """Return the current LP solution, three times faster than `read`."""
+        return np.fromiter((variable.getLPSol() for variable in self.variables), np.float64, len(self.variables))
+
+    def write(self, solution: Any, x: FloatArray) -> None:
+        put = self.model.setSolVal
+        for variable, value in zip(self.variables, x.tolist(), strict=True):
+            put(solution, variable, value)
+
+    def add_cuts(self, rows: Rows) -> bool:
+        """Add globally valid rows to the LP; return whether they make the current node infeasible.
+
+        All rows are forced into the LP: when SCIP selected, it kept about one per round, and needed twice as many LPs
+        and nodes.
+        """
+        model, variables = self.model, self.variables
+        put = model.addVarToRow
+        for columns, values, lower, upper in _by_row(rows):
+            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=False)
+            model.cacheRowExtensions(row)
+            for column, value in zip(columns, values, strict=True):
+                put(row, variables[column], value)
+            model.flushRowExtensions(row)
+            infeasible = model.addCut(row, forcecut=True)
+            model.releaseRow(row)
+            if infeasible:
+                return True
+        return False
+
+
+def _clipped(bounds: FloatArray) -> FloatArray:
+    return np.clip(bounds, -INFINITY, INFINITY)
+
+
+def _by_row(rows: Rows) -> Any:
+    """Yield each row as Python lists with its two sides, which PySCIPOpt reads fastest."""
+    columns, values, starts = rows.columns.tolist(), rows.values.tolist(), rows.starts.tolist()
+    lower, upper = _clipped(rows.lower).tolist(), _clipped(rows.upper).tolist()
+    for row in range(rows.n_rows):
+        part = slice(starts[row], starts[row + 1])
+        yield columns[part], values[part], lower[row], upper[row]
+
+
+#: Priority below integrality and every constraint of the model.
 _LAST = -9_000_000
-#: Verdicts on this many points are remembered: SCIP checks and then enforces the same point.
+#: Number of cached verdicts: SCIP checks and then enforces the same point.
 _REMEMBERED = 64
 
-Outcome = dict[str, Any]
+PluginResult = dict[str, Any]
 
 
 class Separation:
-    """Consults the handler on SCIP's points, remembers what it said, and keeps all of its cuts.
+    """Calls the handler with SCIP's points, caches verdicts, and keeps all cuts.
 
-    A row lives in SCIP's LP only below the node where it was added; elsewhere it is found again here, without asking.
+    A row is in SCIP's LP only below the node where it was added; elsewhere it is found in the pool here.
     """
 
-    def __init__(self, session: SolveSession, columns: Columns) -> None:
+    def __init__(self, session: SolveSession, columns: ScipColumns) -> None:
         self.session = session
         self.columns = columns
         self._pool = CutPool(session.model.n_columns, session.options.seed)
@@ -42,7 +124,7 @@ class Separation:
         self._rejected[self.session.model.rounded(x).tobytes()] = rejected
 
     def rejects(self, x: FloatArray) -> bool:
-        """Whether a point that SCIP wants to accept must be refused; asks the handler when it is news."""
+        """Return whether a point must be rejected; calls the handler for a new point."""
         session = self.session
         known = self._rejected.get(session.model.rounded(x).tobytes())
         if known is not None:
@@ -55,7 +137,7 @@ class Separation:
         return rejected
 
     def _is_candidate(self, x: FloatArray) -> bool:
-        """SCIP may ask about points that other constraints have refused already."""
+        """Return whether a point is integral and satisfies the rows: SCIP also checks points that others rejected."""
         model = self.session.model
         return model.is_integral(x) and model.keeps_rows(x)
 
@@ -65,14 +147,14 @@ class Separation:
         return verdict.rejected
 
     def separate_candidate(self, x: FloatArray) -> int:
-        """Answer to an integral LP solution."""
+        """Return SCIP's result code for an integral LP solution."""
         if not self.rejects(x):
             return int(SCIP_RESULT.FEASIBLE)
         # If none of the rows is violated before rounding, SCIP has to branch.
         return self._add_violated(x) or int(SCIP_RESULT.INFEASIBLE)
 
     def separate_relaxation(self, x: FloatArray) -> int:
-        """Answer to a fractional LP solution: known rows first, then the handler's."""
+        """Return SCIP's result code for a fractional LP solution: known rows first, then the handler's."""
         found = self._add_violated(x)
         if found is None and self.session.wants(Event.RELAXATION):
             self._consult(Event.RELAXATION, x)
@@ -90,12 +172,12 @@ class Separation:
 
 
 class _Guard:
-    """Keeps exceptions inside a plugin, and passes a request to stop on to SCIP."""
+    """Stores exceptions of a plugin in the session, and passes a requested stop on to SCIP."""
 
     session: SolveSession
     model: Any
 
-    def guarded(self, action: Callable[[], int], otherwise: int) -> Outcome:
+    def guarded(self, action: Callable[[], int], otherwise: int) -> PluginResult:
         try:
             result = otherwise if self.session.failed else action()
         except BaseException as error:
@@ -107,13 +189,13 @@ class _Guard:
 
 
 def interrupt(model: Any) -> None:
-    """Ask SCIP to stop, if it can be asked now: between presolving and solving it refuses, and is asked again later."""
+    """Ask SCIP to stop; it accepts this only during presolving and solving, so callers repeat it."""
     if model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.SOLVING):
         model.interruptSolve()
 
 
 class LazyRows(Conshdlr, _Guard):  # type: ignore[misc]
-    """Rejects what the handler rejects, and separates its cuts."""
+    """Rejects points that the handler rejects, and separates its cuts."""
 
     def __init__(self, separation: Separation) -> None:
         self.separation = separation
@@ -128,17 +210,17 @@ class LazyRows(Conshdlr, _Guard):  # type: ignore[misc]
         checklprows: bool,
         printreason: bool,
         completely: bool,
-    ) -> Outcome:
+    ) -> PluginResult:
         return self.guarded(lambda: self._verdict(self.columns.read(solution)), SCIP_RESULT.INFEASIBLE)
 
-    def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Outcome:
+    def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> PluginResult:
         if solinfeasible:
             return {"result": SCIP_RESULT.INFEASIBLE}
         return self.guarded(
             lambda: self.separation.separate_candidate(self.columns.read_relaxation()), SCIP_RESULT.INFEASIBLE
         )
 
-    def consenfops(self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool) -> Outcome:
+    def consenfops(self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool) -> PluginResult:
         if objinfeasible:
             return {"result": SCIP_RESULT.DIDNOTRUN}
         if solinfeasible:
@@ -150,14 +232,14 @@ class LazyRows(Conshdlr, _Guard):  # type: ignore[misc]
 
         return self.guarded(enforce, SCIP_RESULT.SOLVELP)
 
-    def consenforelax(self, solution: Any, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Outcome:
+    def consenforelax(self, solution: Any, constraints: Any, nusefulconss: int, solinfeasible: bool) -> PluginResult:
         return self.guarded(lambda: self._verdict(self.columns.read(solution)), SCIP_RESULT.INFEASIBLE)
 
-    def conssepalp(self, constraints: Any, nusefulconss: int) -> Outcome:
+    def conssepalp(self, constraints: Any, nusefulconss: int) -> PluginResult:
         return self.guarded(self._separate, SCIP_RESULT.DIDNOTFIND)
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
-        """Any column may occur in a cut with either sign, so no column may be rounded or fixed by its rows alone."""
+        """Lock all columns in both directions: cuts may have any column with either sign."""
         locks = nlockspos + nlocksneg
         for variable in self.columns.variables:
             self.model.addVarLocksType(variable, locktype, locks, locks)
@@ -168,20 +250,20 @@ class LazyRows(Conshdlr, _Guard):  # type: ignore[misc]
     def _separate(self) -> int:
         x = self.columns.read_relaxation()
         if self.session.wants(Event.CANDIDATE) and self.session.model.is_integral(x):
-            # No round of SCIP's own cuts on a point that is going to be rejected.
+            # Avoids a round of SCIP's own cuts on a point that is going to be rejected.
             result = self.separation.separate_candidate(x)
             return result if result in (SCIP_RESULT.SEPARATED, SCIP_RESULT.CUTOFF) else int(SCIP_RESULT.DIDNOTFIND)
         return self.separation.separate_relaxation(x)
 
 
 class Injection(Heur, _Guard):  # type: ignore[misc]
-    """Gives SCIP the solutions that the session has vetted."""
+    """Gives SCIP the solutions that the session has checked."""
 
     def __init__(self, separation: Separation) -> None:
         self.separation = separation
         self.session = separation.session
 
-    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> Outcome:
+    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> PluginResult:
         if not self.session.pending:
             return {"result": SCIP_RESULT.DIDNOTRUN}
         return self.guarded(self._inject, SCIP_RESULT.DIDNOTFIND)
@@ -197,8 +279,8 @@ class Injection(Heur, _Guard):  # type: ignore[misc]
         return int(SCIP_RESULT.FOUNDSOL if stored else SCIP_RESULT.DIDNOTFIND)
 
 
-class Progress(Eventhdlr, _Guard):  # type: ignore[misc]
-    """Reports bounds and, when no handler vets candidates, incumbents."""
+class ProgressEvents(Eventhdlr, _Guard):  # type: ignore[misc]
+    """Reports bounds and, if no handler wants candidates, incumbents."""
 
     EVENTS = (
         SCIP_EVENTTYPE.BESTSOLFOUND,
@@ -208,7 +290,7 @@ class Progress(Eventhdlr, _Guard):  # type: ignore[misc]
         SCIP_EVENTTYPE.LPSOLVED,
     )
 
-    def __init__(self, session: SolveSession, columns: Columns) -> None:
+    def __init__(self, session: SolveSession, columns: ScipColumns) -> None:
         self.session = session
         self.columns = columns
 
@@ -229,9 +311,9 @@ class Progress(Eventhdlr, _Guard):  # type: ignore[misc]
         return 0
 
 
-def include(model: Any, columns: Columns, session: SolveSession) -> None:
-    """Give SCIP the plugins that the session's handler needs."""
-    model.includeEventhdlr(Progress(session, columns), "accel_oct", "reports progress")
+def include(model: Any, columns: ScipColumns, session: SolveSession) -> None:
+    """Include the plugins that the session's handler needs."""
+    model.includeEventhdlr(ProgressEvents(session, columns), "accel_oct", "reports progress")
     if not session.needs.events:
         return
     separation = Separation(session, columns)
