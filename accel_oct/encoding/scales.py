@@ -190,11 +190,9 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 _MICROSECOND = dt.timedelta(microseconds=1)
 _NO_MONTHS = "X has intervals in column {!r} with months or years, which have no fixed length; give durations in days"
 #: Fields of an interval that have a fixed length, in nanoseconds.
-_FIXED_LENGTHS = {f"{word}s": NANOSECONDS["s"] * 60**k for k, word in enumerate(("second", "minute", "hour"))}
-_FIXED_LENGTHS |= {"days": NANOSECONDS["D"], "weeks": 7 * NANOSECONDS["D"]}
-_FIXED_LENGTHS |= {
-    f"{word}seconds": NANOSECONDS[unit] for word, unit in (("milli", "ms"), ("micro", "us"), ("nano", "ns"))
-}
+_LENGTHS = {f"{word}s": NANOSECONDS["s"] * 60**k for k, word in enumerate(("second", "minute", "hour"))}
+_LENGTHS |= {"days": NANOSECONDS["D"], "weeks": 7 * NANOSECONDS["D"]}
+_LENGTHS |= {f"{word}seconds": NANOSECONDS[unit] for word, unit in (("milli", "ms"), ("micro", "us"), ("nano", "ns"))}
 #: Units of NumPy that are multiples of ours.
 _COARSER = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}
 
@@ -396,10 +394,10 @@ def _interval(value: Any, name: str) -> int:
     """Nanoseconds of an interval of Arrow or pandas."""
     times = int(getattr(value, "n", 1))
     fields = value.kwds if hasattr(value, "kwds") else dict(zip(("months", "days", "nanoseconds"), value, strict=True))
-    if any(amount and field not in _FIXED_LENGTHS for field, amount in fields.items()):
+    if any(amount and field not in _LENGTHS for field, amount in fields.items()):
         raise InvalidInputError(_NO_MONTHS.format(name))
     exact = {field: Fraction(amount) for field, amount in fields.items() if amount}
-    found = times * sum((_FIXED_LENGTHS[field] * amount for field, amount in exact.items()), Fraction(0))
+    found = times * sum((_LENGTHS[field] * amount for field, amount in exact.items()), Fraction(0))
     if not fields:  # a plain DateOffset() is a day
         found = Fraction(times * NANOSECONDS["D"])
     if found.denominator != 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,11 +14,10 @@ from oracles.instances import Instance, instances, random_instance
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, Subtree, SubtreeCache
 from accel_oct.heuristics import cart, polish, polish_roots
-from accel_oct.heuristics.polish import SubtreeLookup
 from accel_oct.tree import DecisionTree
 
 
-def lookup_in(cache: SubtreeCache, leaf_price: float) -> SubtreeLookup:
+def lookup_in(cache: SubtreeCache, leaf_price: float) -> Callable[..., Subtree]:
     """The shared cache in the form that polish takes."""
 
     def subtree_for(literals: frozenset[tuple[int, int]], samples: np.ndarray, *, max_depth: int) -> Subtree:
