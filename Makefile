@@ -17,7 +17,7 @@ SANITIZED ?= tests/native/test_native.py $(addprefix tests/exact/test_,ordered.p
 	$(addprefix tests/solving/test_,feature_sets.py tally_constraints.py) tests/pricing/test_pricing.py \
 	tests/solving/test_near_optimal.py tests/data/test_tally.py
 
-.PHONY: demo test test-slow test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
+.PHONY: demo test test-slow test-bench test-long test-floors test-sanitized coverage mutants fuzz fuzz-native models lint docs wheel wheels clean
 
 # Two stamps, so that the demo does not wait for the test tools.
 $(VENV)/.made:
@@ -47,6 +47,10 @@ test: lint
 # The slow tests: more data, solvers and processes.
 test-slow: $(VENV)/.test
 	$(BIN)/python $(PYTEST) -m "slow and not long" --hypothesis-profile=ci
+
+# The tests of the benchmark package.
+test-bench: $(VENV)/.test
+	$(BIN)/python $(PYTEST) benchmarks/tests
 
 # The kernels under address and undefined-behaviour sanitizers: the border to Python, and the tests that use all of them.
 # Reports of sanitizers go to standard error, past pytest: hence --capture=sys.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Examples of a property that are drawn: `daily` in `make test`, `ci` in `make test-slow`, `long` in `make test-long`.
@@ -12,3 +15,20 @@ settings.register_profile("daily", _COMMON, max_examples=30)
 settings.register_profile("ci", _COMMON, max_examples=100)
 settings.register_profile("long", _COMMON, max_examples=500)
 settings.load_profile("daily")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test beyond those that its mark `daily` allows as slow."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("daily") is not None and item.get_closest_marker("slow") is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for found in cases.values():
+        mark = found[0].get_closest_marker("daily")
+        assert mark is not None
+        count = min(mark.args[0], len(found))
+        chosen = {place * len(found) // count for place in range(count)}  # some of every parameter
+        for place, item in enumerate(found):
+            if place not in chosen:
+                item.add_marker(pytest.mark.slow)

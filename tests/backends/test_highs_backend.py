@@ -84,6 +84,7 @@ def test_ctrl_c_returns_incumbent_and_bound() -> None:
     assert 0 <= outcome["objective"] <= outcome["bound"] and outcome["seconds"] < 30
 
 
+@pytest.mark.slow
 def test_the_thread_count_can_change_between_solves() -> None:
     """One process may solve with one thread, with two, and with one again."""
     backend = create_backend("highs")

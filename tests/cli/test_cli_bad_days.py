@@ -213,6 +213,7 @@ def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert ("class old" in told.out) is (name == "fit"), name
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("more", [pytest.param([], marks=pytest.mark.slow), ["--json"]])
 def test_standard_output_on_a_full_disk(tmp_path: Path, more: list[str]) -> None:

@@ -94,6 +94,7 @@ def unread(pipe: IO[str]) -> int:
     return count[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_ctrl_c_in_a_pipe_keeps_the_tree(hard: Path, both: bool, tmp_path: Path) -> None:
     """``accel-oct fit ... | tee log``, and with ``2>&1``: tee dies of the same Ctrl-C, the model is saved, code 130."""
@@ -139,6 +140,7 @@ def test_ctrl_c_tells_the_tree_and_its_gap(hard: Path, form: list[str], tmp_path
         assert told.startswith("if x") and "not proven (interrupted): gap " in told.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["fit", "-", "-t", "class", "-q"], pytest.param(["predict", "MODEL", "-"], marks=pytest.mark.slow)]
 )

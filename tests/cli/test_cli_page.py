@@ -51,6 +51,7 @@ def test_every_exit_code_is_on_the_page() -> None:
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)} == {int(code) for code in Code}
 
 
+@pytest.mark.slow
 def test_the_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One after the other, in a folder with the tables they name: each ends with exit code 0."""
     pytest.importorskip("matplotlib", reason="the extra accel-oct[plot] is not installed")

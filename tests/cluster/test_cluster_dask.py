@@ -46,6 +46,7 @@ def here() -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     """kill -9 in the middle, of the worker that began with the data too: same frontier, same trees, no hang."""
     X, y = table(48)
@@ -72,6 +73,7 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     assert_same(again, expected)
 
 
+@pytest.mark.slow
 def test_a_number_of_workers() -> None:
     """Processes of their own, which are gone afterwards."""
     X, y = table()

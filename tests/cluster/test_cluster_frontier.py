@@ -70,6 +70,7 @@ def instances() -> list[Any]:
     return found + [noise(seed, 40, 6, n_classes) for seed, n_classes in ((0, 2), (1, 2), (2, 3))]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS])
 def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Scores equal those of a dynamic programme that shares no code, and the trees have them."""
@@ -87,6 +88,7 @@ def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way:
     assert max(paths) == way.features and len(paths) >= 8
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("seed", daily([3, 2], 1))
 @pytest.mark.parametrize("way", [*ROOTS, PAIRS, DEEP_PAIRS])
 def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch, way: Way, seed: int) -> None:
@@ -122,6 +124,7 @@ def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", daily([ROOTS[2], ROOTS[1]], 1))
 def test_rules_about_leaves_and_paths(monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     """Leaves of a least weight and columns that must stay apart, against a recursion over paths."""

@@ -36,6 +36,7 @@ def assert_private(seen: set[tuple[str, int]], before: set[tuple[str, int]]) -> 
     assert 8787 not in {port for _, port in new}, "the usual port of a dashboard"
 
 
+@pytest.mark.slow
 def test_a_frontier_on_workers_of_its_own_listens_on_loopback_only() -> None:
     """`client=2`: looked at while the workers compute."""
     before, seen = listening(), set()

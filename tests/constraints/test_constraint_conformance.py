@@ -91,6 +91,7 @@ def test_no_constraint_is_left_out() -> None:
     assert exported - {"Constraint"} == set(BUILT_IN)
 
 
+@pytest.mark.daily(50)
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.name)
 @pytest.mark.parametrize("factory", FACTORIES)
 def test_conformance(factory: ConstraintFactory, check: Check) -> None:
@@ -458,6 +459,7 @@ def test_the_example_that_is_broken_below_is_right() -> None:
     assert failing(lambda data: Few()) == set()
 
 
+@pytest.mark.daily(10)
 @pytest.mark.parametrize(("broken", "caught_by"), BROKEN, ids=[broken.__name__ for broken, _ in BROKEN])
 def test_broken_constraints_are_caught(broken: type, caught_by: str) -> None:
     """By the check that is about what is wrong with them."""

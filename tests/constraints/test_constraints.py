@@ -43,6 +43,7 @@ class Share(Constraint, BoundConstraint):
         pass
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("seed", daily(range(3), 1))
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("backend", ["highs", "gurobi", "scip"])
@@ -117,6 +118,7 @@ def test_path_bound_cuts_are_off_and_it_is_said() -> None:
 XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize(("y", "depth"), [([0, 1, 1, 0], 2), ([0, 1, 1, 0], 0), ([0, 0, 0, 0], 1)])
 def test_no_tree_keeps_it(preset: str, y: list[int], depth: int) -> None:

@@ -86,6 +86,7 @@ def _keeps(rule: Any, instance: Instance, tree: DecisionTree) -> bool:
     return sum(price[group] for group in groups) <= rule.at_most + 1e-7
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("make", OWN)
 def test_rows_and_definition(make: Make) -> None:
     """For all trees of depth three: the definition, and rows that a tree satisfies if, or exactly if, it keeps it."""
@@ -114,6 +115,7 @@ def test_rows_and_definition(make: Make) -> None:
     assert broken
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
@@ -127,6 +129,7 @@ def test_alone(make: Make, backend: str, preset: str, seed: int) -> None:
         check_trees(instance, [make(rng, instance)], solver=backend, config=preset)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("preset", ["default", "baseline"])
 @pytest.mark.parametrize("make", OWN)
@@ -168,6 +171,7 @@ def _best_of_sets(X: Any, y: Any, depth: int, penalty: float, sets: Any) -> floa
     )
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("depth", "penalty"), [(3, 0.0), (3, 0.01), (4, 0.0)])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_feature_sets_try_all(n: int, depth: int, penalty: float) -> None:

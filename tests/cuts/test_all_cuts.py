@@ -107,6 +107,7 @@ def check_all_kept(instances: Iterable[Instance]) -> None:
         assert keeps_an_optimum(instance, dataset, cache_for(dataset), seed) is True, instance
 
 
+@pytest.mark.slow
 def test_all_cuts_together_keep_an_optimum() -> None:
     """All paths, nested and symmetric, all kinds of cuts, all kinds of ties."""
     check_all_kept(tied_instances(1, 300))
@@ -155,6 +156,7 @@ class MostLeavesCache(SubtreeCache):
         return replace(subtree, score=score, feature=tree.feature, label=tree.label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inconsistent", [LargestFeatureCache, MostLeavesCache])
 def test_inconsistent_ties_are_noticed(inconsistent: type[SubtreeCache]) -> None:
     """The test above is able to fail: with another tie-break on every other level, data sets lose every optimum."""
@@ -215,6 +217,7 @@ def check_solves(backend: str, seed: int, count: int, max_depth: int = 4) -> Non
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "count"), [("highs", 30), ("gurobi", 60)])
 def test_solves_with_all_cuts_are_optimal(backend: str, count: int) -> None:
     """Every variant of everything, against the dynamic programme."""

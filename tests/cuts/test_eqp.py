@@ -144,6 +144,7 @@ def _blocks_of(built: Built, columns: np.ndarray) -> set[str]:
 # --- validity ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @pytest.mark.parametrize("merged", [False, True])
 def test_every_row_holds_at_every_tree(variant: tuple[str, bool, str], merged: bool) -> None:

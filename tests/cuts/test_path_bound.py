@@ -85,6 +85,7 @@ class PathReader:
         return tree.subtree(self.path.end).with_max_depth(2) != best
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_rows_say_what_they_should(kind: str, depth: int) -> None:

@@ -105,6 +105,7 @@ def taken_for_granted(page: str, folder: Path) -> dict[str, object]:
     return {}
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_in_the_guides_runs(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A page's blocks, run one after the other, pass their own assertions."""
@@ -136,6 +137,7 @@ def test_no_page_with_code_is_left_out() -> None:
 GALLERY = sorted(path.name for path in (DOCS / "gallery").glob("*.py"))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", GALLERY)
 def test_the_gallery_runs_and_draws(name: str) -> None:
     """Every example ends without an error and with at least one picture."""

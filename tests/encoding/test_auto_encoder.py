@@ -32,6 +32,7 @@ def best_cart(X: np.ndarray, y: np.ndarray, depth: int, penalty: float, seed: in
     return best
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize(("depth", "penalty"), [(2, 0.01), (2, 0.001), (4, 0.01)])
 def test_never_worse_than_cart(name: str, depth: int, penalty: float) -> None:

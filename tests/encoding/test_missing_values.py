@@ -164,6 +164,7 @@ def test_files_hold_the_answer_of_missing_values() -> None:
     assert any(c.get("missing") for c in json.loads(holed.to_json())["encoder"]["conditions"])
 
 
+@pytest.mark.slow
 @given(tables(), st.sampled_from(ENCODERS))
 def test_text_and_python_say_what_is_predicted(data: Data, encoder: Any) -> None:
     """The rules as text, read by a reader of the test's own, and the generated function; then JSON and back."""
@@ -209,6 +210,7 @@ def test_sqlite_says_what_is_predicted(data: Data, encoder: Any, dialect: str) -
     connection.close()
 
 
+@pytest.mark.slow
 @given(tables(), st.sampled_from(ENCODERS))
 def test_duckdb_says_what_is_predicted(data: Data, encoder: Any) -> None:
     """Typed columns; NaN, which DuckDB sorts above all numbers, is as missing as NULL."""

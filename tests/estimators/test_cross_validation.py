@@ -109,6 +109,7 @@ def test_mistakes_are_found_before_any_work(
     assert calls == {"solve": [], "solve_path": []}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_progress_tells_of_every_fold(n_jobs: int | None) -> None:
     """How many are done, also when they are solved elsewhere, where the callable could not go."""
@@ -225,6 +226,7 @@ print(json.dumps({"outcome": outcome, "folds": folds, "restored": restored}))
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_a_finished_solve_took_still_ends_the_fit() -> None:
     """SIGINT in the last moment of a fold: its result is proven, and the fit ends all the same."""
     run = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, timeout=120, check=False)

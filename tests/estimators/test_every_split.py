@@ -423,6 +423,7 @@ def test_one_split_of_many_rows_needs_no_feature_per_threshold() -> None:
     assert len(model.encoder_.conditions_) == 1
 
 
+@pytest.mark.slow
 def test_a_million_distinct_values() -> None:
     rng = np.random.default_rng(0)
     x = rng.permutation(1_000_000) / 7.0

@@ -103,6 +103,7 @@ TABLES: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_table_and_the_name_of_its_target(kind: str) -> None:
     """`fit(table, "paid")`, then predict and score on the same kind of table, with and without weights by name."""

@@ -58,6 +58,7 @@ def brute_force(X, rewards, leaf_price, depth):
     return best, first, np.maximum.accumulate(scores)
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_equals_the_first_best_of_all_trees(seed):
     """Value, all four scores and the tree itself agree with enumeration in the tree order."""

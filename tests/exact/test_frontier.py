@@ -133,6 +133,7 @@ def test_past_deadline_still_answers():
     assert found.value < found.bound <= 300
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", ["unit", "small", "heavy", "real"])
 def test_kernels_agree_across_number_types(n_classes, kind):

@@ -152,6 +152,7 @@ def _keeps(tree: DecisionTree, data: BinaryDataset, rules: Rules) -> bool:
 # ---------------------------------------------------------------- tables
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("seed", daily(range(3), 1))
 @pytest.mark.parametrize("kind", ["leaves", "pairs", "any"])
 def test_tables(way: str, kind: str, seed: int) -> None:
@@ -163,6 +164,7 @@ def test_tables(way: str, kind: str, seed: int) -> None:
         _check(instance, _draw(rng, instance.dataset, kind), depth, _memory(way), (0, 1, 2, 4, 7))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("depth", [4, 5])
 def test_deep_tables(way: str, depth: int) -> None:
     """Where root features are opened one by one, with what similar sides allow."""
@@ -352,6 +354,7 @@ def _expected(instance: Instance, constraints: list[Any]) -> list[float]:
     return ruled_scores(data, instance.max_depth, minima, pairs, limit)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("kind", ["leaves", "pairs", "leaves and pairs", "all"])
 def test_solve_frontier_and_path_agree(way: str, kind: str) -> None:
     """With each other and with the oracle, without a solver; the tree keeps what the constraints measure."""

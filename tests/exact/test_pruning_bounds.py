@@ -69,6 +69,7 @@ def _check_best_tree(instance: Instance, depth: int, memory: int) -> None:
         assert found.value <= optimum <= found.bound, (depth, steps, instance)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("length", [3, 4, 5, 6])
 def test_best_tree(way: str, length: int) -> None:
     """One price: the optimum, bounds above it on the way and when stopped, for a level less and more than the chain."""
@@ -77,6 +78,7 @@ def test_best_tree(way: str, length: int) -> None:
             _check_best_tree(instance, depth, _memory(way))
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("lengths", [(3, 2), (3, 1), (3, 3), (2, 1), (4, 2)])
 def test_best_tree_of_a_fork(way: str, lengths: tuple[int, int]) -> None:
     """A chain on either side of the root, of other lengths: sides, pairs and their bounds are not mixed up."""
@@ -107,6 +109,7 @@ def test_best_tree_at_length(way: str, seed: int) -> None:
             _check_best_tree(instance, depth, _memory(way))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("depth", [3, 4, 5])
 def test_parity(way: str, depth: int) -> None:
     """Every leaf that a depth has room for is needed, at every place of the tree."""
@@ -121,6 +124,7 @@ def test_parity(way: str, depth: int) -> None:
         assert table.tree(2**depth).score(instance.dataset) == table.scores[-1]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("length", [3, 4, 5])
 def test_targets(way: str, length: int) -> None:
     """A search that must beat a value finds what is above it, and else a bound that holds without that value."""
@@ -139,6 +143,7 @@ def test_targets(way: str, length: int) -> None:
             assert distance >= 0 or value == optimum, (distance, instance)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("length", [3, 4, 5])
 def test_frontier(way: str, length: int) -> None:
     """All numbers of leaves around that of the chain: exact when finished, enclosed when stopped anywhere."""
@@ -230,6 +235,7 @@ def _ceiling(pairs: PairLevel, rows: np.ndarray) -> float:
     return float(pairs.units.from_score(majorities, data.weights[rows].sum()))
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("length", [3, 4, 5])
 def test_subtree_bounds(way: str, length: int) -> None:
     """Upper profiles of roots and paths, refined or not, are nowhere below what trees there can score."""

@@ -43,6 +43,7 @@ def _in_common(rows: RowSamples, cells: TallySamples) -> list[tuple[int, int]]:
     return [(column, place[int(feature)]) for column, feature in enumerate(rows.feature)]
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("least", [0.0, 3.0])
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_and_tallies_answer_alike(seed: int, least: float) -> None:

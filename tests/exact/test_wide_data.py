@@ -105,6 +105,7 @@ def test_a_stop_leaves_a_tree_and_valid_bounds(small_steps: str, seed: int) -> N
     assert seen_partial
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_steps: str, depth: int) -> None:
     """The best tree, the frontier and the bounds by path enclose the optimum whenever they are stopped."""

@@ -121,6 +121,7 @@ def rows(kinds: list[str], numbers: dict[str, list[int | None]], zone: str, wher
     return [[place, *row] for place, row in enumerate(zip(*columns, strict=True))]
 
 
+@pytest.mark.slow
 @given(tables(), st.sampled_from(ENCODERS), st.sampled_from(ZONES))
 def test_duckdb_agrees_on_typed_columns(data: Data, encoder: Any, session: str) -> None:
     """Dates, naive and zoned times of micro- and nanoseconds, durations of both signs, large integers."""
@@ -170,6 +171,7 @@ def stump(values: Any, y: Any) -> OptimalTreeClassifier:
     )
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("type_of_column", ["TIMESTAMP", "TIMESTAMP_NS"])
 def test_nanoseconds_are_not_cut(type_of_column: str) -> None:
     """A threshold between two microseconds, on columns that count microseconds and on those that count nanoseconds."""
@@ -210,6 +212,7 @@ def test_years_that_databases_write_differently_are_refused() -> None:
     assert "DATE '12000-08-01'" in to_sql(late)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("session", ZONES)
 def test_zoned_times_do_not_depend_on_the_session(session: str) -> None:
     """The threshold of a zoned column is a moment, not a local time of whoever asks."""

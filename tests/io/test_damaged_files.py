@@ -181,6 +181,7 @@ def cell(place: str, value: object) -> str:
 FAR = f'<row r="1">{cell("A1", 1)}</row><row r="1048576">{cell("XFD1048576", 2)}</row>'
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("dimension", ["", '<dimension ref="A1:XFD1048576"/>', '<dimension ref="A1"/>'])
 def test_a_sheet_of_two_cells_far_apart_is_small(dimension: str, tmp_path: Path) -> None:
     """A1 and XFD1048576: empty cells between them take no memory, and the size that the sheet claims is not used."""

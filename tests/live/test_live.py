@@ -259,6 +259,7 @@ def test_folds_are_told_as_they_are_done(n_jobs: int | None) -> None:
 # ---------------------------------------------------------------- what is loaded
 
 
+@pytest.mark.slow
 def test_nothing_to_draw_with_is_loaded_before_something_is_drawn() -> None:
     """Importing the library and a silent fit leave our modules that need rich or IPython alone."""
     code = (
@@ -303,6 +304,7 @@ OptimalTreeClassifier(2, verbose=1).fit(X, X[:, 0] ^ X[:, 1]);
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("nbclient") is None or importlib.util.find_spec("ipykernel") is None,
     reason="nbclient or ipykernel is not installed: the view in notebooks is not tried",

@@ -56,6 +56,7 @@ def test_the_panel_says_all_and_leaves_one_line() -> None:
     assert "after" in terminal.text and not terminal.screen.cursor.hidden
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("columns", "lines", "verbose"), [(90, 24, 1), (90, 24, 2), (30, 24, 1), (12, 5, 1), (60, 4, 2), (2, 2, 1)]
 )
@@ -138,6 +139,7 @@ print(model.status_, model.tree_ is not None, model.bound_ >= model.objective_)
 """
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("at", ["objective 0.", "roots open"])
 def test_ctrl_c_leaves_a_usable_terminal_and_the_incumbent(at: str) -> None:
     """At the first moment that a tree is known, and deep in the search; the ^C itself goes too."""

@@ -57,6 +57,7 @@ def solved(
     return result.termination, None if result.objective is None else round(result.objective, 6)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("name", "switches", "events"), WAYS)
 @given(problem=hidden_rows_problems())
 def test_hidden_rows_give_the_optimum_of_the_complete_model(

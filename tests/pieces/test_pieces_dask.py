@@ -100,6 +100,7 @@ WAYS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.daily(4)
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 @pytest.mark.parametrize("way", WAYS)
 def test_collections_of_one_frame_are_the_rows_in_memory(way: str, folder: Path) -> None:

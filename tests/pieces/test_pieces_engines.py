@@ -59,6 +59,7 @@ def client() -> Iterator[Any]:
 # ---------------------------------------------------------------- a cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", daily(["second pass", "first pass"], 1))
 @pytest.mark.parametrize("keep", daily(["counts", "rows"], 1))
 def test_a_killed_worker_loses_nothing(step: str, keep: str, client: Any, tmp_path: Path) -> None:
@@ -80,6 +81,7 @@ def test_a_killed_worker_loses_nothing(step: str, keep: str, client: Any, tmp_pa
     assert told[11].figures["rows"] == told[23].figures["rows"] == len(TABLE)
 
 
+@pytest.mark.slow
 def test_partitions_of_dask_are_made_by_the_cluster(client: Any) -> None:
     """A dask DataFrame with a graph of its own, and its target beside it."""
     frame = dd.from_pandas(TABLE, npartitions=5)

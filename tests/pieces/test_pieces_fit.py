@@ -18,6 +18,7 @@ TABLE = mixed_table(500, seed=4)
 COLUMNS = [*FEATURES, "sex"]
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize(
     "options",
     [

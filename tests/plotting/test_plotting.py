@@ -117,6 +117,7 @@ def test_every_node_is_drawn_and_none_overlaps(fitted: OptimalTreeClassifier) ->
     assert any("price in $ per $" in title for title in of_kind(ax, "title").values())
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("size", [None, (4.0, 3.0), (12.0, 2.0), (2.5, 7.0)])
 @pytest.mark.parametrize("shape", daily([(3, 3), (4, 10), (1, 2), (4, 7)], 2))
 def test_trees_fit_into_any_axes(shape: tuple[int, int], size: tuple[float, float] | None) -> None:

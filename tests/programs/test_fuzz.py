@@ -122,6 +122,7 @@ def test_trees_are_valued_sample_by_sample() -> None:
     assert tree_value(instance, [-1, -1, -1], [1, -1, -1]) == 0.375
 
 
+@pytest.mark.slow
 def test_a_short_run() -> None:
     """The long runs in small: nothing wrong in any preset, on any backend that is here, or in the frontier."""
     runs = [(DEFAULT, 0, 300), (fuzz.Way("frontier"), 0, 60)]

@@ -6,6 +6,8 @@ import ast
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from programs.mutation import cpp_faults, python_faults
 from programs.mutation.__main__ import ROOT, Rooms, Session, all_faults, survivors, table
 from programs.mutation.faults import Fault, shuffled
@@ -124,6 +126,7 @@ def test_every_operator_of_cpp_changes_the_tokens() -> None:
         assert all(part in text for part in (*kept, "const Array<T>& other", "Array<i64> found = {"))
 
 
+@pytest.mark.slow
 def test_faults_of_the_library_parse() -> None:
     """A sample of what `make mutants` draws: every fault changes its module."""
     packages = {"accel_oct/exact": "exact", "accel_oct/native": "native"}

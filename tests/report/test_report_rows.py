@@ -157,6 +157,7 @@ def candidates(name: str, model: OptimalTreeClassifier, column: pd.Series) -> li
     return numbers(model, column)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.filterwarnings("ignore:X has more than 50 categories")
 @pytest.mark.parametrize("name", KINDS)
 def test_typed_rows_get_the_answer_of_predict(name: str, browser: Any, tmp_path: Path) -> None:
@@ -184,6 +185,7 @@ def test_typed_rows_get_the_answer_of_predict(name: str, browser: Any, tmp_path:
     assert len(set(found)) >= 2
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("encoder", [QuantileBucketEncoder(4, missing="category"), TableEncoder(), "auto", None])
 def test_random_rows_of_a_whole_table(encoder: Any, browser: Any, tmp_path: Path) -> None:
     """Five hundred rows, several columns, missing values; ranges, one-hot categories and plain binary columns."""
@@ -222,6 +224,7 @@ def _typed(model: OptimalTreeClassifier, column: int, value: Any) -> str:
     return chosen(model, column, value) if kind in ("categorical", "ordered") else repr(value)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("kind", "typed"),
     [

@@ -122,6 +122,7 @@ def linear(rng: np.random.Generator, instance: Instance) -> Any:
     return random_constraint(rng, LINEAR[int(rng.integers(len(LINEAR)))], instance)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("kind", range(4))
 def test_a_rule_alone(kind: int, how: str) -> None:
     """Every kind, at depths one to four."""
@@ -141,6 +142,7 @@ def test_rules_together(how: str) -> None:
         assert "branch and cut" not in check(instance, rules)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_all_sets_of_more_columns(n: int, how: str) -> None:
     """A rule on three of nine columns, and noise: as good as the best of all sets."""
@@ -181,6 +183,7 @@ def test_with_limits(seed: int) -> None:
     assert "feature sets" in decided and not any("branch and cut" in by for by in decided)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 3])
 def test_all_sets_with_limits(depth: int) -> None:
     """Data on which sets have to be settled one by one: as good as the best of all pairs under the same limits."""
@@ -346,6 +349,7 @@ def test_lists_stopped_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- tables of groups
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("weights", ["ones", "large", "real"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("depth", [3, 4])

@@ -110,6 +110,7 @@ def _noise(depth: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 2, (60, 10 if depth == 6 else 8)), rng.integers(0, 2 + depth % 2, 60)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("memory_limit", [2**30, 0])
 @pytest.mark.parametrize("depth", [2, 3, 4, 5, 6])
 def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) -> None:
@@ -134,6 +135,7 @@ def test_progress_of_a_frontier_encloses_its_end(depth: int, memory_limit: int) 
     assert told and told[-1].objective >= path[0].objective
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("tables", [True, False])
 @pytest.mark.parametrize("depth", [2, 3, 4, 5, 6])
 def test_progress_of_a_solve_encloses_its_end(depth: int, tables: bool) -> None:

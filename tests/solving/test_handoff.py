@@ -109,6 +109,7 @@ def told(master: Master, known: RootBounds, incumbent: Incumbent) -> Rows:
 # ---------------------------------------------------------------- rows
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_rows_hold_for_every_tree(n_classes: int) -> None:
     """Those of prices for all trees, that of values for all that keep the constraints; and some are tight."""
@@ -270,6 +271,7 @@ def stop_pricing(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
         monkeypatch.setattr(RootByRoot, "run", lambda self, value, on_bound: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", daily(["root by root", "root bounds", "common prices"], 1))
 @pytest.mark.parametrize("backend", ["highs", "scip", "gurobi"])
 def test_the_solver_finishes(backend: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:

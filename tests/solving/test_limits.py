@@ -224,6 +224,7 @@ def _run(script: str, *arguments: str) -> dict[str, Any]:
     return outcome
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_warm_start_returns_a_result() -> None:
     """The tree so far and a valid bound, as in every other phase."""
     outcome = _run(_WARM_START)

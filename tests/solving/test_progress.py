@@ -45,6 +45,7 @@ SOLVES = {
 }
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", SOLVES)
 @pytest.mark.usefixtures("every_beat")
 def test_what_is_told_is_true_at_every_moment(name: str) -> None:
@@ -198,6 +199,7 @@ class Stopping(Events):
         return any(each.phase == self._phase for each in self)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", SOLVES)
 def test_a_callable_may_end_the_solve(name: str) -> None:
     """Whatever is computed then: a tree or none, a valid bound, and the status says who asked unless it is proven."""

@@ -23,6 +23,7 @@ from accel_oct.solving.config import Config, EquivalentPointConfig
 BACKENDS = sorted(QUICK_SIZES)
 
 
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("seed", daily(range(2), 1))
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -264,6 +265,7 @@ TABLES_OFF = replace(
 )
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("config", [Config.preset("baseline"), Config.preset("paper"), TABLES_OFF])
 @pytest.mark.parametrize("backend", ["highs", "gurobi", "scip"])
 def test_a_solve_that_nothing_stopped_ends_with_a_proof(backend: str, config: Config) -> None:

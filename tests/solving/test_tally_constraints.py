@@ -101,6 +101,7 @@ def wide_data(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     return X, y, group, rng.integers(0, 4, 150)
 
 
+@pytest.mark.daily(9)
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", LISTS)
 def test_results_are_those_on_rows(name: str, depth: int) -> None:

@@ -150,6 +150,7 @@ OBJECTIVES = {
 }
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_objectives(way, name, n_classes):

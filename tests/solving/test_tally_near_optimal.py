@@ -62,6 +62,7 @@ def test_counts_equal_enumeration(seed: int) -> None:
     assert same_as_rows(instance, within, labels, tally) == len(expected)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("depth", [3, 4])
 @pytest.mark.parametrize("seed", range(6))
 def test_deeper_trees_are_those_of_the_rows(seed: int, depth: int) -> None:

@@ -98,6 +98,7 @@ DEEP_CALLS = {
 }
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("n_features", [12, 30])
 @pytest.mark.parametrize("call", [*DEEP_CALLS, "frontier"])
 def test_deep_solves_keep_their_time_limit(call: str, n_features: int) -> None:
