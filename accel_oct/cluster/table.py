@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct._version import __version__
 from accel_oct.cluster.checkpoint import Checkpoint
@@ -18,9 +18,8 @@ from accel_oct.exact.profile_search import ProfileSolver
 from accel_oct.exact.profiles import Profile, Units
 from accel_oct.exact.samples import reduce_data
 from accel_oct.exact.steps import Steps
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
-
-Floats = NDArray[np.float64]
 
 _TICK = 0.2
 """Most seconds between two questions whether to stop."""
@@ -40,7 +39,7 @@ def spread_table(
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, Floats, Floats], None] | None = None,
+    progress: Callable[[float, FloatArray, FloatArray], None] | None = None,
     steps: Steps | None = None,
     short: float = SHORT,
 ) -> FrontierTable:
@@ -76,7 +75,7 @@ def spread_table(
     units, weight = Units(data.signed), data.total_weight
     stopper, steps = Stopper(deadline, should_stop), steps or Steps()
 
-    def public(profile: Floats) -> Floats:
+    def public(profile: FloatArray) -> FloatArray:
         return np.concatenate([[-np.inf], units.to_score(profile, weight)])
 
     def table(profile: Profile) -> FrontierTable:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
+from accel_oct.support.arrays import IntArray
 
 
 def number(value: Any, where: str) -> float:
@@ -54,7 +54,7 @@ def share(value: Any, where: str) -> float:
     return float(value)
 
 
-def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[list[Any], NDArray[np.int64]]:
+def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[list[Any], IntArray]:
     """Distinct values in sorted order, and the place of each entry's value among them.
 
     Parameters

@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
@@ -28,6 +27,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Rows
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.sample_trees import every_tree, some_trees
 
@@ -242,11 +242,11 @@ def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint,
                 )
 
 
-def _largest_violation(rows: Rows, points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest_violation(rows: Rows, points: FloatArray) -> FloatArray:
     matrix = np.zeros((rows.n_rows, points.shape[1]))
     matrix[rows.row_of_entry, rows.columns] = rows.values
     activity = points @ matrix.T
-    found: NDArray[np.float64] = np.maximum(rows.lower - activity, activity - rows.upper).max(axis=1, initial=0.0)
+    found: FloatArray = np.maximum(rows.lower - activity, activity - rows.upper).max(axis=1, initial=0.0)
     return found
 
 
@@ -305,13 +305,11 @@ def _some(trees: tuple[DecisionTree, ...]) -> tuple[DecisionTree, ...]:
     return trees[:: max(1, len(trees) // _FEW_TREES)]
 
 
-def _moved(tree: DecisionTree, order: NDArray[np.int64]) -> DecisionTree:
+def _moved(tree: DecisionTree, order: IntArray) -> DecisionTree:
     return DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
 
 
-def _changes(
-    data: BinaryDataset, named: Sequence[str]
-) -> Iterator[tuple[str, BinaryDataset, NDArray[np.int64] | None]]:
+def _changes(data: BinaryDataset, named: Sequence[str]) -> Iterator[tuple[str, BinaryDataset, IntArray | None]]:
     """Words of `Traits.reads`, data in which nothing else changes, and the new places of the features, if any.
 
     Columns that the constraint has named are groups.

@@ -12,16 +12,14 @@ from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.tree import DecisionTree
-
-BoolArray = NDArray[np.bool_]
 
 #: The name under which groups come with the data; no column of a table has it.
 SENSITIVE = "\0sensitive features"
@@ -205,7 +203,7 @@ class BoundParity(BoundConstraint):
         return excess(self._difference(tree), None, self.at_most)
 
 
-def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:
+def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:
     """Distinct values in sorted order, and the place of each row's value among them."""
     distinct, place = distinct_values(row_values(values, dataset, where), dataset.n_samples, where, "row")
     if len(distinct) > _MOST_GROUPS:

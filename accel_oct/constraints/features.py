@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import distinct_values, feature_places, listed, number
 from accel_oct.constraints.base import BoundConstraint, Constraint
@@ -20,10 +19,8 @@ from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRul
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
@@ -18,9 +17,8 @@ from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

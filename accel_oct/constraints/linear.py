@@ -7,17 +7,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import number
 from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import FORGIVEN, TOLERANCE, LinearLimit, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import CELL
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,16 +14,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import BoolArray
 from accel_oct.tree import DecisionTree
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

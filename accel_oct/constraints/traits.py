@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.binary_matrix import BoolMatrix
@@ -27,13 +26,11 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import ROUNDING
 from accel_oct.mip import Rows
 from accel_oct.mip.model import ColumnBlock
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
 __all__ = ["FeatureBudget", "FeaturePairs", "FeatureRule", "LinearLimit", "Traits"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 #: A limit is kept when it is missed by no more than this, relative to the largest number that the measured quantity
 #: could have: 0.1 as a floating-point number is above one tenth, and sums of real coefficients are rounded.

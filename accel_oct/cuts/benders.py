@@ -20,13 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from accel_oct.formulation import Claims, Master, Response, Site, TreePoint
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
-from accel_oct.mip.rows import FloatArray, IntArray
-
-BoolArray = npt.NDArray[np.bool_]
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 #: A theta that exceeds the value of its tree by more than this is cut off.
 VIOLATION = 1e-4

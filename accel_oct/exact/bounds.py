@@ -11,15 +11,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct.exact.columns import column_keys
 from accel_oct.exact.levels import DeepLevels, PairLevel, ceiling_of, side_ceilings
 from accel_oct.exact.profile_search import ProfileSolver, sides_from_pairs
 from accel_oct.exact.samples import RowSamples, reduce_data
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 
-Floats = NDArray[np.float64]
 Literals = frozenset[tuple[int, int]]
 
 _CACHED_PROFILES = 100_000
@@ -71,7 +71,7 @@ class SubtreeBounds:
         )
         self._upper = self._cheap_sides()
         self._exact = np.full(self._data.n_features, max_depth <= 2 and self._pairs.exact)
-        self._paths: OrderedDict[tuple[Literals, int, bool], Floats] = OrderedDict()
+        self._paths: OrderedDict[tuple[Literals, int, bool], FloatArray] = OrderedDict()
 
     @property
     def leaf_score(self) -> float:
@@ -79,11 +79,11 @@ class SubtreeBounds:
         return float(self._pairs.units.to_score(self._pairs.leaf, self._weight))
 
     @property
-    def exact(self) -> NDArray[np.bool_]:
+    def exact(self) -> BoolArray:
         """For every original feature, whether its root bound is the exact value."""
         return np.where(self._columns >= 0, np.append(self._exact, False)[self._columns], False)
 
-    def root_profiles(self) -> Floats:
+    def root_profiles(self) -> FloatArray:
         """Upper bounds on the scores of both sides of every original feature, (F, 2, 2**(max_depth - 1)).
 
         Second index: x_f = 0 and x_f = 1. Entry h - 1 of the last: subtrees with at most h leaves.
@@ -101,7 +101,7 @@ class SubtreeBounds:
             result[column, 1 - full] = 0.0
         return result
 
-    def root_bounds(self, leaf_price: float) -> Floats:
+    def root_bounds(self, leaf_price: float) -> FloatArray:
         """U_f >= V(S_f0) + V(S_f1) for every original feature f, subtrees of depth max_depth - 1 below."""
         profiles = self.root_profiles()
         leaves = np.arange(1, profiles.shape[-1] + 1)
@@ -141,7 +141,7 @@ class SubtreeBounds:
                     return False
         return bool(self._exact.all())
 
-    def path_profile(self, literals: Iterable[tuple[int, int]], height: int, *, exact: bool = False) -> Floats:
+    def path_profile(self, literals: Iterable[tuple[int, int]], height: int, *, exact: bool = False) -> FloatArray:
         """Upper bounds on the score below a path for at most 1 .. 2**height leaves within `height` levels.
 
         Up to height two the bounds are always exact; above, only when `exact` asks for the work.
@@ -162,7 +162,7 @@ class SubtreeBounds:
         profile = self.path_profile(literals, height, exact=exact)
         return float((profile - leaf_price * np.arange(1, profile.size + 1)).max())
 
-    def _path_profile(self, literals: Literals, height: int, exact: bool) -> Floats:
+    def _path_profile(self, literals: Literals, height: int, exact: bool) -> FloatArray:
         data = self._data.restricted(self._rows(literals)) if literals else self._data
         if exact:
             numbers = self._solver.solve(data, height).upper
@@ -172,7 +172,7 @@ class SubtreeBounds:
             numbers[:3] = pairs.upper_profile[:3]
         return np.asarray(self._pairs.units.to_score(numbers, data.total_weight))
 
-    def _rows(self, literals: Literals) -> NDArray[np.bool_]:
+    def _rows(self, literals: Literals) -> BoolArray:
         rows = np.ones(self._data.n_samples, dtype=bool)
         for feature, direction in literals:
             column, inverted = self._columns[feature], bool(self._inverted[feature])
@@ -182,7 +182,7 @@ class SubtreeBounds:
                 rows &= self._data.X[:, column] == (bool(direction) ^ inverted)
         return rows
 
-    def _cheap_sides(self) -> Floats:
+    def _cheap_sides(self) -> FloatArray:
         """Upper profiles of all sides before any refinement, in table units."""
         size = 2 ** (self.max_depth - 1)
         if size <= 2:
@@ -195,7 +195,7 @@ class SubtreeBounds:
                 upper[:, :, :3] = deep.side_profiles[:, :, :3]
         return upper
 
-    def _settle(self, profiles: Floats) -> None:
+    def _settle(self, profiles: FloatArray) -> None:
         self._upper = profiles
         self._exact[:] = True
 
@@ -203,7 +203,7 @@ class SubtreeBounds:
         return self._deep_levels and DeepLevels.fits(self._pairs, self._solver.memory_limit)
 
 
-def _column_map(X: NDArray[np.bool_], data: RowSamples) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _column_map(X: BoolArray, data: RowSamples) -> tuple[IntArray, BoolArray]:
     """For every original feature its reduced column (-1: constant) and whether it is that column's complement.
 
     For a constant feature the second entry is its value.
@@ -211,7 +211,7 @@ def _column_map(X: NDArray[np.bool_], data: RowSamples) -> tuple[NDArray[np.int6
     keys = column_keys(X)
     home = {keys[feature]: column for column, feature in enumerate(data.feature)}
     columns = np.array([home.get(key, -1) for key in keys], dtype=np.int64)
-    inverted: NDArray[np.bool_] = np.asarray(X.any(axis=0))
+    inverted: BoolArray = np.asarray(X.any(axis=0))
     kept = columns >= 0
     # Columns of one key are equal or complements, so the first row tells them apart.
     stands_for = data.feature[columns[kept]]

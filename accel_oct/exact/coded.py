@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
 from accel_oct.exact.side_tables import SideTables
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 _CODE_BITS = 61
 """Codes of values, and their sums and differences, fit into 64 bits with room to spare."""
@@ -48,7 +45,7 @@ class Columns(NamedTuple):
     multiplicity: IntArray
     features: IntArray
     column: IntArray
-    flipped: NDArray[np.bool_]
+    flipped: BoolArray
 
 
 class Scale(NamedTuple):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from accel_oct.support.arrays import Array, FloatArray
 
 _CONVERTED = 2**22
 """Entries of X that are turned into floating-point numbers at a time."""
 
 
-def column_keys(X: NDArray[Any]) -> list[bytes]:
+def column_keys(X: Array) -> list[bytes]:
     """A key for every column that it shares with equal and complementary columns only."""
     n_samples, n_features = X.shape
     if n_samples == 0:
@@ -29,7 +26,7 @@ def column_keys(X: NDArray[Any]) -> list[bytes]:
     return keys[:n_features]
 
 
-def weighted_sums(amounts: Floats, X: NDArray[Any], rows: NDArray[Any] | None = None) -> Floats:
+def weighted_sums(amounts: FloatArray, X: Array, rows: Array | None = None) -> FloatArray:
     """``amounts @ X`` (for the selected rows of X), which NumPy would do on a copy eight times the size of X."""
     if X.dtype == np.float64 and rows is None:
         return np.asarray(amounts @ X)
@@ -44,18 +41,18 @@ def weighted_sums(amounts: Floats, X: NDArray[Any], rows: NDArray[Any] | None = 
     return result
 
 
-def as_factor(X: NDArray[Any]) -> NDArray[Any]:
+def as_factor(X: Array) -> Array:
     """X for many `weighted_sums`: as floating-point numbers unless that takes too much memory."""
     return X.astype(np.float64) if X.size <= 4 * _CONVERTED else X
 
 
-def both_sides(amounts: Floats, X: NDArray[Any]) -> Floats:
+def both_sides(amounts: FloatArray, X: Array) -> FloatArray:
     """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
     one = weighted_sums(amounts, X)
     return np.stack([amounts.sum() - one, one], axis=1)
 
 
-def pair_sums(amounts: Floats, X: NDArray[Any]) -> Floats:
+def pair_sums(amounts: FloatArray, X: Array) -> FloatArray:
     """Sums (F, F) of the amounts over the rows that have both of two columns."""
     step = max(1, _CONVERTED // max(1, X.shape[1]))
     result = np.zeros((X.shape[1], X.shape[1]))

@@ -15,20 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.exact.columns import weighted_sums
 from accel_oct.exact.layout import Layout, layout
 from accel_oct.exact.statistic import ClassRewards, LeafStatistic
+from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NUMPY_STEP = 2**21
 """Entries of X that a step of matrix products multiplies at a time."""
@@ -54,7 +49,7 @@ class TableSource:
     """
 
     layout: Layout
-    members: Ints
+    members: IntArray
     entries: native.Entries | native.Sets
     whole: native.Counts
     limits: native.Limits | None
@@ -89,14 +84,14 @@ class PairCounts(ABC):
     kept = False
     table_bytes = 0
 
-    def __init__(self, n_features: int, statistic: LeafStatistic, apart: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, n_features: int, statistic: LeafStatistic, apart: BoolArray | None = None) -> None:
         self.n_features = n_features
         self.statistic = statistic
         self.apart = apart
         self.known = np.zeros(n_features, dtype=bool)
 
     @abstractmethod
-    def row(self, c: int) -> Floats:
+    def row(self, c: int) -> FloatArray:
         """Counts (channels, F) of the samples with feature c and every other feature."""
 
     @property
@@ -104,12 +99,12 @@ class PairCounts(ABC):
         """What the deeper levels read; only where `kept`."""
         raise ValueError("no table of pairs was kept")
 
-    def side(self, c: int, side: int) -> Floats:
+    def side(self, c: int, side: int) -> FloatArray:
         """Counts (channels,) of one side of a feature."""
         at_c = self.single[:, c].astype(np.float64)
         return at_c if side else self.totals - at_c
 
-    def best_split(self, c: int, side: int) -> tuple[int, Floats, Floats]:
+    def best_split(self, c: int, side: int) -> tuple[int, FloatArray, FloatArray]:
         """First of the best splits of one side of feature c, with the counts of its zero-side and its one-side."""
         ones = self.row(c)
         if side == 0:
@@ -121,7 +116,7 @@ class PairCounts(ABC):
         b = int(np.argmax(scores))
         return b, zeros[:, b], ones[:, b]
 
-    def _two_leaves(self, both: Floats, here: slice, other: slice) -> Floats:
+    def _two_leaves(self, both: FloatArray, here: slice, other: slice) -> FloatArray:
         """Best scores (2, here) of the sides of some features with a split on some others, from counts of both."""
         single, totals, score = self.single, self.totals[:, None], self.statistic.score
         best = []
@@ -144,15 +139,15 @@ class RowCounts(PairCounts):
         Features of the samples, and what each adds to the counts.
     """
 
-    def __init__(self, X: Array, statistic: LeafStatistic, apart: NDArray[np.bool_] | None) -> None:
+    def __init__(self, X: Array, statistic: LeafStatistic, apart: BoolArray | None) -> None:
         super().__init__(X.shape[1], statistic, apart)
         self.X = X
 
     @property
     @abstractmethod
-    def amounts(self) -> Floats: ...
+    def amounts(self) -> FloatArray: ...
 
-    def row(self, c: int) -> Floats:
+    def row(self, c: int) -> FloatArray:
         rows = self.X[:, c] == 1
         return weighted_sums(self.amounts[:, rows], self.X, rows)
 
@@ -189,12 +184,12 @@ class ProductCounts(RowCounts):
     def __init__(
         self,
         X: Array,
-        amounts: Floats,
+        amounts: FloatArray,
         statistic: LeafStatistic,
         stopper: Stopper | None = None,
         *,
         pairs: bool = True,
-        apart: NDArray[np.bool_] | None = None,
+        apart: BoolArray | None = None,
     ) -> None:
         super().__init__(X, statistic, apart)
         self._amounts = amounts
@@ -208,7 +203,7 @@ class ProductCounts(RowCounts):
             self._in_steps(stopper or Stopper())
 
     @property
-    def amounts(self) -> Floats:
+    def amounts(self) -> FloatArray:
         return self._amounts
 
     def _in_steps(self, stopper: Stopper) -> None:
@@ -259,15 +254,15 @@ class CompiledCounts(RowCounts):
     def __init__(
         self,
         X: Array,
-        y: Ints,
-        weights: Floats,
+        y: IntArray,
+        weights: FloatArray,
         n_classes: int,
         statistic: ClassRewards,
         stopper: Stopper,
         table_limit: int = 0,
         *,
-        masses: Floats | None = None,
-        apart: NDArray[np.bool_] | None = None,
+        masses: FloatArray | None = None,
+        apart: BoolArray | None = None,
     ) -> None:
         super().__init__(X, statistic, apart)
         self._rows = y, weights, n_classes, masses
@@ -296,7 +291,7 @@ class CompiledCounts(RowCounts):
             self._in_steps(stopper)
 
     @cached_property
-    def amounts(self) -> Floats:
+    def amounts(self) -> FloatArray:
         y, weights, n_classes, masses = self._rows
         amounts = ClassRewards.amounts(y, weights, n_classes)
         return amounts if masses is None else np.concatenate([amounts, masses])
@@ -308,7 +303,7 @@ class CompiledCounts(RowCounts):
         whole = native.Counts(self.blocked, self.single, self.totals)
         return TableSource(self.layout, self.members, self.entries, whole, self.limits)
 
-    def row(self, c: int) -> Floats:
+    def row(self, c: int) -> FloatArray:
         if not self.kept or not self.known.all():
             return super().row(c)
         channels, _, F, _ = self.blocked.shape
@@ -400,13 +395,13 @@ class TallyCounts(PairCounts):
 
     def __init__(
         self,
-        values: tuple[Floats, ...],
-        columns: Ints,
+        values: tuple[FloatArray, ...],
+        columns: IntArray,
         statistic: ClassRewards,
         total: float,
         *,
         kernels: bool,
-        apart: NDArray[np.bool_] | None = None,
+        apart: BoolArray | None = None,
     ) -> None:
         super().__init__(columns.size, statistic, apart)
         self._values, self._columns = values, columns
@@ -418,7 +413,7 @@ class TallyCounts(PairCounts):
         else:
             self._by_arrays()
 
-    def _pairs(self) -> Floats:
+    def _pairs(self) -> FloatArray:
         """Counts (channels, F, F) of both of two columns."""
         columns, F = self._columns, self.n_features
         table = np.zeros((len(self.totals), F, F))
@@ -432,7 +427,7 @@ class TallyCounts(PairCounts):
         table[:, diagonal, diagonal] = self.single
         return table
 
-    def row(self, c: int) -> Floats:
+    def row(self, c: int) -> FloatArray:
         return self._table[:, c]
 
     def _by_arrays(self) -> None:

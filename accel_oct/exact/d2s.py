@@ -40,14 +40,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct import native
 from accel_oct.exact.layout import layout
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.tree import DecisionTree
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Literals = frozenset[tuple[int, int]]
 
 #: The name of the rule above, for cuts that rely on it.
@@ -75,9 +74,9 @@ class Subtree:
     value: float
     score: float
     scores: tuple[float, float, float, float]
-    feature: Ints
-    label: Ints
-    samples: Ints
+    feature: IntArray
+    label: IntArray
+    samples: IntArray
     _predicted: Any
 
     @property
@@ -91,13 +90,13 @@ class Subtree:
         return DecisionTree(self.feature, self.label)
 
     @cached_property
-    def correct(self) -> Ints:
+    def correct(self) -> IntArray:
         """Indices of the samples classified correctly, in the order of `samples`."""
-        result: Ints = self._predicted(self)
+        result: IntArray = self._predicted(self)
         return result
 
     @property
-    def wrong(self) -> Ints:
+    def wrong(self) -> IntArray:
         """Indices of the samples classified wrongly."""
         return np.setdiff1d(self.samples, self.correct, assume_unique=True)
 
@@ -160,7 +159,7 @@ class DepthTwoSolver:
         return int(self._X.shape[1])
 
     @property
-    def X(self) -> NDArray[np.bool_]:
+    def X(self) -> BoolArray:
         """The binary features, read-only by convention."""
         return self._X
 
@@ -192,7 +191,7 @@ class DepthTwoSolver:
         cells, pairs = float(n_samples) * self.n_features, float(self.n_features) ** 2
         return cells * (2e-9 + 4e-12 * self.n_features) + 5e-9 * channels * pairs
 
-    def select(self, literals: Any) -> Ints:
+    def select(self, literals: Any) -> IntArray:
         """Indices of the samples that satisfy every literal (feature, direction) of a path."""
         mask = np.ones(self.n_samples, dtype=bool)
         for feature, direction in literals:
@@ -200,20 +199,20 @@ class DepthTwoSolver:
             mask &= column if direction else ~column
         return np.flatnonzero(mask)
 
-    def _indices(self, samples: ArrayLike) -> Ints:
+    def _indices(self, samples: ArrayLike) -> IntArray:
         array = np.asarray(samples)
         if array.dtype == bool:
             return np.flatnonzero(array)
         return np.ascontiguousarray(array, dtype=np.int64)
 
-    def _correct(self, subtree: Subtree) -> Ints:
+    def _correct(self, subtree: Subtree) -> IntArray:
         node = np.zeros(subtree.samples.size, dtype=np.int64)
         for _ in range(2):
             split = subtree.feature[node]
             at_branch = split >= 0
             step = 2 * node + 1 + self._X[subtree.samples, np.where(at_branch, split, 0)]
             node = np.where(at_branch, step, node)
-        hit: Ints = subtree.samples[subtree.label[node] == self._y[subtree.samples]]
+        hit: IntArray = subtree.samples[subtree.label[node] == self._y[subtree.samples]]
         return hit
 
 

@@ -14,9 +14,9 @@ from collections.abc import Hashable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
+from accel_oct.support.arrays import Array, IntArray
 
 Path = tuple[tuple[int, bool], ...]
 """Features and sides that lead to a set from all samples."""
@@ -38,10 +38,10 @@ class SideBests(NamedTuple):
         What no tree that branches on a feature exceeds: at most the sum of both.
     """
 
-    features: NDArray[np.int64]
-    zero: NDArray[Any]
-    one: NDArray[Any]
-    split: NDArray[Any]
+    features: IntArray
+    zero: Array
+    one: Array
+    split: Array
 
 
 class Split(NamedTuple, Generic[Collected]):

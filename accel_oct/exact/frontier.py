@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct.errors import NoTreeError
 from accel_oct.exact.local_rules import LocalRules
@@ -15,10 +15,9 @@ from accel_oct.exact.profile_search import ProfileSolver
 from accel_oct.exact.profiles import Units, extended
 from accel_oct.exact.samples import Samples, reduce_data
 from accel_oct.exact.steps import Steps
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
-
-Floats = NDArray[np.float64]
 
 
 @dataclass
@@ -39,8 +38,8 @@ class FrontierTable:
         Time taken.
     """
 
-    scores: Floats
-    upper_bounds: Floats
+    scores: FloatArray
+    upper_bounds: FloatArray
     max_depth: int
     total_weight: float
     seconds: float
@@ -93,7 +92,7 @@ def frontier_table(
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, Floats, Floats], None] | None = None,
+    progress: Callable[[float, FloatArray, FloatArray], None] | None = None,
     steps: Steps | None = None,
 ) -> FrontierTable:
     """Best score for every number of leaves of trees of depth at most `max_depth`.
@@ -143,17 +142,17 @@ def table_of(
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, Floats, Floats], None] | None = None,
+    progress: Callable[[float, FloatArray, FloatArray], None] | None = None,
     steps: Steps | None = None,
 ) -> FrontierTable:
     """The same for data that are reduced already, or come from a tally."""
     start = time.monotonic()
     units, weight = Units(data.signed), data.total_weight
 
-    def public(profile: Floats) -> Floats:
+    def public(profile: FloatArray) -> FloatArray:
         return np.concatenate([[-np.inf], units.to_score(extended(profile, 2**max_depth), weight)])
 
-    def report(lower: Floats, upper: Floats) -> None:
+    def report(lower: FloatArray, upper: FloatArray) -> None:
         if progress is not None:
             progress(time.monotonic() - start, public(lower), public(upper))
 

@@ -14,18 +14,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data.dataset import equal_rows
 from accel_oct.exact.columns import column_keys
 from accel_oct.exact.layout import lanes_of
 from accel_oct.exact.profiles import Units
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
-
-Array = NDArray[Any]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _GATHERS = 2 * 10**7
 """Numbers that are read between two looks at the clock."""
@@ -50,11 +46,11 @@ class GroupSets:
 
     def __init__(
         self,
-        X: NDArray[np.bool_],
-        y: Ints,
-        weights: Floats,
+        X: BoolArray,
+        y: IntArray,
+        weights: FloatArray,
         n_classes: int,
-        group: Ints,
+        group: IntArray,
         leaf_price: float,
         max_depth: int,
     ) -> None:
@@ -96,7 +92,7 @@ class GroupSets:
             return float(pairs + gathers * _PER_GATHER)
         return float(self.n_columns * pairs + gathers * columns * 2 * _PER_GATHER)
 
-    def search(self, sets: Ints, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
+    def search(self, sets: IntArray, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
         """Look at every set; `found` hears of each that is better, and returns the best score known. False if stopped.
 
         Parameters
@@ -111,7 +107,7 @@ class GroupSets:
         except native.Stopped:
             return False
 
-    def _search(self, sets: Ints, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
+    def _search(self, sets: IntArray, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
         own = np.where(sets >= 0, self._data.lane[np.maximum(sets, 0)], -1)
         known = float(self.units.from_score(best, self._data.total_weight))
         tables, counts, work = self._room()
@@ -180,8 +176,8 @@ class GroupSets:
         self,
         tables: native.GroupTables,
         root: int | None,
-        sets: Ints,
-        numbers: Ints,
+        sets: IntArray,
+        numbers: IntArray,
         known: float,
         stopper: Stopper,
         found: Callable[[int], float],
@@ -221,7 +217,7 @@ class GroupedColumns:
         The columns of every lane, then -1.
     """
 
-    def __init__(self, X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int, group: Ints) -> None:
+    def __init__(self, X: BoolArray, y: IntArray, weights: FloatArray, n_classes: int, group: IntArray) -> None:
         keep = weights > 0
         X, y, weights = X[keep], y[keep], weights[keep]
         rows = equal_rows(X, y)
@@ -255,7 +251,7 @@ class GroupedColumns:
         self.samples = native.GroupSamples(numbers, ones, channel, amounts, place, layers, broad, channels)
 
 
-def _distinct(X: NDArray[np.bool_], columns: Ints) -> Ints:
+def _distinct(X: BoolArray, columns: IntArray) -> IntArray:
     """Columns that split the rows, one of each set of equal or complementary ones."""
     own = X[:, columns]
     ones, seen = own.sum(axis=0), set()
@@ -267,7 +263,7 @@ def _distinct(X: NDArray[np.bool_], columns: Ints) -> Ints:
     return columns[np.array(kept, dtype=np.int64)]
 
 
-def _counters(weights: Floats) -> Any:
+def _counters(weights: FloatArray) -> Any:
     """The narrowest type that sums of the weights, and twice them, fit into."""
     if not np.all(weights == np.floor(weights)):
         return np.dtype(np.float64)

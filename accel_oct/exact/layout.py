@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 
 _MAX_PLANES = 14
 
@@ -29,8 +27,8 @@ class Layout:
     channel: NDArray[np.int32]  # (E,)
     plane: NDArray[np.int32]  # (E,)
     marked: NDArray[np.uint8]  # (E,) class 0 of a signed table
-    signs: Floats  # (E,) weight of the entry in its channel
-    row: Ints  # (E,) the row it belongs to
+    signs: FloatArray  # (E,) weight of the entry in its channel
+    row: IntArray  # (E,) the row it belongs to
     n_rows: int
     n_channels: int
     n_features: int
@@ -59,13 +57,13 @@ class Layout:
         )
 
     @cached_property
-    def numbers(self) -> Floats:
+    def numbers(self) -> FloatArray:
         """Signed weight times the features (E, P) for real weights, else empty; made when it is first needed."""
         bits = self.dtype != np.float64
         return np.zeros((0, self.width)) if bits else self.entries * self.signs[:, None]
 
     @property
-    def by_row(self) -> Ints:
+    def by_row(self) -> IntArray:
         """Entry (n, bits) of every row for each bit of its weight, -1 where there is none."""
         result = np.full((self.n_rows, int(self.plane.max(initial=0)) + 1), -1, dtype=np.int64)
         result[self.row, self.plane] = np.arange(self.row.size)
@@ -85,7 +83,7 @@ class Layout:
         """Room that one thread needs on the deeper levels."""
         return native.Work.of(self.entries.shape[0], self.table_shape, self.dtype)
 
-    def limits(self, least: float, apart: NDArray[np.bool_] | None, total: float | None = None) -> native.Limits:
+    def limits(self, least: float, apart: BoolArray | None, total: float | None = None) -> native.Limits:
         """Local rules of one mass as the kernels read them; `total` of all weights, where the layout has no entries."""
         dtype, F = self.dtype, self.n_features
         never = np.inf if dtype == np.float64 else np.iinfo(dtype).max
@@ -107,7 +105,7 @@ def lanes_of(dtype: Any) -> int:
     return native.BLOCK_BYTES // int(np.dtype(dtype).itemsize)
 
 
-def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Floats | None = None) -> Layout:
+def layout(X: Array, y: IntArray, weights: FloatArray, n_classes: int, masses: FloatArray | None = None) -> Layout:
     """Choose counters wide enough for exact sums and spread the rows out for them.
 
     With `masses` (J, n) of local rules, sums of two numbers that stand for "not allowed" fit into the counters too.
@@ -148,7 +146,7 @@ def layout(X: NDArray[Any], y: Ints, weights: Floats, n_classes: int, masses: Fl
     )
 
 
-def counter_type(weights: Floats, masses: Floats | None = None) -> Any:
+def counter_type(weights: FloatArray, masses: FloatArray | None = None) -> Any:
     """The narrowest type whose sums are exact; real weights are added as they are."""
     amounts = weights[None] if masses is None else np.concatenate([weights[None], masses])
     total = float(amounts.sum(axis=1).max())
@@ -160,7 +158,7 @@ def counter_type(weights: Floats, masses: Floats | None = None) -> Any:
     return np.int16 if total < 2 ** (15 - spare) else np.int32
 
 
-def _spread(amounts: Floats, bits: bool) -> tuple[Ints, Ints, Floats]:
+def _spread(amounts: FloatArray, bits: bool) -> tuple[IntArray, IntArray, FloatArray]:
     """Row, bit and amount of every entry."""
     if not bits:
         return np.arange(amounts.size), np.zeros(amounts.size, dtype=np.int64), amounts

@@ -11,20 +11,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from threading import Event
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.exact.profiles import Units, convolve, with_leaf
 from accel_oct.exact.samples import Samples
 from accel_oct.exact.steps import Steps
+from accel_oct.support.arrays import Array, FloatArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +32,7 @@ def ceiling_of(data: Samples) -> float:
     return float(Units(data.signed).from_score(data.ceiling, data.total_weight))
 
 
-def side_ceilings(data: Samples) -> Floats:
+def side_ceilings(data: Samples) -> FloatArray:
     """What no tree on a side (F, 2) exceeds, in table units."""
     return np.asarray(Units(data.signed).from_score(data.side_ceilings, data.side_weights), dtype=np.float64)
 
@@ -91,12 +87,12 @@ class PairLevel:
         """What no tree exceeds, in table units."""
         return ceiling_of(self.data)
 
-    def _joined(self, sides: Floats) -> Floats:
+    def _joined(self, sides: FloatArray) -> FloatArray:
         """Profile of depth two from those of all sides."""
         split = convolve(sides[:, 0], sides[:, 1])
         return with_leaf(split.max(axis=0, initial=-np.inf), np.asarray(self.leaf))
 
-    def _side_bounds(self) -> Floats:
+    def _side_bounds(self) -> FloatArray:
         """Two leaves on a side score at most its equivalent-point bound, and at most what two leaves score on all.
 
         The latter under local rules too: leaves of all samples are heavier than those of a side.
@@ -176,7 +172,7 @@ class DeepLevels:
         self._keep = keep_tables
         self._tables: Array = np.zeros((F if keep_tables else 0, *spread.table_shape), dtype=spread.dtype)
         self._scores: Array = np.zeros((F if keep_scores else 0, 2, 4, spread.width), dtype=spread.dtype)
-        self.side_profiles: Floats = np.zeros((F, 2, 4))
+        self.side_profiles: FloatArray = np.zeros((F, 2, 4))
         self.pair_scores: Array = np.zeros(0, dtype=spread.dtype)
 
     @staticmethod
@@ -235,7 +231,7 @@ class DeepLevels:
         np.maximum.accumulate(self.side_profiles, axis=-1, out=self.side_profiles)
         return done
 
-    def scores_below(self, f: int, side: int) -> Floats:
+    def scores_below(self, f: int, side: int) -> FloatArray:
         """Best scores (F, 2, 2) on one side of a feature, by another feature, its side, and one or two leaves."""
         F = self.pairs.n_features
         result = self._scores[f, :, 2 * side : 2 * side + 2, :F].transpose(2, 1, 0).astype(np.float64)
@@ -305,7 +301,7 @@ class DeepLevels:
             np.maximum(scores, other, out=scores)
         return scores, all(done for _, done in results)
 
-    def _pair_leaves(self) -> Floats:
+    def _pair_leaves(self) -> FloatArray:
         """Scores (F, 2, F, 2) of the sides of all pairs as one leaf: feature, side, feature, side."""
         pairs = self.pairs
         result = np.zeros((pairs.n_features, 2, pairs.n_features, 2))
@@ -324,7 +320,7 @@ class DeepLevels:
             result = np.where(pairs.counts.apart[:, None, :, None], -np.inf, result)
         return result
 
-    def pair_profiles(self) -> Floats:
+    def pair_profiles(self) -> FloatArray:
         """Profiles (F, 2, F, 2, 4) of depth two on the sides of all pairs: feature, side, feature, side, leaves."""
         result = np.zeros((*([self.pairs.n_features, 2] * 2), 4))
         result[..., 0] = self._pair_leaves()
@@ -346,7 +342,7 @@ def _log_tables(pairs: PairLevel, needed: int, memory_limit: int) -> None:
     )
 
 
-def _mirrored(upper: Array) -> Floats:
+def _mirrored(upper: Array) -> FloatArray:
     """From (f, side, side, g), known for f < g, to (f, side, g, side) for all pairs."""
     F = upper.shape[0]
     above = np.triu(np.ones((F, F), dtype=bool), 1)

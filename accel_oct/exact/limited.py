@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,8 @@ from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.sample_sets import SampleSet, SampleSets
 from accel_oct.exact.side_tables import SideTables
+from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Limit(Protocol):
@@ -159,7 +157,7 @@ class Limited(SampleSets):
         """Those of some columns that rules allow below a path."""
         if self.rules is None or self.rules.apart is None or not path:
             return columns
-        allowed: NDArray[np.bool_] = ~self.rules.apart[np.array(path)][:, columns].any(axis=0)
+        allowed: BoolArray = ~self.rules.apart[np.array(path)][:, columns].any(axis=0)
         return columns[allowed]
 
     # ---------------------------------------------------------------- for compiled code
@@ -172,7 +170,7 @@ class Limited(SampleSets):
 
     def rewards(self, priced: PricedProblem, X: NDArray[np.uint8], mass: FloatArray, least: float) -> native.Rewards:
         """The problem at some prices; `mass` is what rows of X weigh, and `least` what a leaf must."""
-        amounts: NDArray[Any] = np.concatenate([self.gains[None], self.uses])  # (1 + J, n, K)
+        amounts: Array = np.concatenate([self.gains[None], self.uses])  # (1 + J, n, K)
         return native.Rewards(
             X=X,
             weights=np.ascontiguousarray(priced.weights),

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import TallySets
@@ -22,11 +21,9 @@ from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.outcomes import SetOutcomes, TooMany
 from accel_oct.exact.sample_sets import PathSets
 from accel_oct.exact.side_tables import SideTables, TableSides
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_DEPTH = 4
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import BinaryDataset, ScoredDataset
@@ -26,11 +25,9 @@ from accel_oct.exact.profile_search import sides_from_pairs
 from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.samples import RowSamples, reduce_data
 from accel_oct.exact.side_tables import SideTables, TableSides
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: Bits of the total that priced weights are rounded to, so that all sums of them are exact.
 _TOTAL_BITS = 50
@@ -188,7 +185,7 @@ class LimitedProblem(PointSets, Limited):
     ) -> tuple[DecisionTree, float]:
         rows = priced_rows(priced, self.rules)
 
-        def best(points: NDArray[np.bool_], depth: int, path: tuple[int, ...]) -> tuple[DecisionTree, float]:
+        def best(points: BoolArray, depth: int, path: tuple[int, ...]) -> tuple[DecisionTree, float]:
             own = points[rows.point]
             if not own.any():
                 return DecisionTree.leaf(0, depth), -priced.leaf_price

@@ -15,17 +15,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct.errors import InvalidInputError
+from accel_oct.support.arrays import Array, BoolArray, FloatArray
 from accel_oct.tree import DecisionTree
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +38,9 @@ class LocalRules:
         Symmetric; columns that may not share a path. One that is apart from itself may not be used at all.
     """
 
-    masses: Floats
+    masses: FloatArray
     least: tuple[float, ...]
-    apart: Bools | None = None
+    apart: BoolArray | None = None
 
     @classmethod
     def leaves(cls, masses: ArrayLike, least: float) -> LocalRules:
@@ -82,9 +78,9 @@ class LocalRules:
     @staticmethod
     def joined(rules: Sequence[LocalRules]) -> LocalRules | None:
         """All of them at once; of several minima of one mass the largest counts. None where nothing is forbidden."""
-        masses: list[Floats] = []
+        masses: list[FloatArray] = []
         least: list[float] = []
-        apart: Bools | None = None
+        apart: BoolArray | None = None
         for rule in rules:
             for mass, minimum in zip(rule.masses, rule.least, strict=True):
                 known = [place for place, other in enumerate(masses) if np.array_equal(mass, other)]
@@ -102,7 +98,7 @@ class LocalRules:
         return LocalRules(np.array(masses), tuple(least), apart)
 
     @cached_property
-    def totals(self) -> Floats:
+    def totals(self) -> FloatArray:
         """Masses (J,) of all samples."""
         return np.asarray(self.masses.sum(axis=1))
 
@@ -111,17 +107,17 @@ class LocalRules:
         """Whether all samples together may be a leaf; if not, no tree is allowed."""
         return bool(np.all(self.enough(self.totals)))
 
-    def enough(self, masses: Array) -> Bools:
+    def enough(self, masses: Array) -> BoolArray:
         """Whether sets with these masses (J, ...) may be a leaf."""
         return np.asarray(np.all([mass >= least for mass, least in zip(masses, self.least, strict=True)], axis=0))
 
-    def room_for(self, leaves: int, masses: Array) -> Bools:
+    def room_for(self, leaves: int, masses: Array) -> BoolArray:
         """Whether sets with these masses (J, ...) may be heavy enough for so many leaves."""
         # Relaxed by far more than the product can be rounded by: this only has to hold wherever it is true.
         need = [max(0.0, leaves * least * (1 - 1e-12)) for least in self.least]
         return np.asarray(np.all([mass >= least for mass, least in zip(masses, need, strict=True)], axis=0))
 
-    def excess(self, tree: DecisionTree, X: Bools) -> float:
+    def excess(self, tree: DecisionTree, X: BoolArray) -> float:
         """By how much a tree breaks the rules: of a mass, relative to its total; one for columns on a path.
 
         At most zero where the tree keeps them, minus one where nothing could break them. X has the rows of the masses.
@@ -138,7 +134,7 @@ class LocalRules:
                 worst = max(worst, float(least - lightest) / (total or 1.0))
         return worst
 
-    def carries_over(self, column: int) -> Bools:
+    def carries_over(self, column: int) -> BoolArray:
         """For every column, whether what may stand below it may stand below `column` too."""
         if self.apart is None:
             return np.ones(1, dtype=bool)

@@ -6,17 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from accel_oct import native
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.tree_counting import TreeCounter
 from accel_oct.exact.tree_listing import Nested, TreeLister
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
-
-FloatArray = NDArray[np.float64]
 
 _LOOK_EVERY = 256
 """Trees that are listed between two looks at the clock."""

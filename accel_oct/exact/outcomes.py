@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.support.arrays import Array, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: The feature, or the split, of a leaf.
 LEAF = -1
@@ -42,7 +38,7 @@ class Outcomes:
 
     loss: FloatArray
     results: FloatArray
-    choice: NDArray[Any]
+    choice: Array
     splits: tuple[tuple[int, Outcomes, Outcomes], ...] = ()
 
     def tree(self, place: int) -> DecisionTree:

@@ -18,9 +18,7 @@ from accel_oct.exact.limited import PricedProblem
 from accel_oct.exact.limited_points import LimitedProblem, PointTables
 from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.side_tables import SideTables
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 _FLOAT_BITS = 52
 """Whole numbers up to this size are exact in matrix products."""
@@ -208,7 +206,7 @@ class CountingProblem(PointSets, Coded):
         return _packed(own)
 
 
-def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _packed(bits: BoolArray) -> NDArray[np.uint64]:
     """Bits (..., n) in words (..., ceil(n / 64))."""
     whole = np.zeros((*bits.shape[:-1], -(-bits.shape[-1] // 64) * 64), dtype=bool)
     whole[..., : bits.shape[-1]] = bits

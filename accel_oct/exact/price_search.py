@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct.errors import NoTreeError
 from accel_oct.exact.levels import ceiling_of, side_ceilings
@@ -23,10 +23,9 @@ from accel_oct.exact.profile_search import Known, ProfileSolver
 from accel_oct.exact.profiles import Units
 from accel_oct.exact.samples import Samples, reduce_data
 from accel_oct.exact.steps import SearchCounts
+from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
-
-Floats = NDArray[np.float64]
 
 _DEEPEST_TABLES = 4
 
@@ -99,7 +98,7 @@ class PriceSearch:
                 return best
         return _Roots(self, data, known, depth).run(best, target, top)
 
-    def best(self, profiles: Floats) -> Floats:
+    def best(self, profiles: FloatArray) -> FloatArray:
         """Best values (...) of profiles (..., leaves) for the price."""
         return np.asarray((profiles - self.price * np.arange(1, profiles.shape[-1] + 1)).max(axis=-1))
 
@@ -174,7 +173,7 @@ class _Roots:
                 return best
             closed[f] = True
 
-    def _next(self, closed: NDArray[np.bool_], goal: float) -> int:
+    def _next(self, closed: BoolArray, goal: float) -> int:
         """By turns the root with the largest bound, which holds the bound of all up, and the one of most promise.
 
         Every root whose bound beats the final value has to be opened whatever the order is, so those that are likely to

@@ -10,18 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.levels import DeepLevels, PairLevel, ceiling_of
 from accel_oct.exact.profiles import Profile, Units, better_of, convolve, extended, find_split, with_leaf
 from accel_oct.exact.root_board import RootBoard, Start
 from accel_oct.exact.samples import Samples
 from accel_oct.exact.steps import SearchCounts, Steps
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
-Floats = NDArray[np.float64]
-Report = Callable[[Floats, Floats], None]
+Report = Callable[[FloatArray, FloatArray], None]
 
 _PATIENCE = 4.0
 """Level three is not begun when its estimate is so many times the time left: roots one by one find more."""
@@ -45,7 +44,7 @@ class Known:
 
     depth: int
     profile: Profile
-    sides: Floats
+    sides: FloatArray
     complete: bool = False
 
     @property
@@ -176,7 +175,7 @@ class ProfileSolver:
         return Known(4, found if finished else better_of(found, three.extended(16, ceiling_of(pairs.data))), sides)
 
     def _rebuild(
-        self, pairs: PairLevel, sides: Floats, values: Floats, leaves: int, below: Floats | None = None
+        self, pairs: PairLevel, sides: FloatArray, values: FloatArray, leaves: int, below: FloatArray | None = None
     ) -> DecisionTree:
         """Find the split that gives ``values[leaves - 1]`` and rebuild its sides."""
         data = pairs.data
@@ -257,7 +256,7 @@ class ProfileRoots:
         return joined_tree(self._data, *self._choice[fewest], lower, fewest + 1)
 
 
-def joined_tree(data: Samples, f: int, zero: Profile, one: Profile, values: Floats, leaves: int) -> DecisionTree:
+def joined_tree(data: Samples, f: int, zero: Profile, one: Profile, values: FloatArray, leaves: int) -> DecisionTree:
     """The tree that branches on f and reaches ``values[leaves - 1]``, no fewer leaves do."""
     found = find_split(zero.lower[None], one.lower[None], values, leaves)
     assert found is not None
@@ -270,7 +269,7 @@ def _known_two(pairs: PairLevel, depth: int, complete: bool = False) -> Known:
     return Known(depth, found, pairs.side_profiles, complete)
 
 
-def sides_from_pairs(pairs: PairLevel, below: Floats) -> Floats:
+def sides_from_pairs(pairs: PairLevel, below: FloatArray) -> FloatArray:
     """Depth-three profiles (F, 2, 8) of the sides of every feature from the depth-two profiles of all pairs."""
     result = np.full((pairs.n_features, 2, 8), -np.inf)
     for column in range(pairs.n_features):

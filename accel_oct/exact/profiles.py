@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accel_oct.support.arrays import Array, FloatArray
 from accel_oct.tree import DecisionTree
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,8 @@ class Profile:
     `lower` are scores of known trees, `upper` proven bounds; they agree everywhere when `exact`.
     """
 
-    lower: Floats
-    upper: Floats
+    lower: FloatArray
+    upper: FloatArray
     tree: Callable[[int], DecisionTree]
 
     @property
@@ -103,12 +100,12 @@ def better_of(found: Profile, fallback: Profile) -> Profile:
     return Profile(lower, np.maximum(lower, fallback.upper), tree)
 
 
-def extended(profile: Floats, size: int) -> Floats:
+def extended(profile: FloatArray, size: int) -> FloatArray:
     """A profile of lower depth as (lower bounds of) one for as many leaves."""
     return np.concatenate([profile, np.full(size - profile.size, profile[-1])])
 
 
-def find_split(zero: Floats, one: Floats, values: Floats, leaves: int) -> tuple[int, int, int] | None:
+def find_split(zero: FloatArray, one: FloatArray, values: FloatArray, leaves: int) -> tuple[int, int, int] | None:
     """Column and leaf counts of both sides that reach ``values[leaves - 1]``; None when a leaf does."""
     goal = values[leaves - 1]
     if values[0] == goal:

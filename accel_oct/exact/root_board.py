@@ -12,14 +12,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.levels import side_ceilings
 from accel_oct.exact.profiles import Units, convolve_rising
 from accel_oct.exact.samples import Samples
+from accel_oct.support.arrays import BoolArray, FloatArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Side = tuple[int, int]
 """A root feature, as a column of the reduced data, and one of its values."""
 
@@ -38,12 +36,12 @@ class Start:
         Bounds on them for trees of depth - 1.
     """
 
-    lower: Floats
-    sides: Floats
-    upper: Floats
+    lower: FloatArray
+    sides: FloatArray
+    upper: FloatArray
 
     @classmethod
-    def of(cls, data: Samples, size: int, half: int, lower: Floats, sides: Floats, exact: int) -> Start:
+    def of(cls, data: Samples, size: int, half: int, lower: FloatArray, sides: FloatArray, exact: int) -> Start:
         """From profiles of any shallower depth, for as many leaves in all and on a side.
 
         Those of the sides are exact up to so many leaves: trees of depth d have all shapes up to d + 1 leaves. With
@@ -80,7 +78,7 @@ class RootBoard:
         self.chosen = np.full(self.lower.size, -1)
         self._known = start.sides.copy()
         self._upper = np.maximum(start.upper, start.sides)
-        self.solved: Bools = np.zeros((data.n_features, 2), dtype=bool)
+        self.solved: BoolArray = np.zeros((data.n_features, 2), dtype=bool)
         self._told = self.solved.copy()
         self._found = np.full_like(self._known, -np.inf)
         promise = self._joined(self._known[:, 0], self._known[:, 1])[:, 1:].sum(axis=1)
@@ -89,10 +87,10 @@ class RootBoard:
         self._rank[self.order] = np.arange(self.order.size)
         self._potential = self._joined(self._upper[:, 0], self._upper[:, 1])
 
-    def _joined(self, zero: Floats, one: Floats) -> Floats:
+    def _joined(self, zero: FloatArray, one: FloatArray) -> FloatArray:
         return convolve_rising(zero, one, self.lower.size)
 
-    def open_roots(self) -> Bools:
+    def open_roots(self) -> BoolArray:
         """Roots (F,) that may be better than what is known for some number of leaves, or as good and come first."""
         step = np.diff(self.lower, prepend=-np.inf) > 0
         first = step & (self.chosen > self._rank[:, None])
@@ -120,7 +118,7 @@ class RootBoard:
         ]
         return (0, 1) if left[0] <= left[1] else (1, 0)
 
-    def absorb(self, f: int, side: int, lower: Floats, upper: Floats) -> list[int]:
+    def absorb(self, f: int, side: int, lower: FloatArray, upper: FloatArray) -> list[int]:
         """Take in a profile of a side, exact or not; places of `lower` that this root has now."""
         self._known[f, side] = np.maximum(self._known[f, side], lower)
         self.limit(f, side, upper)
@@ -138,11 +136,11 @@ class RootBoard:
         self.chosen[mine] = rank
         return [int(h) for h in np.flatnonzero(mine)]
 
-    def agrees(self, f: int, side: int, lower: Floats, upper: Floats) -> bool:
+    def agrees(self, f: int, side: int, lower: FloatArray, upper: FloatArray) -> bool:
         """Whether a profile that somebody claims for a side is possible, by what is known of it."""
         return bool(np.all(self._known[f, side] <= upper) and np.all(lower <= self._upper[f, side]))
 
-    def limit(self, f: int, side: int, upper: Floats) -> None:
+    def limit(self, f: int, side: int, upper: FloatArray) -> None:
         """Take in a bound on a side that is not solved yet."""
         self._upper[f, side] = np.minimum(self._upper[f, side], upper)
         self._tighten(f, side)
@@ -160,14 +158,14 @@ class RootBoard:
         bound = self._units.from_score(scores, self._weights[:, :, None])
         np.minimum(self._upper, bound, out=self._upper)
 
-    def bound(self) -> Floats:
+    def bound(self) -> FloatArray:
         """Upper profile: the best that any root, known or not, may still reach."""
         upper = np.maximum(self.lower, self._potential.max(axis=0))
         upper[0] = self.lower[0]
         return np.asarray(np.maximum.accumulate(upper))
 
 
-def _lengthened(profile: Floats, size: int) -> Floats:
+def _lengthened(profile: FloatArray, size: int) -> FloatArray:
     """With the last entry repeated."""
     missing = [(0, 0)] * (profile.ndim - 1) + [(0, size - profile.shape[-1])]
     return np.pad(profile, missing, mode="edge")

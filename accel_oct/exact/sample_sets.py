@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.tally import Path
+from accel_oct.support.arrays import IntArray
 
-IntArray = NDArray[np.int64]
 SampleSet = Any
 """What an implementation takes for a set of samples."""
 

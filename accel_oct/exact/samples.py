@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,9 @@ from accel_oct.exact.columns import as_factor, both_sides, column_keys, weighted
 from accel_oct.exact.counts import CompiledCounts, PairCounts, ProductCounts, TallyCounts
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.statistic import ClassRewards
+from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +53,8 @@ class Samples(ABC):
     """
 
     n_classes: int
-    feature: Ints
-    flipped: Bools
+    feature: IntArray
+    flipped: BoolArray
     rules: LocalRules | None
 
     @property
@@ -102,7 +99,7 @@ class Samples(ABC):
 
     @property
     @abstractmethod
-    def class_weights(self) -> Floats:
+    def class_weights(self) -> FloatArray:
         """Score (K,) of a leaf of each class."""
 
     @property
@@ -112,7 +109,7 @@ class Samples(ABC):
 
     @property
     @abstractmethod
-    def side_weights(self) -> Floats:
+    def side_weights(self) -> FloatArray:
         """Total weights (F, 2) of the sides."""
 
     @property
@@ -122,11 +119,11 @@ class Samples(ABC):
 
     @property
     @abstractmethod
-    def side_ceilings(self) -> Floats:
+    def side_ceilings(self) -> FloatArray:
         """Scores (F, 2) that no tree on a side exceeds."""
 
     @abstractmethod
-    def beyond(self, column: int, side: int) -> Floats:
+    def beyond(self, column: int, side: int) -> FloatArray:
         """Bounds (F, 2) on what the best trees of sides score more than those of one side of a column.
 
         Similar support: V(S) <= V(S') + W(S - S'), with S' the given side. The best tree of S is put on S'. Under rules
@@ -173,9 +170,9 @@ class RowSamples(Samples):
     """
 
     X: NDArray[np.uint8]
-    y: Ints
-    weights: Floats
-    row_ceiling: Floats
+    y: IntArray
+    weights: FloatArray
+    row_ceiling: FloatArray
 
     @property
     def n_samples(self) -> int:
@@ -196,16 +193,16 @@ class RowSamples(Samples):
         return float(self.weights.sum())
 
     @cached_property
-    def class_weights(self) -> Floats:
+    def class_weights(self) -> FloatArray:
         """Weight of each class."""
         return np.bincount(self.y, self.weights, self.n_classes).astype(np.float64)
 
     @cached_property
-    def _factor(self) -> NDArray[Any]:
+    def _factor(self) -> Array:
         return as_factor(self.X)
 
     @cached_property
-    def side_weights(self) -> Floats:
+    def side_weights(self) -> FloatArray:
         return both_sides(self.weights, self._factor)
 
     @cached_property
@@ -214,10 +211,10 @@ class RowSamples(Samples):
         return float(self.row_ceiling.sum())
 
     @cached_property
-    def side_ceilings(self) -> Floats:
+    def side_ceilings(self) -> FloatArray:
         return both_sides(self.row_ceiling, self._factor)
 
-    def beyond(self, column: int, side: int) -> Floats:
+    def beyond(self, column: int, side: int) -> FloatArray:
         outside = self.X[:, column] != side
         extra = both_sides(self.weights * outside, self._factor)
         if self.rules is None:
@@ -229,7 +226,7 @@ class RowSamples(Samples):
         rows = np.all([self.X[:, column] == side for column, side in path], axis=0)
         return self.restricted(rows, *(column for column, _ in path))
 
-    def restricted(self, rows: NDArray[Any], *path: int) -> RowSamples:
+    def restricted(self, rows: Array, *path: int) -> RowSamples:
         """The same for some of the rows, with the columns reduced again to what may go on below a path."""
         return _reduce_columns(
             self.X[rows],
@@ -305,15 +302,15 @@ class TallySamples(Samples):
         As in `LocalRules`.
     """
 
-    values: tuple[Floats, ...]
-    apart: Bools | None
+    values: tuple[FloatArray, ...]
+    apart: BoolArray | None
 
     @property
     def size(self) -> int:
         return sum(part.size for part in self.values)
 
     @cached_property
-    def class_weights(self) -> Floats:
+    def class_weights(self) -> FloatArray:
         return self.values[0][: self.n_classes, 0]
 
     @property
@@ -322,7 +319,7 @@ class TallySamples(Samples):
         return self.values[1].shape[1] if len(self.values) > 1 else 0
 
     @cached_property
-    def side_weights(self) -> Floats:
+    def side_weights(self) -> FloatArray:
         return np.asarray(_sides(self._totals, self._single)[: self.n_classes].sum(axis=0))
 
     @property
@@ -331,18 +328,18 @@ class TallySamples(Samples):
         return self.total_weight
 
     @property
-    def side_ceilings(self) -> Floats:
+    def side_ceilings(self) -> FloatArray:
         return self.side_weights
 
     @property
-    def _totals(self) -> Floats:
+    def _totals(self) -> FloatArray:
         return self.values[0][:, 0]
 
     @property
-    def _single(self) -> Floats:
+    def _single(self) -> FloatArray:
         return self.values[1][:, self.feature]
 
-    def beyond(self, column: int, side: int) -> Floats:
+    def beyond(self, column: int, side: int) -> FloatArray:
         both, own = self._single.copy(), int(self.feature[column])
         others = np.delete(np.arange(self.n_features), column)
         small, large = np.minimum(self.feature[others], own), np.maximum(self.feature[others], own)
@@ -380,13 +377,13 @@ class TallySamples(Samples):
         )
 
 
-def _sides(totals: Floats, single: Floats) -> Floats:
+def _sides(totals: FloatArray, single: FloatArray) -> FloatArray:
     """Sums (channels, F, 2) of both sides from those of all samples and of the one sides."""
     return np.stack([totals[:, None] - single, single], axis=-1)
 
 
 def reduce_data(
-    X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int, rules: LocalRules | None = None
+    X: BoolArray, y: IntArray, weights: FloatArray, n_classes: int, rules: LocalRules | None = None
 ) -> RowSamples:
     """Merge equal rows, drop rows without weight and mass, and reduce the columns."""
     keep = weights > 0 if rules is None else (weights > 0) | (rules.masses > 0).any(axis=0)
@@ -418,12 +415,12 @@ def reduce_data(
 
 def _reduce_columns(
     X: NDArray[np.uint8],
-    y: Ints,
-    weights: Floats,
-    ceiling: Floats,
+    y: IntArray,
+    weights: FloatArray,
+    ceiling: FloatArray,
     n_classes: int,
-    feature: Ints,
-    flipped: NDArray[np.bool_],
+    feature: IntArray,
+    flipped: BoolArray,
     rules: LocalRules | None = None,
     path: tuple[int, ...] = (),
 ) -> RowSamples:
@@ -465,7 +462,7 @@ def _reduce_columns(
     )
 
 
-def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ...]) -> Ints:
+def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ...]) -> IntArray:
     """Columns that may stand below the path and have two sides that are heavy enough."""
     if not rules.allow_a_leaf:
         return np.zeros(0, dtype=np.int64)
@@ -477,7 +474,7 @@ def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ..
 
 
 def tallied_data(
-    tally: Tally, earned: Floats, n_classes: int, rules: LocalRules | None = None, grid_bits: int = 0
+    tally: Tally, earned: FloatArray, n_classes: int, rules: LocalRules | None = None, grid_bits: int = 0
 ) -> TallySamples:
     """What the levels need of a tally.
 
@@ -515,7 +512,7 @@ def tallied_data(
     return _with_columns(values, everyone)
 
 
-def _combined(factors: Floats, counts: Ints, grid_bits: int) -> Floats:
+def _combined(factors: FloatArray, counts: IntArray, grid_bits: int) -> FloatArray:
     """``factors @ counts`` on a grid; cell by cell, as a copy of all counts would be as large as the tally."""
     result = np.zeros((len(factors), counts.shape[1]))
     for channel, cell in zip(*np.nonzero(factors), strict=True):
@@ -524,7 +521,7 @@ def _combined(factors: Floats, counts: Ints, grid_bits: int) -> Floats:
     return result if on_it else round_to_grid(result, grid_bits)
 
 
-def _with_columns(values: tuple[Floats, ...], data: TallySamples, path: Ints | None = None) -> TallySamples:
+def _with_columns(values: tuple[FloatArray, ...], data: TallySamples, path: IntArray | None = None) -> TallySamples:
     """For some of the samples, with the columns that can split them below a path."""
     n_classes, rules = data.n_classes, data.rules
     columns = np.zeros(0, dtype=np.int64) if len(values) < 2 else data.feature

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-from numpy.typing import NDArray
+from accel_oct.support.arrays import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
-TableSides = tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]
+TableSides = tuple[IntArray, FloatArray, FloatArray]
 """Features, and the best values of their zero sides and one sides."""
 
 

@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.exact.coded import Coded, Columns
 from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.exact.side_tables import SideTables, TableSides
-
-IntArray = NDArray[np.int64]
+from accel_oct.support.arrays import FloatArray, IntArray
 
 _EXACT_BITS = 52
 """Codes up to this size are exact in the tables, which are in floating point."""
@@ -139,9 +137,7 @@ class SideValues:
         split = np.maximum(leaves, np.maximum(codes[0] + other[1], other[0] + codes[1]))
         return Sides(columns, codes[0], codes[1], split)
 
-    def _codes(
-        self, columns: Columns, feature: IntArray, zero: NDArray[np.float64], one: NDArray[np.float64]
-    ) -> IntArray:
+    def _codes(self, columns: Columns, feature: IntArray, zero: FloatArray, one: FloatArray) -> IntArray:
         """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
         if not columns.feature.size:
             return np.empty((2, 0), dtype=np.int64)

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from accel_oct.support.arrays import Array, FloatArray, IntArray
 
 
 class LeafStatistic(ABC):
@@ -50,7 +46,7 @@ class ClassRewards(LeafStatistic):
     least: tuple[float, ...] = ()
 
     @staticmethod
-    def amounts(y: Ints, weights: Floats, n_classes: int) -> Floats:
+    def amounts(y: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
         """Amounts (channels, n) of samples that earn their weight where their class is predicted."""
         if n_classes == 2:
             return np.where(y == 1, weights, -weights)[None]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import TallySets
@@ -17,9 +16,8 @@ from accel_oct.exact.limited import PricedProblem
 from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.sample_sets import PathSets
 from accel_oct.exact.side_tables import SideTables
+from accel_oct.support.arrays import IntArray
 from accel_oct.tree.tallied import TalliedTrees
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

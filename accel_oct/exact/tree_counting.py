@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.exact.coded import Coded
@@ -21,9 +20,9 @@ from accel_oct.exact.enumeration import Enumeration, Path, SideBests, Split
 from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.exact.side_values import SideValues
 from accel_oct.exact.tree_listing import stumps
+from accel_oct.support.arrays import Array, IntArray
 from accel_oct.support.stopping import OutOfMemory
 
-IntArray = NDArray[np.int64]
 Table = dict[int, int]
 """From codes to numbers of trees, in Python's whole numbers, which have no largest."""
 
@@ -36,7 +35,7 @@ class CodeTable:
 
     __slots__ = ("codes", "counts", "total")
 
-    def __init__(self, codes: NDArray[Any], counts: NDArray[Any]) -> None:
+    def __init__(self, codes: Array, counts: Array) -> None:
         kept = np.flatnonzero(counts)
         order = kept[np.argsort(-codes[kept], kind="stable")]
         self.codes, self.counts = codes[order], counts[order]
@@ -140,7 +139,7 @@ class TreeCounter(Enumeration[CodeTable]):
                 sums = np.concatenate([np.zeros(1, dtype=kind), np.cumsum(numbers)])
                 self._add(leaves + more, factor * int((counts * sums[upto]).sum()))
 
-    def _by_number_of_leaves(self, table: CodeTable, kind: Any) -> dict[int, tuple[IntArray, NDArray[Any]]]:
+    def _by_number_of_leaves(self, table: CodeTable, kind: Any) -> dict[int, tuple[IntArray, Array]]:
         bits = self.problem.bits
         leaves = (-(-table.codes >> bits) << bits) - table.codes
         return {

@@ -16,16 +16,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.coded import Coded
 from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.exact.side_values import SideValues
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.support.stopping import OutOfMemory
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.topology import Topology
 
-IntArray = NDArray[np.int64]
 Path = tuple[tuple[int, bool], ...]
 Nested = Any
 """A tree: a class, or (feature, zero side, one side); sides are shared."""
@@ -182,7 +181,7 @@ class _TreeList:
         return self._lister.list_of(samples, self._height - 1, best, (*self._path, (feature, side)))
 
 
-def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: BoolArray) -> list[tuple[int, int]]:
     """Best codes of both sides of features that stand for a column, or for its complement."""
     first, second = zero[column], one[column]
     return list(zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True))

@@ -21,7 +21,7 @@ from accel_oct.formulation.incumbent import Rule, broken_rules
 from accel_oct.formulation.master import Master
 from accel_oct.mip import InvalidCutError, Needs, Rows, Validity
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
-from accel_oct.mip.rows import FloatArray
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 
 #: Tolerance of sums in floating point, relative to the sum of the absolute values of their terms; `violation` of the

@@ -13,7 +13,7 @@ from accel_oct.formulation.component import Component, TreePoint
 from accel_oct.formulation.incumbent import Incumbent
 from accel_oct.formulation.master import Master
 from accel_oct.mip import BoundReport, Cuts, Event, Needs, Point, Reply
-from accel_oct.mip.rows import FloatArray
+from accel_oct.support.arrays import FloatArray
 
 
 @dataclass

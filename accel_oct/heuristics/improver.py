@@ -17,11 +17,11 @@ from accel_oct.heuristics.local_search import (
     Grower,
     GrowingData,
     GrownNode,
-    Ints,
     LocalSearch,
     LocalSearchCounts,
     OutOfTime,
 )
+from accel_oct.support.arrays import IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
@@ -79,7 +79,7 @@ class Improver:
         self._seed = seed
         self.counts = LocalSearchCounts()
         samples = GrowingData(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
-        rows: Ints | None = None
+        rows: IntArray | None = None
         if len(samples.y) > 2 * _DRAWN_ROWS:
             rows = np.sort(np.random.default_rng(seed).choice(len(samples.y), _DRAWN_ROWS, replace=False))
         part, price = samples, leaf_price

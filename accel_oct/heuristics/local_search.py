@@ -23,14 +23,12 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact import Subtree, SubtreeCache
 from accel_oct.exact.price_search import best_tree
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Literals = frozenset[tuple[int, int]]
 Criterion = Literal["gini", "entropy", "error"]
 
@@ -79,7 +77,7 @@ class GrownNode:
         """Both sides; None at a leaf."""
         return None if self.zero is None or self.one is None else (self.zero, self.one)
 
-    def tree(self, columns: Ints | None = None) -> DecisionTree:
+    def tree(self, columns: IntArray | None = None) -> DecisionTree:
         """Convert to a tree; `columns` translates the features."""
         if self.zero is None or self.one is None:
             return DecisionTree.leaf(self.label)
@@ -90,16 +88,16 @@ class GrownNode:
 class GrowingData(NamedTuple):
     """Training data: features (n, F), class indices, weights, number of classes."""
 
-    X: NDArray[np.bool_]
-    y: Ints
-    weights: Floats
+    X: BoolArray
+    y: IntArray
+    weights: FloatArray
     n_classes: int
 
-    def of_rows(self, rows: Ints) -> GrowingData:
+    def of_rows(self, rows: IntArray) -> GrowingData:
         """Select samples."""
         return GrowingData(self.X[rows], self.y[rows], self.weights[rows], self.n_classes)
 
-    def of_columns(self, columns: Ints) -> GrowingData:
+    def of_columns(self, columns: IntArray) -> GrowingData:
         """Select features, in increasing order; returns the same arrays if all are selected."""
         whole = columns.size == self.X.shape[1]
         return self if whole else self._replace(X=np.ascontiguousarray(self.X[:, columns]))
@@ -108,7 +106,7 @@ class GrowingData(NamedTuple):
 class Place(NamedTuple):
     """The place of a subtree: its samples, the literals of its path, and the number of levels below."""
 
-    samples: Ints
+    samples: IntArray
     literals: Literals
     room: int
 
@@ -143,9 +141,9 @@ class Grower:
         self._subtree_for = cache.at_price(leaf_price)
         self._affordable = affordable
         self._should_stop = should_stop
-        self._counts: OrderedDict[Literals, Floats] = OrderedDict()
+        self._counts: OrderedDict[Literals, FloatArray] = OrderedDict()
 
-    def leaf(self, samples: Ints) -> GrownNode:
+    def leaf(self, samples: IntArray) -> GrownNode:
         """Return the best leaf."""
         weights = np.bincount(self.y[samples], self.weights[samples], self.n_classes)
         label = int(np.argmax(weights))
@@ -159,13 +157,13 @@ class Grower:
             Place(place.samples[ones], place.literals | {(feature, 1)}, place.room - 1),
         )
 
-    def joined(self, samples: Ints, feature: int, zero: GrownNode, one: GrownNode) -> GrownNode:
+    def joined(self, samples: IntArray, feature: int, zero: GrownNode, one: GrownNode) -> GrownNode:
         """Return a branch, or a leaf if that is at least as good."""
         leaf = self.leaf(samples)
         value = zero.value + one.value
         return leaf if leaf.value >= value else GrownNode(value, leaf.label, feature, zero, one)
 
-    def grow(self, place: Place, criterion: Criterion, allowed: NDArray[np.bool_] | None = None) -> GrownNode:
+    def grow(self, place: Place, criterion: Criterion, allowed: BoolArray | None = None) -> GrownNode:
         """Grow greedy splits down to the last levels, exact ones there, and prune.
 
         `allowed` marks the features of greedy splits.
@@ -185,7 +183,7 @@ class Grower:
             place.samples, feature, self.grow(zero, criterion, allowed), self.grow(one, criterion, allowed)
         )
 
-    def is_settled(self, samples: Ints) -> bool:
+    def is_settled(self, samples: IntArray) -> bool:
         """Return whether a leaf is optimal because its error is at most the price of another leaf."""
         weights = np.bincount(self.y[samples], self.weights[samples], self.n_classes)
         return bool(weights.sum() - weights.max() <= self.price)
@@ -199,7 +197,7 @@ class Grower:
         found = self._subtree_for(place.literals, place.samples, max_depth=place.room)
         return self._node(found, 0, place.samples)
 
-    def node(self, tree: DecisionTree, samples: Ints, at: int = 1) -> GrownNode:
+    def node(self, tree: DecisionTree, samples: IntArray, at: int = 1) -> GrownNode:
         """Return the branches of a tree as a subtree for some samples, pruned, with the best labels."""
         feature = int(tree.feature[at - 1])
         if feature < 0:
@@ -208,7 +206,7 @@ class Grower:
         sides = [self.node(tree, samples[ones == side], 2 * at + side) for side in (0, 1)]
         return self.joined(samples, feature, *sides)
 
-    def _node(self, found: Subtree, at: int, samples: Ints) -> GrownNode:
+    def _node(self, found: Subtree, at: int, samples: IntArray) -> GrownNode:
         if found.feature[at] < 0:
             score = float(self.weights[samples][self.y[samples] == found.label[at]].sum())
             return GrownNode(score - self.price, int(found.label[at]))
@@ -218,7 +216,7 @@ class Grower:
         one = self._node(found, 2 * at + 2, samples[ones])
         return GrownNode(zero.value + one.value, zero.label, feature, zero, one)
 
-    def scores(self, place: Place, criterion: Criterion) -> Floats:
+    def scores(self, place: Place, criterion: Criterion) -> FloatArray:
         """Return the score of a split on each feature; minus infinity if it separates nothing."""
         counts = self._class_counts(place)
         ones, zeros = counts[:, :-1], counts[:, -1:] - counts[:, :-1]
@@ -226,7 +224,7 @@ class Grower:
         scores = _purity(ones, first, criterion) + _purity(zeros, second, criterion)
         return np.where((first > 0) & (second > 0), scores, -np.inf)
 
-    def _class_counts(self, place: Place) -> Floats:
+    def _class_counts(self, place: Place) -> FloatArray:
         """Return the weight of each class on the one-side of each feature, and in total: (classes, F + 1)."""
         known = self._counts.get(place.literals)
         if known is not None:
@@ -240,7 +238,7 @@ class Grower:
             self._counts.popitem(last=False)
         return counts
 
-    def sums(self, amounts: Floats, samples: Ints) -> Floats:
+    def sums(self, amounts: FloatArray, samples: IntArray) -> FloatArray:
         """Return approximate sums of the amounts on the one-side of each feature."""
         # Single precision: the sums only choose what to try; values of trees are computed exactly.
         light = amounts.astype(np.float32)
@@ -251,7 +249,7 @@ class Grower:
             total += light[..., first : first + step] @ rows
         return total
 
-    def predictions(self, node: GrownNode, samples: Ints) -> Ints:
+    def predictions(self, node: GrownNode, samples: IntArray) -> IntArray:
         """Return the prediction of a subtree for each sample."""
         result = np.full(samples.size, node.label, dtype=np.int64)
         sides = node.sides
@@ -262,7 +260,7 @@ class Grower:
         return result
 
 
-def _purity(counts: Floats, totals: Floats, criterion: Criterion) -> Floats:
+def _purity(counts: FloatArray, totals: FloatArray, criterion: Criterion) -> FloatArray:
     """Return weight times (1 - impurity) of sets with these class weights (classes, F), up to a constant."""
     if criterion == "error":
         return np.asarray(counts.max(axis=0))
@@ -274,7 +272,7 @@ def _purity(counts: Floats, totals: Floats, criterion: Criterion) -> Floats:
     return np.asarray((counts * logarithms).sum(axis=0))
 
 
-def _best(scores: Floats, allowed: NDArray[np.bool_] | None) -> int:
+def _best(scores: FloatArray, allowed: BoolArray | None) -> int:
     """Return the first of the best features; -1 if none separates anything."""
     if allowed is not None and np.any(np.isfinite(scores[allowed])):
         scores = np.where(allowed, scores, -np.inf)
@@ -430,7 +428,7 @@ class LocalSearch:
         below = self._pass(sides[swapped], zero, alternate), self._pass(sides[1 - swapped], one, alternate)
         return grower.joined(place.samples, feature, *below)
 
-    def _best_feature(self, node: GrownNode, samples: Ints) -> tuple[int, int]:
+    def _best_feature(self, node: GrownNode, samples: IntArray) -> tuple[int, int]:
         """Return the feature that sends most weight to a correct side, and whether the sides are swapped."""
         grower = self._grower
         assert node.zero is not None and node.one is not None

@@ -15,13 +15,12 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset, scored_dataset
 from accel_oct.data.reads import READS, checked_reads
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 
-FloatArray = NDArray[np.float64]
 Amount = TypeVar("Amount", float, FloatArray)
 
 _USUAL_EXPONENT = 400

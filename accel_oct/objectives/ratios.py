@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.objectives.base import Objective, RatioScore
 from accel_oct.objectives.sums import by_classes
+from accel_oct.support.arrays import FloatArray
 
 
-def _weights(dataset: BinaryDataset) -> NDArray[np.float64]:
+def _weights(dataset: BinaryDataset) -> FloatArray:
     """The weights as they were given: the sums of a ratio may be light beside the total that a grid is made for."""
     weights = dataset.weights if dataset.given is None else dataset.given
     return np.ldexp(weights, -math.frexp(float(weights.max()))[1]) if dataset.given is not None else weights

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.objectives.base import LinearScore, Objective
-
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import FloatArray
 
 #: Below this total the data set keeps whole weights as they are.
 _EXACT_TOTAL = 2**51

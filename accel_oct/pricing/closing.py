@@ -20,7 +20,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.enumeration import Enumeration, Path, SideBests
 from accel_oct.exact.limited import Limited, PricedProblem
@@ -28,10 +27,8 @@ from accel_oct.exact.outcomes import Outcomes, SetOutcomes, TooMany
 from accel_oct.exact.sample_sets import SampleSet
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.repair import Repair
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Closing(Enumeration[Outcomes]):

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint
@@ -27,11 +26,10 @@ from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.problem import Problem, TallyProblem, refuse_beside_tally
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import HistoryRow, Result, RunOutcome, Status, build_result
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
 
 
 def frontier(

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
@@ -36,6 +35,7 @@ from accel_oct.solving.problem import checked_tally, refuse_beside_tally
 from accel_oct.solving.proof import PROOF_TOLERANCE
 from accel_oct.solving.result import Status
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.support.progress import Figure, Sink
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Clock, Stopper
 from accel_oct.tree import DecisionTree
@@ -49,9 +49,6 @@ __all__ = [
     "PredictionGroup",
     "near_optimal",
 ]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def near_optimal(

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
 from accel_oct.constraints.base import local_rules
@@ -28,10 +27,9 @@ from accel_oct.formulation import Incumbent
 from accel_oct.objectives import LinearScore, Objective, RatioScore, as_objective
 from accel_oct.solving.proof import BoundRounding
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ class Problem:
 _FEW_ROWS = 1000
 
 
-def _distinct(X: NDArray[np.bool_]) -> int:
+def _distinct(X: BoolArray) -> int:
     """Number of different rows."""
     return len(equal_rows(X).starts)
 

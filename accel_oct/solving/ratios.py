@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
@@ -38,12 +37,10 @@ from accel_oct.solving.frontier import Frontier, frontier
 from accel_oct.solving.problem import Problem
 from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
 from accel_oct.solving.result import Result, Scope, Status, build_result
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-
 
 _EXACT = 2.0**51
 
