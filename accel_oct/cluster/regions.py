@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from accel_oct.cluster.workers import Job, JobResult, Literal, Path, literal_of, place_of
-from accel_oct.exact.profile_search import Beginning, ProfileSolver, joined_tree
-from accel_oct.exact.profiles import Profile
-from accel_oct.exact.root_board import RootBoard
+from accel_oct.exact.frontier import Beginning, ProfileSolver, RootBoard, joined_tree
+from accel_oct.exact.levels import Profile
 from accel_oct.exact.samples import RowSamples
 from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree

@@ -14,10 +14,9 @@ from accel_oct.cluster.checkpoint import Checkpoint
 from accel_oct.cluster.regions import SHORT, Region
 from accel_oct.cluster.workers import Job, JobContext, Path, Workers, check_client, workers_of
 from accel_oct.exact import FrontierTable, LocalRules
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Profile, Units
+from accel_oct.exact.frontier import ProfileSolver
+from accel_oct.exact.levels import Profile, Steps, Units
 from accel_oct.exact.samples import reduce_data
-from accel_oct.exact.steps import Steps
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 

@@ -20,9 +20,8 @@ import numpy as np
 
 from accel_oct._version import __version__
 from accel_oct.errors import ClusterError, InvalidInputError, shown
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Profile
-from accel_oct.exact.root_board import Start
+from accel_oct.exact.frontier import ProfileSolver, Start
+from accel_oct.exact.levels import Profile
 from accel_oct.exact.samples import RowSamples
 from accel_oct.support.arrays import FloatArray
 

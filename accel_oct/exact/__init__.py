@@ -8,9 +8,9 @@ the best tree for one leaf price.
 from accel_oct.exact.bounds import SubtreeBounds
 from accel_oct.exact.d2s import PREORDER, DepthTwoSolver, Subtree, SubtreeCache
 from accel_oct.exact.frontier import FrontierTable, frontier_table
+from accel_oct.exact.levels import SearchCounts
 from accel_oct.exact.local_rules import LocalRules
 from accel_oct.exact.price_search import BestTree, best_tree
-from accel_oct.exact.steps import SearchCounts
 
 __all__ = [
     "PREORDER",

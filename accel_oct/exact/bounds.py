@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accel_oct.exact.columns import column_keys
+from accel_oct.exact.counts import column_keys
+from accel_oct.exact.frontier import ProfileSolver, sides_from_pairs
 from accel_oct.exact.levels import DeepLevels, PairLevel, ceiling_of, side_ceilings
-from accel_oct.exact.profile_search import ProfileSolver, sides_from_pairs
 from accel_oct.exact.samples import RowSamples, reduce_data
 from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accel_oct import native
-from accel_oct.exact.layout import layout
+from accel_oct.exact.counts import layout
 from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.tree import DecisionTree
 

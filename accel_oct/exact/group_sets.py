@@ -17,9 +17,8 @@ import numpy as np
 
 from accel_oct import native
 from accel_oct.data.dataset import equal_rows
-from accel_oct.exact.columns import column_keys
-from accel_oct.exact.layout import lanes_of
-from accel_oct.exact.profiles import Units
+from accel_oct.exact.counts import column_keys, lanes_of
+from accel_oct.exact.levels import Units
 from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 

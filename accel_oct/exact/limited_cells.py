@@ -16,11 +16,18 @@ from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.column_sets import n_sets
 from accel_oct.data.tally import Path
-from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
+from accel_oct.exact.enumeration import PathSets
+from accel_oct.exact.limited import (
+    Limit,
+    Limited,
+    PricedProblem,
+    SetOutcomes,
+    SideTables,
+    TableSides,
+    TooMany,
+    scaled_limits,
+)
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.outcomes import SetOutcomes, TooMany
-from accel_oct.exact.sample_sets import PathSets
-from accel_oct.exact.side_tables import SideTables, TableSides
 from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees

@@ -15,16 +15,14 @@ from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.dataset import equal_rows
 from accel_oct.data.weights import accurate_sums
-from accel_oct.exact.columns import column_keys, pair_sums
+from accel_oct.exact.counts import column_keys, pair_sums
+from accel_oct.exact.enumeration import PointSets
+from accel_oct.exact.frontier import sides_from_pairs
 from accel_oct.exact.levels import DeepLevels, PairLevel
-from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
+from accel_oct.exact.limited import Limit, Limited, PricedProblem, SetOutcomes, SideTables, TableSides, scaled_limits
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.price_search import best_tree
-from accel_oct.exact.profile_search import sides_from_pairs
-from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.samples import RowSamples, reduce_data
-from accel_oct.exact.side_tables import SideTables, TableSides
 from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree

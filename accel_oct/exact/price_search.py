@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accel_oct.errors import NoTreeError
-from accel_oct.exact.levels import ceiling_of, side_ceilings
+from accel_oct.exact.frontier import Known, ProfileSolver
+from accel_oct.exact.levels import SearchCounts, Units, ceiling_of, side_ceilings
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.profile_search import Known, ProfileSolver
-from accel_oct.exact.profiles import Units
 from accel_oct.exact.samples import Samples, reduce_data
-from accel_oct.exact.steps import SearchCounts
 from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree

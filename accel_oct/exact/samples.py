@@ -25,10 +25,18 @@ from numpy.typing import NDArray
 from accel_oct.data import Tally
 from accel_oct.data.column_sets import given
 from accel_oct.data.dataset import equal_rows, round_to_grid
-from accel_oct.exact.columns import as_factor, both_sides, column_keys, weighted_sums
-from accel_oct.exact.counts import CompiledCounts, PairCounts, ProductCounts, TallyCounts
+from accel_oct.exact.counts import (
+    ClassRewards,
+    CompiledCounts,
+    PairCounts,
+    ProductCounts,
+    TallyCounts,
+    as_factor,
+    both_sides,
+    column_keys,
+    weighted_sums,
+)
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.statistic import ClassRewards
 from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree

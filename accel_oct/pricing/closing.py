@@ -21,10 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_oct.exact.enumeration import Enumeration, Path, SideBests
-from accel_oct.exact.limited import Limited, PricedProblem
-from accel_oct.exact.outcomes import Outcomes, SetOutcomes, TooMany
-from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.data.tally import Path
+from accel_oct.exact.enumeration import Enumeration, SampleSet, SideBests
+from accel_oct.exact.limited import Limited, Outcomes, PricedProblem, SetOutcomes, TooMany
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.repair import Repair
 from accel_oct.support.arrays import FloatArray, IntArray

@@ -16,7 +16,7 @@ from accel_oct.constraints.base import check_traits, named_groups, trees_to_chec
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
-from accel_oct.exact.steps import Steps
+from accel_oct.exact.levels import Steps
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective

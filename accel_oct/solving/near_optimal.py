@@ -21,11 +21,8 @@ from accel_oct.data import BinaryDataset, ScoredDataset, Tally
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.exact.coded import Coded
-from accel_oct.exact.near_optimal_search import ListedTree, NearOptimalSearch
-from accel_oct.exact.point_counting import CountingProblem
-from accel_oct.exact.tally_counting import TallyCounting
-from accel_oct.exact.tree_listing import as_decision_tree
+from accel_oct.exact.coded import Coded, CountingProblem, TallyCounting
+from accel_oct.exact.near_optimal import ListedTree, NearOptimalSearch, as_decision_tree
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective

@@ -35,9 +35,9 @@ from accel_oct.cuts import path_bound
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import LocalRules, best_tree, frontier_table
-from accel_oct.exact.layout import layout
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Units
+from accel_oct.exact.counts import layout
+from accel_oct.exact.frontier import ProfileSolver
+from accel_oct.exact.levels import Units
 from accel_oct.exact.samples import reduce_data
 from accel_oct.formulation import Master
 from accel_oct.objectives import Accuracy

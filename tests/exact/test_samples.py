@@ -10,12 +10,10 @@ import pytest
 
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.exact import LocalRules
-from accel_oct.exact.counts import ProductCounts
-from accel_oct.exact.levels import PairLevel
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Units, convolve, with_leaf
+from accel_oct.exact.counts import LeafStatistic, ProductCounts
+from accel_oct.exact.frontier import ProfileSolver
+from accel_oct.exact.levels import PairLevel, Units, convolve, with_leaf
 from accel_oct.exact.samples import RowSamples, Samples, TallySamples, reduce_data, tallied_data
-from accel_oct.exact.statistic import LeafStatistic
 from accel_oct.support.stopping import Stopper
 
 

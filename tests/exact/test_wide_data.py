@@ -13,7 +13,7 @@ from oracles.dynamic_programme import optimal_scores, optimal_value
 
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import LocalRules, SubtreeBounds, best_tree, counts, frontier_table
-from accel_oct.exact.columns import column_keys
+from accel_oct.exact.counts import column_keys
 from accel_oct.exact.levels import PairLevel
 from accel_oct.exact.samples import reduce_data
 from accel_oct.support.stopping import Stopper

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.exact.coded import Coded
-from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.enumeration import SampleSet
 
 IntArray = NDArray[np.int64]
 Table = dict[int, int]

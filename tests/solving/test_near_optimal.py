@@ -13,11 +13,10 @@ from oracles.near_optimal import all_trees, count_of_values, in_order, near_opti
 from oracles.tree_counts import count_two
 
 import accel_oct
-from accel_oct.exact import point_counting, tree_counting
-from accel_oct.exact.near_optimal_search import NearOptimalSearch
-from accel_oct.exact.point_counting import CountingProblem
-from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.tree_counting import TreeCounter
+from accel_oct.exact import coded
+from accel_oct.exact import near_optimal as near_optimal_search
+from accel_oct.exact.coded import CountingProblem
+from accel_oct.exact.near_optimal import NearOptimalSearch, SideValues, TreeCounter
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.near_optimal import Setting
 
@@ -44,7 +43,7 @@ def counters_of(search: NearOptimalSearch) -> list[TreeCounter]:
     best = best_of(search)
     with pytest.MonkeyPatch.context() as patch:
         compiled = counter_of(search, best)
-        patch.setattr(tree_counting, "_SAFE", 0)
+        patch.setattr(near_optimal_search, "_SAFE", 0)
         return [compiled, counter_of(search, best)]
 
 
@@ -91,8 +90,8 @@ def test_counts_and_lists_equal_enumeration(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_ways_of_many_features_equal_enumeration(seed: int, monkeypatch) -> None:
     """The same with best values below the sides of features read off the tables, and gains added up from bits."""
-    monkeypatch.setattr(point_counting, "_MANY_FEATURES", 0)
-    monkeypatch.setattr(point_counting, "_SMALL", -1)
+    monkeypatch.setattr(coded, "_MANY_FEATURES", 0)
+    monkeypatch.setattr(coded, "_SMALL", -1)
     check(*small_instance(np.random.default_rng([11, seed])))
 
 
@@ -176,7 +175,7 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
     search = search_of(instance, 0.1)
     expected = counter_of(search, best_of(search))
     for safe in (1, 200):
-        monkeypatch.setattr(tree_counting, "_SAFE", safe)
+        monkeypatch.setattr(near_optimal_search, "_SAFE", safe)
         counter = counter_of(search, best_of(search))
         assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 

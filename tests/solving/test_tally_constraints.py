@@ -38,9 +38,9 @@ from accel_oct.constraints import (
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.limited import Outcomes
 from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.outcomes import Outcomes
 from accel_oct.pricing import Dual
 from accel_oct.tree import DecisionTree
 

@@ -15,8 +15,8 @@ import accel_oct
 from accel_oct.constraints import StatisticalParity
 from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.tally_counting import TallyCounting
+from accel_oct.exact.coded import TallyCounting
+from accel_oct.exact.near_optimal import SideValues
 from accel_oct.tree.tallied import TalliedTrees
 
 

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from accel_oct.exact import SearchCounts, best_tree, frontier_table
-from accel_oct.exact.steps import Steps
+from accel_oct.exact.levels import Steps
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.support.stopping import Stopper
