@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accel_oct.exact.counts import column_keys
-from accel_oct.exact.frontier import ProfileSolver, sides_from_pairs
+from accel_oct.exact.frontier import ProfileSolver
 from accel_oct.exact.levels import DeepLevels, PairLevel, ceiling_of, side_ceilings
 from accel_oct.exact.samples import RowSamples, reduce_data
 from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
@@ -123,24 +123,6 @@ class SubtreeBounds:
         self._exact[column] = exact
         return exact
 
-    def refine_all(self) -> bool:
-        """Make all root bounds exact: one pass up to depth four, feature by feature below."""
-        if self._exact.all():
-            return True
-        if self.max_depth == 3 and self._deep_levels:
-            deep = DeepLevels(self._pairs, False, self._solver.threads)
-            if deep.level_three(self._solver.stopper):
-                self._settle(deep.side_profiles)
-        elif self.max_depth == 4 and self._fits():
-            deep = DeepLevels(self._pairs, True, self._solver.threads)
-            if deep.level_three(self._solver.stopper) and deep.level_four(self._solver.stopper):
-                self._settle(sides_from_pairs(self._pairs, deep.pair_profiles()))
-        else:
-            for feature in self._data.feature:
-                if self._solver.stopper() or not self.refine(int(feature)):
-                    return False
-        return bool(self._exact.all())
-
     def path_profile(self, literals: Iterable[tuple[int, int]], height: int, *, exact: bool = False) -> FloatArray:
         """Upper bounds on the score below a path for at most 1 .. 2**height leaves within `height` levels.
 
@@ -194,13 +176,6 @@ class SubtreeBounds:
             if deep.level_three(self._solver.stopper):
                 upper[:, :, :3] = deep.side_profiles[:, :, :3]
         return upper
-
-    def _settle(self, profiles: FloatArray) -> None:
-        self._upper = profiles
-        self._exact[:] = True
-
-    def _fits(self) -> bool:
-        return self._deep_levels and DeepLevels.fits(self._pairs, self._solver.memory_limit)
 
 
 def _column_map(X: BoolArray, data: RowSamples) -> tuple[IntArray, BoolArray]:

@@ -1,11 +1,11 @@
 """The counting core: counts of all pairs of features of one set of samples, and the best further split of each side.
 
-The profile of depth two (`PairLevel`), which all tables and bounds build on, is read off these counts. Three kinds:
-compiled kernels count rows (`CompiledCounts`), matrix products count whatever statistic there is (`ProductCounts`), and
-a tally has the counts already (`TallyCounts`).
+The profile of depth two (`PairLevel`), which all tables and bounds build on, is computed from these counts. There are
+three implementations of `PairCounts`: compiled kernels (`CompiledCounts`), matrix products (`ProductCounts`), and
+lookup in a tally (`TallyCounts`).
 
-A table of pairs has F**2 counters per channel. It is worked through some features at a time, in steps that look at the
-clock, and a table is only kept whole when it is small or when the caller has room for it.
+A table of pairs has F**2 counters per channel. It is filled in steps of some features, with a check of the stopper
+between steps, and kept whole only if it is small or within the caller's memory limit.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 
 _CONVERTED = 2**22
-"""Entries of X that are turned into floating-point numbers at a time."""
+"""Entries of X that are converted to floating point at a time."""
 
 
 def column_keys(X: Array) -> list[bytes]:
-    """A key for every column that it shares with equal and complementary columns only."""
+    """Return a key for every column; two columns have the same key if and only if they are equal or complementary."""
     n_samples, n_features = X.shape
     if n_samples == 0:
         return [b""] * n_features
-    # Packed before they are turned over: that moves an eighth of the bytes across the memory.
+    # Packing before the transposition moves an eighth of the bytes.
     eights = np.ascontiguousarray(np.packbits(X, axis=1).T)
     step = max(1, _CONVERTED // (8 * n_samples))
     keys: list[bytes] = []
     for first in range(0, len(eights), step):
         columns = np.unpackbits(eights[first : first + step, None], axis=1).reshape(-1, n_samples)
-        columns ^= columns[:, :1]  # of a column and its complement, the one that starts with zero
+        columns ^= columns[:, :1]  # represent a column and its complement by the one that starts with zero
         keys += [column.tobytes() for column in np.packbits(columns, axis=1)]
     return keys[:n_features]
 
 
 def weighted_sums(amounts: FloatArray, X: Array, rows: Array | None = None) -> FloatArray:
-    """``amounts @ X`` (for the selected rows of X), which NumPy would do on a copy eight times the size of X."""
+    """Return ``amounts @ X`` (for the selected rows of X) without a floating-point copy of X, eight times its size."""
     if X.dtype == np.float64 and rows is None:
         return np.asarray(amounts @ X)
-    # Sums are exact, so it does not matter in which order parts are added; whole rows lie together in the memory.
+    # Sums are exact in any order. Blocks of whole rows are contiguous in memory.
     chosen = np.flatnonzero(rows) if rows is not None and rows.dtype == bool else rows
     n_features, n_rows = X.shape[1], len(X) if chosen is None else len(chosen)
     step = max(1, _CONVERTED // max(1, n_features))
@@ -60,18 +60,18 @@ def weighted_sums(amounts: FloatArray, X: Array, rows: Array | None = None) -> F
 
 
 def as_factor(X: Array) -> Array:
-    """X for many `weighted_sums`: as floating-point numbers unless that takes too much memory."""
+    """Return X as floating-point numbers for repeated `weighted_sums`, or X itself if the copy would be too large."""
     return X.astype(np.float64) if X.size <= 4 * _CONVERTED else X
 
 
 def both_sides(amounts: FloatArray, X: Array) -> FloatArray:
-    """Sums (F, 2) of the amounts on the zero side and the one side of every column."""
+    """Return the sums (F, 2) of the amounts on the zero side and the one side of every column."""
     one = weighted_sums(amounts, X)
     return np.stack([amounts.sum() - one, one], axis=1)
 
 
 def pair_sums(amounts: FloatArray, X: Array) -> FloatArray:
-    """Sums (F, F) of the amounts over the rows that have both of two columns."""
+    """Return the sums (F, F) of the amounts over the rows in which both of two columns are one."""
     step = max(1, _CONVERTED // max(1, X.shape[1]))
     result = np.zeros((X.shape[1], X.shape[1]))
     for first in range(0, len(X), step):
@@ -85,10 +85,11 @@ _MAX_PLANES = 14
 
 @dataclass(frozen=True)
 class Layout:
-    """Arrays the kernels read: one entry per row and bit of its weight, entries grouped by channel and bit.
+    """Rows as the kernels read them: one entry per row and bit of its weight, entries grouped by channel and bit.
 
     A *channel* is a table of counts: one signed table for two classes, else one per class; then one per mass of the
-    local rules. With real weights there are no bits: one entry per row, and `numbers` takes the place of the words.
+    local rules. Real weights are not split into bits: there is one entry per row, and kernels read `numbers` instead
+    of packed words.
     """
 
     entries: NDArray[np.uint8]  # (E, P)
@@ -105,10 +106,9 @@ class Layout:
 
     @classmethod
     def without_entries(cls, n_channels: int, n_features: int) -> Layout:
-        """What kernels write to, where counts come from a tally: real numbers."""
+        """Return the layout of tables whose counts come from a tally, as real numbers."""
         dtype = np.dtype(np.float64)
-        lanes = lanes_of(dtype)
-        width = max(1, -(-n_features // lanes)) * lanes
+        width = padded_width(n_features, dtype)
         none = np.zeros(0, dtype=np.int32)
         return cls(
             entries=np.zeros((0, width), dtype=np.uint8),
@@ -126,7 +126,7 @@ class Layout:
 
     @cached_property
     def numbers(self) -> FloatArray:
-        """Signed weight times the features (E, P) for real weights, else empty; made when it is first needed."""
+        """Signed weight times the features (E, P) for real weights, else empty."""
         bits = self.dtype != np.float64
         return np.zeros((0, self.width)) if bits else self.entries * self.signs[:, None]
 
@@ -139,20 +139,20 @@ class Layout:
 
     @property
     def table_shape(self) -> tuple[int, int, int, int]:
-        """Shape of a table of pair counts, see `counts`."""
+        """Shape of a table of pair counts: channels, blocks, features, lanes of a block."""
         lanes = lanes_of(self.dtype)
         return self.n_channels, self.width // lanes, self.n_features, lanes
 
     def words(self) -> native.Words:
-        """Room for packed samples."""
+        """Allocate the array of packed samples."""
         return native.Words.of(self.entries.shape[0], self.width, self.dtype.itemsize)
 
     def work(self) -> native.Work:
-        """Room that one thread needs on the deeper levels."""
+        """Allocate the work arrays that one thread needs on the deeper levels."""
         return native.Work.of(self.entries.shape[0], self.table_shape, self.dtype)
 
     def limits(self, least: float, apart: BoolArray | None, total: float | None = None) -> native.Limits:
-        """Local rules of one mass as the kernels read them; `total` of all weights, where the layout has no entries."""
+        """Return local rules of one mass as the kernels read them; `total` weight for a layout without entries."""
         dtype, F = self.dtype, self.n_features
         never = np.inf if dtype == np.float64 else np.iinfo(dtype).max
         total = float(np.abs(self.signs).sum()) if total is None else total
@@ -162,27 +162,32 @@ class Layout:
         rows[:, :F] = enough if apart is None else np.where(apart, never, enough)
         below = np.full(self.width, never, dtype=dtype)
         below[:F] = enough
-        # Negative when added to any score; doubled it still fits into the counters.
+        # Added to any score the sum is negative; twice this number still fits into the counters.
         lowest = -2 * total - 1 if dtype == np.float64 else np.iinfo(dtype).min // 2
         blocked = np.ascontiguousarray(rows.reshape(F, blocks, lanes).transpose(1, 0, 2))
         return native.Limits(blocked, rows, below, np.array([enough], dtype), np.array([lowest], dtype))
 
 
 def lanes_of(dtype: Any) -> int:
-    """Counters of a block, see `accel_oct.native`."""
+    """Return the number of counters in a block of a kernel."""
     return native.BLOCK_BYTES // int(np.dtype(dtype).itemsize)
 
 
-def layout(X: Array, y: IntArray, weights: FloatArray, n_classes: int, masses: FloatArray | None = None) -> Layout:
-    """Choose counters wide enough for exact sums and spread the rows out for them.
+def padded_width(n_columns: int, dtype: Any) -> int:
+    """Return the number of columns rounded up to whole blocks, at least one block."""
+    lanes = lanes_of(dtype)
+    return max(1, -(-n_columns // lanes)) * lanes
 
-    With `masses` (J, n) of local rules, sums of two numbers that stand for "not allowed" fit into the counters too.
+
+def layout(X: Array, y: IntArray, weights: FloatArray, n_classes: int, masses: FloatArray | None = None) -> Layout:
+    """Return the layout of rows, with counters wide enough for exact sums.
+
+    With `masses` (J, n) of local rules, sums of two "not allowed" markers fit into the counters too.
     """
     n_rows, n_features = X.shape
     dtype = counter_type(weights, masses)
     bits = dtype is not np.float64
-    lanes = lanes_of(dtype)
-    width = max(1, -(-n_features // lanes)) * lanes
+    width = padded_width(n_features, dtype)
     signed = n_classes == 2
     class_channel = np.zeros(n_rows, dtype=np.int64) if signed else y
     n_channels = 1 if signed else n_classes
@@ -215,7 +220,7 @@ def layout(X: Array, y: IntArray, weights: FloatArray, n_classes: int, masses: F
 
 
 def counter_type(weights: FloatArray, masses: FloatArray | None = None) -> Any:
-    """The narrowest type whose sums are exact; real weights are added as they are."""
+    """Return the narrowest counter type in which sums are exact; float64 for real weights."""
     amounts = weights[None] if masses is None else np.concatenate([weights[None], masses])
     total = float(amounts.sum(axis=1).max())
     integral = bool(np.all(amounts == np.floor(amounts)))
@@ -227,7 +232,7 @@ def counter_type(weights: FloatArray, masses: FloatArray | None = None) -> Any:
 
 
 def _spread(amounts: FloatArray, bits: bool) -> tuple[IntArray, IntArray, FloatArray]:
-    """Row, bit and amount of every entry."""
+    """Return row, bit and amount of every entry."""
     if not bits:
         return np.arange(amounts.size), np.zeros(amounts.size, dtype=np.int64), amounts
     whole = amounts.astype(np.int64)
@@ -237,31 +242,21 @@ def _spread(amounts: FloatArray, bits: bool) -> tuple[IntArray, IntArray, FloatA
     return np.concatenate(rows), plane, np.exp2(plane)
 
 
-class LeafStatistic(ABC):
-    """Score and prediction of a leaf from the sums (channels, ...) of its samples."""
-
-    @abstractmethod
-    def score(self, sums: Array) -> Array:
-        """Scores (...) to be maximised, minus infinity where a leaf is not allowed."""
-
-    @abstractmethod
-    def label(self, sums: Array) -> float:
-        """What a leaf with these sums (channels,) predicts."""
-
-
 @dataclass(frozen=True)
-class ClassRewards(LeafStatistic):
-    """The reward of the best class: for weights of the samples by class this is accuracy, weighted or not.
+class ClassRewards:
+    """Score and label of a leaf from additive channels: the reward of the best class.
 
-    Amounts may be any rewards per sample and class that are not negative, or sums of them over the cells of a tally.
+    Every sample (or cell of a tally) has an amount in each channel, and a set of samples has the sums of them, so the
+    sums of both sides of a split add up to those of the set. With the weights of the samples as amounts the score is
+    accuracy, weighted or not. Amounts may be any nonnegative rewards per sample and class.
 
     Attributes
     ----------
     signed : bool
-        One channel, class 1 minus class 0; scores are |d|, which stands for twice the score minus the weight. Else one
-        channel per class.
+        One channel d, class 1 minus class 0; the score is |d|, twice the reward minus the weight. Else one channel per
+        class.
     least : tuple of float
-        As many further channels hold masses, and leaves with less than this are not allowed.
+        Least masses of a leaf. Each adds a channel that holds the mass; lighter leaves are not allowed.
     """
 
     signed: bool
@@ -269,13 +264,16 @@ class ClassRewards(LeafStatistic):
 
     @staticmethod
     def amounts(y: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
-        """Amounts (channels, n) of samples that earn their weight where their class is predicted."""
+        """Return the amounts (channels, n) of samples that earn their weight if their class is predicted."""
         if n_classes == 2:
             return np.where(y == 1, weights, -weights)[None]
         return np.asarray(weights * (y == np.arange(n_classes)[:, None]))
 
     def score(self, sums: Array) -> Array:
-        """Score in table units, minus infinity where a leaf would be too light."""
+        """Return scores (...) of leaves with these sums (channels, ...), minus infinity for leaves that are too light.
+
+        Scores are in table units, see `Units`.
+        """
         if not self.least:
             return np.asarray(np.abs(sums[0]) if self.signed else sums.max(axis=0))
         classes, masses = sums[: -len(self.least)], sums[-len(self.least) :]
@@ -284,7 +282,7 @@ class ClassRewards(LeafStatistic):
         return np.where(enough, scores, -np.inf)
 
     def label(self, sums: Array) -> int:
-        """The best class, the smallest of those that are as good."""
+        """Return the best class of a leaf with these sums (channels,), the smallest index of equally good ones."""
         if self.signed:
             return int(sums[0] > 0)
         return int(np.argmax(sums[: -len(self.least)] if self.least else sums))
@@ -300,13 +298,13 @@ _STEP_WORK = 10**8
 
 @dataclass(frozen=True)
 class TableSource:
-    """A whole table of pairs and what it was counted from, as the kernels of the deeper levels read them.
+    """A whole table of pairs and its input, as the kernels of the deeper levels read them.
 
     Attributes
     ----------
     layout : Layout
     members : int64 array
-        Entries of the set; none of a tally.
+        Entries of the set; empty for a tally.
     entries : Entries or Sets
     whole : Counts
     limits : Limits or None
@@ -321,25 +319,25 @@ class TableSource:
 
 
 class PairCounts(ABC):
-    """What trees of depth two need to know of one set of samples.
+    """Counts of one set of samples that decide its trees of depth two.
 
     Attributes
     ----------
-    statistic : LeafStatistic
-        What leaves are worth by their counts.
+    statistic : ClassRewards
+        Score of a leaf by its counts.
     totals : (channels,) and single : (channels, F or more)
         Counts of the set and of the one-side of every feature.
     one_leaf, two_leaves : (2, F or more)
-        Best scores of both sides of every feature as a leaf and with one more split, in table units. Where `known` is
-        false the latter says nothing.
+        Best scores of both sides of every feature as a leaf and with one more split, in table units; `two_leaves` is
+        undefined where `known` is false.
     known : bool (F,)
-        All true unless the stopper struck.
+        All true unless the computation was stopped.
     apart : bool (F, F) or None
         Features that may not share a path.
     kept : bool
-        Whether there is a table that the deeper levels can read: `source`.
+        Whether the table of pairs was kept for the deeper levels, see `source`.
     table_bytes : int
-        Size of that table, kept or not; zero where there is none.
+        Size of that table, kept or not; zero if the implementation has no table.
     """
 
     totals: Array
@@ -349,7 +347,7 @@ class PairCounts(ABC):
     kept = False
     table_bytes = 0
 
-    def __init__(self, n_features: int, statistic: LeafStatistic, apart: BoolArray | None = None) -> None:
+    def __init__(self, n_features: int, statistic: ClassRewards, apart: BoolArray | None = None) -> None:
         self.n_features = n_features
         self.statistic = statistic
         self.apart = apart
@@ -357,20 +355,20 @@ class PairCounts(ABC):
 
     @abstractmethod
     def row(self, c: int) -> FloatArray:
-        """Counts (channels, F) of the samples with feature c and every other feature."""
+        """Return the counts (channels, F) of the samples with feature c and every other feature."""
 
     @property
     def source(self) -> TableSource:
-        """What the deeper levels read; only where `kept`."""
+        """The table and its input, for the deeper levels; only if `kept`."""
         raise ValueError("no table of pairs was kept")
 
     def side(self, c: int, side: int) -> FloatArray:
-        """Counts (channels,) of one side of a feature."""
+        """Return the counts (channels,) of one side of a feature."""
         at_c = self.single[:, c].astype(np.float64)
         return at_c if side else self.totals - at_c
 
     def best_split(self, c: int, side: int) -> tuple[int, FloatArray, FloatArray]:
-        """First of the best splits of one side of feature c, with the counts of its zero-side and its one-side."""
+        """Return the first best split of one side of feature c, with the counts of its zero side and its one side."""
         ones = self.row(c)
         if side == 0:
             ones = self.single[:, : self.n_features] - ones
@@ -382,7 +380,7 @@ class PairCounts(ABC):
         return b, zeros[:, b], ones[:, b]
 
     def _two_leaves(self, both: FloatArray, here: slice, other: slice) -> FloatArray:
-        """Best scores (2, here) of the sides of some features with a split on some others, from counts of both."""
+        """Return best scores (2, here) of the sides of some features with a split on some others, from pair counts."""
         single, totals, score = self.single, self.totals[:, None], self.statistic.score
         best = []
         for side in (0, 1):
@@ -401,10 +399,10 @@ class RowCounts(PairCounts):
     Attributes
     ----------
     X : (n, F) and amounts : (channels, n)
-        Features of the samples, and what each adds to the counts.
+        Features of the samples, and their amounts by channel.
     """
 
-    def __init__(self, X: Array, statistic: LeafStatistic, apart: BoolArray | None) -> None:
+    def __init__(self, X: Array, statistic: ClassRewards, apart: BoolArray | None) -> None:
         super().__init__(X.shape[1], statistic, apart)
         self.X = X
 
@@ -417,7 +415,7 @@ class RowCounts(PairCounts):
         return weighted_sums(self.amounts[:, rows], self.X, rows)
 
     def _leaves_only(self) -> None:
-        """Scores of both sides of every feature as leaves, and nothing more."""
+        """Compute the scores of both sides of every feature as leaves only."""
         F = self.n_features
         single = self.single[:, :F]
         single[:] = weighted_sums(self.amounts, self.X)
@@ -425,7 +423,7 @@ class RowCounts(PairCounts):
         self.one_leaf[0, :F] = self.statistic.score(self.totals[:, None] - single)
 
     def _best_first(self, step: int) -> Iterator[tuple[int, int]]:
-        """Ranges of features, those with the best single split first: a stop then leaves the best tree it can."""
+        """Return ranges of features, best single split first, so that a stopped computation has seen it."""
         F = self.n_features
         stumps = self.one_leaf[:, :F].sum(axis=0, dtype=np.float64)
         ranges = [(first, min(first + step, F)) for first in range(0, F, step)]
@@ -433,7 +431,7 @@ class RowCounts(PairCounts):
 
 
 class ProductCounts(RowCounts):
-    """Counts by matrix products, for any statistic; tables are never kept.
+    """Counts by matrix products, under any number of masses; tables are never kept.
 
     Parameters
     ----------
@@ -450,7 +448,7 @@ class ProductCounts(RowCounts):
         self,
         X: Array,
         amounts: FloatArray,
-        statistic: LeafStatistic,
+        statistic: ClassRewards,
         stopper: Stopper | None = None,
         *,
         pairs: bool = True,
@@ -491,7 +489,7 @@ class ProductCounts(RowCounts):
 
 
 class CompiledCounts(RowCounts):
-    """Counts by compiled kernels, with or without the whole table; with local rules of one mass at most.
+    """Counts by compiled kernels, with or without the whole table; local rules may have at most one mass.
 
     Parameters
     ----------
@@ -507,14 +505,12 @@ class CompiledCounts(RowCounts):
     Attributes
     ----------
     layout, entries, members
-        What the kernels read: all entries are members of the set.
+        Input of the kernels: all entries are members of the set.
     blocked : array of ``layout.table_shape``
-        The whole table, when `kept` and not stopped; else empty or incomplete.
+        The whole table if `kept` and not stopped; else empty or incomplete.
     limits : Limits or None
         Local rules, as the kernels read them.
     """
-
-    statistic: ClassRewards
 
     def __init__(
         self,
@@ -543,7 +539,7 @@ class CompiledCounts(RowCounts):
         self._scores = native.Scores.of(2, spread.width, spread.dtype)
         self.one_leaf, self.two_leaves = self._scores.one_leaf, self._scores.two_leaves
         self.table_bytes = channels * F * spread.width * spread.dtype.itemsize
-        # Words hold sixteen samples at least; real weights are added one by one, for the ones.
+        # A word holds at least sixteen samples; real weights are added one by one.
         self._block_work = int(X.sum(dtype=np.int64)) if spread.dtype == np.float64 else n_entries * F // 16
         narrow = self.table_bytes <= _STEP_BYTES and self._block_work * blocks <= _STEP_WORK
         self.kept = narrow or self.table_bytes <= table_limit
@@ -583,7 +579,7 @@ class CompiledCounts(RowCounts):
         self.known[:] = True
 
     def _in_steps(self, stopper: Stopper) -> None:
-        """Some blocks of features at a time."""
+        """Fill the table in steps of some blocks of features."""
         if stopper():
             return
         spread = self.layout
@@ -597,7 +593,7 @@ class CompiledCounts(RowCounts):
             if stopper():
                 return
             begin, end = first // lanes, -(-last // lanes)
-            # With one channel, some blocks of the whole table lie in one piece and can be written in place.
+            # With one channel, adjacent blocks of the whole table are contiguous and can be written in place.
             table = self.blocked[:, begin:end] if self.kept and channels == 1 else scratch[:, : end - begin]
             table = table if table.flags.c_contiguous else np.zeros_like(table, order="C")
             try:
@@ -618,7 +614,7 @@ class CompiledCounts(RowCounts):
 
 
 def _ones(spread: Layout) -> native.Ones:
-    """The ones of all entries as lists."""
+    """Return the ones of all entries as lists, by feature and by entry."""
     entries = spread.entries
     rows, features = np.nonzero(entries)
     by_feature = np.argsort(features, kind="stable")
@@ -633,30 +629,29 @@ def _ones(spread: Layout) -> native.Ones:
 
 
 def _is_sparse(X: Array, spread: Layout) -> bool:
-    """Whether the pairs of ones within samples are fewer than the vector operations on all pairs."""
+    """Return whether counting the pairs of ones within samples takes less work than vector operations on all pairs."""
     ones = X.sum(axis=1, dtype=np.float64)
     pairs, n_entries = float(ones @ ones), spread.entries.shape[0]
     return bool(pairs < n_entries / 16 * X.shape[1] * spread.width / 32)
 
 
 class TallyCounts(PairCounts):
-    """Counts that a tally has: the table is always whole.
+    """Counts read from a tally; the table is always whole.
 
     Parameters
     ----------
     values : tuple of float arrays (channels, number of sets)
         Counts of the sets of columns of a tally, by their size.
     columns : int64 array (F,)
-        The features among them.
+        Columns of the tally that are features here.
     statistic : ClassRewards
     total : float
-        What no count exceeds.
+        Upper bound on all counts.
     kernels : bool
-        Whether the kernels make the scores, which the deeper levels need; else arrays do, under any number of masses.
+        Whether the kernels compute the scores, which the deeper levels need; else NumPy does, under any number of
+        masses.
     apart : bool (F, F), optional
     """
-
-    statistic: ClassRewards
 
     def __init__(
         self,
@@ -679,7 +674,7 @@ class TallyCounts(PairCounts):
             self._by_arrays()
 
     def _pairs(self) -> FloatArray:
-        """Counts (channels, F, F) of both of two columns."""
+        """Return the counts (channels, F, F) of all pairs of columns."""
         columns, F = self._columns, self.n_features
         table = np.zeros((len(self.totals), F, F))
         if F > 1 and len(self._values) > 2:  # trees of depth one need no pairs
@@ -696,13 +691,13 @@ class TallyCounts(PairCounts):
         return self._table[:, c]
 
     def _by_arrays(self) -> None:
-        """Best leaves, and best two leaves."""
+        """Compute the scores of one and of two leaves with NumPy."""
         score, totals = self.statistic.score, self.totals[:, None]
         self.one_leaf = np.array([score(totals - self.single), score(self.single)], dtype=np.float64)
         self.two_leaves = self._two_leaves(self._table, slice(None), slice(None))
 
     def _by_kernels(self, total: float) -> None:
-        """The same, and what the deeper levels read. Counts are real numbers, which hold 53 bits exactly."""
+        """Compute the same scores and the input of the deeper levels. Counts are float64, exact up to 53 bits."""
         self._layout = spread = Layout.without_entries(len(self.totals), self.n_features)
         channels, blocks, F, lanes = spread.table_shape
         least = self.statistic.least
@@ -727,7 +722,7 @@ class TallyCounts(PairCounts):
         return TableSource(self._layout, np.zeros(0, dtype=np.int64), self._sets(), self._whole, self._limits)
 
     def _sets(self) -> native.Sets:
-        """All sets, as the deeper levels read them."""
+        """Return all sets of columns as the deeper levels read them."""
         depth = min(len(self._values) - 1, 4)
         parts = self._values[: depth + 1]
         starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)

@@ -1,4 +1,12 @@
-"""The best score for every number of leaves, with trees and proofs, in one pass."""
+"""The best score for every number of leaves, with trees and proofs, in one pass.
+
+`frontier_table` is the entry point. Up to depth four `ProfileSolver` runs the compiled levels once. Deeper trees are
+searched root feature by root feature, most promising first, each with the profiles of both sides one level lower:
+`RootBoard` holds the bounds of all roots and decides which side is needed next. It computes no profiles, so that one
+process (`ProfileRoots`) and the workers of a cluster can share it. Its final state does not depend on the order of the
+answers: profiles are exact then, and of several roots that reach a value the first in a fixed order is chosen. So a
+root that can only tie with another one is dismissed only if the other one precedes it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from accel_oct.errors import NoTreeError
 from accel_oct.exact.levels import (
@@ -26,24 +33,23 @@ from accel_oct.exact.levels import (
     side_ceilings,
     with_leaf,
 )
-from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.samples import Samples, reduce_data
+from accel_oct.exact.samples import Samples
 from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
 
 Side = tuple[int, int]
-"""A root feature, as a column of the reduced data, and one of its values."""
+"""A root feature (a column of the reduced data) and one of its values."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What is known before any root is opened, in table units.
+    """Profiles and bounds before any root is searched, in table units.
 
     Attributes
     ----------
     lower : float array (size,)
-        Profile of a shallower depth, made long: up to 2**depth leaves, or fewer where more are of no use.
+        Profile of a shallower depth, extended to 2**depth leaves, or to the most leaves that are useful.
     sides : float array (F, 2, size of depth - 1)
         Known scores of both sides of every feature.
     upper : float array, same shape
@@ -56,9 +62,9 @@ class Start:
 
     @classmethod
     def of(cls, data: Samples, size: int, half: int, lower: FloatArray, sides: FloatArray, exact: int) -> Start:
-        """From profiles of any shallower depth, for as many leaves in all and on a side.
+        """Extend profiles of a shallower depth to `size` leaves, and those of sides to `half` leaves.
 
-        Those of the sides are exact up to so many leaves: trees of depth d have all shapes up to d + 1 leaves. With
+        Profiles of sides are exact up to `exact` leaves: trees of depth d have all shapes up to d + 1 leaves. With
         more leaves a side scores at most its ceiling.
         """
         upper = np.repeat(side_ceilings(data)[:, :, None], half, axis=2)
@@ -69,18 +75,18 @@ class Start:
 class RootBoard:
     """Lower and upper profiles of both sides of every root feature.
 
-    Upper profiles start exact for few leaves and end at the ceiling; what similar sides that are known
-    already allow, V(S) <= V(S') + W(S - S'), tightens them.
+    Upper profiles start exact for few leaves and end at the ceiling; known profiles of similar sides tighten them by
+    V(S) <= V(S') + W(S - S').
 
     Attributes
     ----------
     lower : float array, as long as that of the start
         The best known score for every number of leaves.
     chosen : int array, same shape
-        The place in `order` of the root that reaches it; -1 where a shallower tree does. Means something only where
-        one leaf less scores less.
+        The place in `order` of the root that reaches it; -1 if a shallower tree does. Defined only where one leaf less
+        scores less.
     order : int array (F,)
-        Roots by promise: those whose sides are known to have good trees come first.
+        Roots, best known trees of their sides first.
     """
 
     def __init__(self, data: Samples, depth: int, start: Start) -> None:
@@ -93,7 +99,7 @@ class RootBoard:
         self._known = start.sides.copy()
         self._upper = np.maximum(start.upper, start.sides)
         self.solved: BoolArray = np.zeros((data.n_features, 2), dtype=bool)
-        self._told = self.solved.copy()
+        self._reported = self.solved.copy()
         self._found = np.full_like(self._known, -np.inf)
         promise = self._joined(self._known[:, 0], self._known[:, 1])[:, 1:].sum(axis=1)
         self.order = np.argsort(-promise, kind="stable")
@@ -105,18 +111,17 @@ class RootBoard:
         return convolve_rising(zero, one, self.lower.size)
 
     def open_roots(self) -> BoolArray:
-        """Roots (F,) that may be better than what is known for some number of leaves, or as good and come first."""
+        """Return the roots (F,) that may improve the score for some number of leaves, or tie and precede its root."""
         step = np.diff(self.lower, prepend=-np.inf) > 0
         first = step & (self.chosen > self._rank[:, None])
         better = (self._potential > self.lower) | (first & (self._potential == self.lower))
         return np.asarray(better.any(axis=1) & ~self.solved.all(axis=1))
 
     def wanted(self, begun: Collection[Side] = (), ahead: bool = False) -> Iterator[Side]:
-        """Sides whose profiles may matter, the most promising root first.
+        """Yield sides whose profiles are needed, most promising root first.
 
-        Of a root one side comes first, since it may show that the other one does not matter: the one that is begun
-        already, if any. The other one comes only if the first is solved, or with `ahead`, which is for workers that
-        have nothing else to do.
+        Of each root one side is yielded, because its profile may make the other one unnecessary: a side in `begun`, if
+        any. The other one follows once the first is solved, or with `ahead`, for workers that would be idle.
         """
         active = self.open_roots()
         for f in map(int, self.order[active[self.order]]):
@@ -125,7 +130,7 @@ class RootBoard:
             yield from open_sides if ahead else open_sides[:1]
 
     def _in_turn(self, f: int) -> tuple[int, int]:
-        """Both sides of a root; first the one that is more likely to close it when it is known."""
+        """Return both sides of a root, the one that is more likely to close it first."""
         left = [
             np.maximum(self._joined(self._known[f, s], self._upper[f, 1 - s])[1:] - self.lower[1:], 0).sum()
             for s in (0, 1)
@@ -133,15 +138,15 @@ class RootBoard:
         return (0, 1) if left[0] <= left[1] else (1, 0)
 
     def absorb(self, f: int, side: int, lower: FloatArray, upper: FloatArray) -> list[int]:
-        """Take in a profile of a side, exact or not; places of `lower` that this root has now."""
+        """Add a profile of a side, exact or not; return the places of `lower` that this root reaches now."""
         self._known[f, side] = np.maximum(self._known[f, side], lower)
         self.limit(f, side, upper)
         self.solved[f, side] |= np.array_equal(lower, upper)
-        self._told[f, side] = True
-        # What was told, not what is known: a side that was stopped may not reach what is known of shallower trees, and
-        # trees are built from what it told.
+        self._reported[f, side] = True
+        # Use the profile that this side reported, from which trees are built: a stopped side may fall short of a known
+        # shallower tree.
         self._found[f, side] = lower
-        if not self._told[f].all():
+        if not self._reported[f].all():
             return []
         split = self._joined(self._found[f, 0], self._found[f, 1])
         rank = int(self._rank[f])
@@ -151,36 +156,36 @@ class RootBoard:
         return [int(h) for h in np.flatnonzero(mine)]
 
     def agrees(self, f: int, side: int, lower: FloatArray, upper: FloatArray) -> bool:
-        """Whether a profile that somebody claims for a side is possible, by what is known of it."""
+        """Return whether a profile of a side is consistent with the bounds known for it."""
         return bool(np.all(self._known[f, side] <= upper) and np.all(lower <= self._upper[f, side]))
 
     def limit(self, f: int, side: int, upper: FloatArray) -> None:
-        """Take in a bound on a side that is not solved yet."""
+        """Add an upper profile of a side that is not solved yet."""
         self._upper[f, side] = np.minimum(self._upper[f, side], upper)
         self._tighten(f, side)
         self._potential = self._joined(self._upper[:, 0], self._upper[:, 1])
 
     def root_of(self, leaves: int) -> int | None:
-        """The root that reaches the score for so many leaves, with no leaf to spare; None: a shallower tree does."""
+        """Return the root that reaches the score for this number of leaves; None if a shallower tree does."""
         rank = int(self.chosen[leaves - 1])
         return None if rank < 0 else int(self.order[rank])
 
     def _tighten(self, f: int, side: int) -> None:
-        """Similar support: carry the profile of a known side over to the sides of all other features."""
+        """Tighten the sides of all other features by the profile of a known side (similar support)."""
         known = self._units.to_score(self._upper[f, side], self._weights[f, side])
         scores = known[None, None, :] + self.data.beyond(f, side)[:, :, None]
         bound = self._units.from_score(scores, self._weights[:, :, None])
         np.minimum(self._upper, bound, out=self._upper)
 
     def bound(self) -> FloatArray:
-        """Upper profile: the best that any root, known or not, may still reach."""
+        """Return the upper profile over all roots, solved or not."""
         upper = np.maximum(self.lower, self._potential.max(axis=0))
         upper[0] = self.lower[0]
         return np.asarray(np.maximum.accumulate(upper))
 
 
 def _lengthened(profile: FloatArray, size: int) -> FloatArray:
-    """With the last entry repeated."""
+    """Extend a profile by repeating its last entry."""
     missing = [(0, 0)] * (profile.ndim - 1) + [(0, size - profile.shape[-1])]
     return np.pad(profile, missing, mode="edge")
 
@@ -188,17 +193,17 @@ def _lengthened(profile: FloatArray, size: int) -> FloatArray:
 Report = Callable[[FloatArray, FloatArray], None]
 
 _PATIENCE = 4.0
-"""Level three is not begun when its estimate is so many times the time left: roots one by one find more."""
+"""Level three is skipped if its estimated time exceeds this multiple of the time left: single roots find more."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the tables say of a set of samples, in table units.
+    """Profiles of a set of samples from the tables, in table units.
 
     Attributes
     ----------
     depth : int
-        Of the trees in `profile`; the depth that was asked for, or less.
+        Depth limit of the trees in `profile`: the requested depth, or less.
     profile : Profile
         Exact unless stopped.
     sides : float array (F, 2, 2**(depth - 1))
@@ -214,11 +219,11 @@ class Known:
 
     @property
     def exact_leaves(self) -> int:
-        """Up to so many leaves a tree has no more than this depth."""
+        """The number of leaves up to which every tree has at most this depth."""
         return self.depth + 1
 
     def extended(self, size: int, ceiling: float) -> Profile:
-        """As a profile of deeper trees, for as many leaves: beyond `exact_leaves`, no tree exceeds the ceiling."""
+        """Return the profile for deeper trees, with `size` entries; beyond `exact_leaves` the bound is the ceiling."""
         lower = extended(self.profile.lower, size)
         if self.complete:
             return Profile(lower, extended(self.profile.upper, size), self.profile.tree)
@@ -229,7 +234,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known before root features are opened, and a tree for every number of leaves that reaches it."""
+    """The start of a search over root features, and the trees that reach its lower profile."""
 
     start: Start
     tree: Callable[[int], DecisionTree]
@@ -248,7 +253,7 @@ class ProfileSolver:
     counts : SearchCounts, optional
         Filled while the search goes on.
     most_leaves : int, optional
-        Profiles end there: no tree with more leaves is wanted, or better.
+        Length of profiles beyond depth four: trees with more leaves are not better.
     """
 
     def __init__(
@@ -266,15 +271,15 @@ class ProfileSolver:
         self.most_leaves = most_leaves
 
     def size(self, depth: int) -> int:
-        """Length of a profile; up to depth four, which is one table, there is an entry for every leaf."""
+        """Return the length of a profile; tables up to depth four have an entry for every number of leaves."""
         every: int = 2**depth
         return every if self.most_leaves is None else min(every, max(self.most_leaves, 16))
 
     def solve(self, data: Samples, depth: int, report: Report | None = None, steps: Steps | None = None) -> Profile:
-        """Profile of depth `depth`; exact unless stopped.
+        """Return the profile of depth `depth`; exact unless stopped.
 
-        `report` hears of the scores and bounds of these very data, and `steps` of how far their search is: the
-        searches below a root have neither.
+        `report` takes scores and bounds of the whole data, and `steps` shows the progress of this search; searches of
+        sides use neither.
         """
         known = self.begin(data, depth, steps)
         if isinstance(known, Profile):
@@ -282,7 +287,7 @@ class ProfileSolver:
         return ProfileRoots(self, data, depth, known.start, known.tree, steps).run(report)
 
     def begin(self, data: Samples, depth: int, steps: Steps | None = None) -> Profile | Beginning:
-        """The profile where tables give it, else what they say before root features are opened one by one."""
+        """Return the profile if tables give it, else the start of a search over root features."""
         ceiling = ceiling_of(data)
         known = self.levels(data, depth, lambda known: bool(known.profile.lower[known.exact_leaves] == ceiling), steps)
         found = known.profile if known.depth == depth else known.extended(self.size(depth), ceiling)
@@ -292,7 +297,7 @@ class ProfileSolver:
         return Beginning(Start.of(data, *sizes, known.profile.lower, known.sides, known.depth), known.profile.tree)
 
     def levels(self, data: Samples, depth: int, enough: Callable[[Known], bool], steps: Steps | None = None) -> Known:
-        """What tables say, level by level up to `depth` or four; until they do not fit or `enough` is true."""
+        """Compute levels up to `depth` or four, until one does not fit into memory or `enough` returns true."""
         if depth == 0 or data.n_features == 0:
             return Known(depth, self._leaf(data, depth), np.zeros((0, 2, 0)), complete=data.n_features == 0)
         self.counts.pair_levels += 1
@@ -333,8 +338,8 @@ class ProfileSolver:
         below = deep.pair_profiles()
         sides = sides_from_pairs(pairs, below)
         values = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), np.asarray(pairs.leaf))
-        # Callers keep profiles for their trees: the counters' own dtype is a quarter of the size or less. Under rules
-        # there may be minus infinity, which integers have not.
+        # Callers keep profiles to build trees: the dtype of the counters takes a quarter of the memory or less. Under
+        # rules there may be minus infinity, which integers cannot represent.
         compact = below.astype(deep.dtype) if pairs.data.rules is None else below
         found = Profile(values, values, lambda leaves: self._rebuild(pairs, sides, values, leaves, compact))
         return Known(4, found if finished else better_of(found, three.extended(16, ceiling_of(pairs.data))), sides)
@@ -342,10 +347,10 @@ class ProfileSolver:
     def _rebuild(
         self, pairs: PairLevel, sides: FloatArray, values: FloatArray, leaves: int, below: FloatArray | None = None
     ) -> DecisionTree:
-        """Find the split that gives ``values[leaves - 1]`` and rebuild its sides."""
+        """Return the tree that reaches ``values[leaves - 1]``: find its split and rebuild both sides."""
         data = pairs.data
         leaves = min(leaves, values.size)
-        exactly = ProfileSolver(None, self.threads, self.memory_limit)  # also when this one was stopped meanwhile
+        exactly = ProfileSolver(None, self.threads, self.memory_limit)  # has no stopper
         found = find_split(sides[:, 0], sides[:, 1], values, leaves)
         if found is None:
             return pairs.tree(1)
@@ -366,7 +371,7 @@ class ProfileSolver:
 
 
 class ProfileRoots:
-    """Profile of depth d from the profiles of depth d - 1 of sides of root features; `RootBoard` says of which.
+    """Profile of depth d from profiles of depth d - 1 of the sides of root features that `RootBoard` selects.
 
     Parameters
     ----------
@@ -375,7 +380,7 @@ class ProfileRoots:
     depth : int
     start : Start
     shallow : callable
-        A tree that reaches `start.lower` for a number of leaves.
+        Returns a tree that reaches `start.lower` for a number of leaves.
     """
 
     def __init__(
@@ -395,7 +400,7 @@ class ProfileRoots:
         self._choice: dict[int, tuple[int, Profile, Profile]] = {}
 
     def run(self, report: Report | None = None) -> Profile:
-        """Open root features, the most promising first, until none can improve anything or time is up."""
+        """Search root features, most promising first, until none can improve the profile or the search is stopped."""
         board, pending = self._board, dict[tuple[int, int], Profile]()
         while True:
             wanted = next(board.wanted(), None)
@@ -422,7 +427,7 @@ class ProfileRoots:
 
 
 def joined_tree(data: Samples, f: int, zero: Profile, one: Profile, values: FloatArray, leaves: int) -> DecisionTree:
-    """The tree that branches on f and reaches ``values[leaves - 1]``, no fewer leaves do."""
+    """Return the tree that branches on f and reaches ``values[leaves - 1]``, which no fewer leaves reach."""
     found = find_split(zero.lower[None], one.lower[None], values, leaves)
     assert found is not None
     return data.branch(f, zero.tree(found[1]), one.tree(found[2]))
@@ -435,7 +440,7 @@ def _known_two(pairs: PairLevel, depth: int, complete: bool = False) -> Known:
 
 
 def sides_from_pairs(pairs: PairLevel, below: FloatArray) -> FloatArray:
-    """Depth-three profiles (F, 2, 8) of the sides of every feature from the depth-two profiles of all pairs."""
+    """Return depth-three profiles (F, 2, 8) of the sides of every feature from depth-two profiles of all pairs."""
     result = np.full((pairs.n_features, 2, 8), -np.inf)
     for column in range(pairs.n_features):
         split = convolve(below[column, :, :, 0], below[column, :, :, 1])
@@ -451,8 +456,8 @@ class FrontierTable:
     Attributes
     ----------
     scores : float array of length 2**max_depth + 1
-        Entry h: best known score of a tree with at most h leaves (entry 0: minus infinity). Minus infinity everywhere
-        where local rules allow no tree.
+        Entry h: best known score of a tree with at most h leaves (entry 0: minus infinity). All minus infinity if local
+        rules allow no tree.
     upper_bounds : float array, same shape
         Proven bounds; equal to `scores` when `exact`.
     max_depth : int
@@ -470,32 +475,50 @@ class FrontierTable:
     _tree: Callable[[int], DecisionTree]
     _trees: dict[int, DecisionTree] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, profile: Profile, data: Samples, max_depth: int, began: float) -> FrontierTable:
+        """Return the table of a profile of `data`, computed since `began`, a reading of `time.monotonic`."""
+        return cls(
+            scores=cls.scores_of(profile.lower, data, max_depth),
+            upper_bounds=cls.scores_of(profile.upper, data, max_depth),
+            max_depth=max_depth,
+            total_weight=data.total_weight,
+            seconds=time.monotonic() - began,
+            _tree=lambda leaves: profile.tree(min(leaves, profile.lower.size)),
+        )
+
+    @staticmethod
+    def scores_of(profile: FloatArray, data: Samples, max_depth: int) -> FloatArray:
+        """Return the scores of a profile in table units, by number of leaves from zero on."""
+        numbers = extended(profile, 2**max_depth)
+        return np.concatenate([[-np.inf], Units(data.signed).to_score(numbers, data.total_weight)])
+
     @property
     def exact(self) -> bool:
         """Whether every entry is proven optimal."""
         return bool(np.array_equal(self.scores, self.upper_bounds))
 
     def tree(self, max_leaves: int) -> DecisionTree:
-        """A tree with ``scores[max_leaves]`` and at most that many leaves, in arrays for `max_depth`.
+        """Return a tree with ``scores[max_leaves]`` and at most that many leaves, in arrays for `max_depth`.
 
-        Trees are rebuilt on demand, with as few leaves as reach the score, and kept.
+        Trees are built on demand, with the fewest leaves that reach the score, and cached.
 
         Raises
         ------
         NoTreeError
-            Where local rules allow none.
+            If local rules allow no tree.
         """
         if not 1 <= max_leaves < self.scores.size:
             raise ValueError(f"max_leaves must be between 1 and {self.scores.size - 1}, got {max_leaves}")
         if self.scores[max_leaves] == -np.inf:
-            raise NoTreeError("there is no tree: the rules allow none, not even a single leaf")
+            raise NoTreeError("no tree is allowed: a single leaf breaks the rules, and so does every larger tree")
         fewest = int(np.searchsorted(self.scores, self.scores[max_leaves]))
         if fewest not in self._trees:
             self._trees[fewest] = self._tree(fewest).with_max_depth(self.max_depth)
         return self._trees[fewest]
 
     def best(self, leaf_price: float, max_leaves: int | None = None) -> tuple[float, float, int]:
-        """Value, upper bound and number of leaves of the best tree for a leaf price (fewest leaves on ties)."""
+        """Return value, upper bound and number of leaves of the best tree for a leaf price (fewest leaves on ties)."""
         stop = self.scores.size if max_leaves is None else min(self.scores.size, max_leaves + 1)
         leaves = np.arange(1, stop)
         values = self.scores[1:stop] - leaf_price * leaves
@@ -505,60 +528,6 @@ class FrontierTable:
 
 
 def frontier_table(
-    X: ArrayLike,
-    y: ArrayLike,
-    weights: ArrayLike,
-    n_classes: int,
-    max_depth: int,
-    *,
-    rules: LocalRules | None = None,
-    threads: int = 1,
-    memory_limit: int = DEFAULT_MEMORY_LIMIT,
-    deadline: float | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, FloatArray, FloatArray], None] | None = None,
-    steps: Steps | None = None,
-) -> FrontierTable:
-    """Best score for every number of leaves of trees of depth at most `max_depth`.
-
-    Parameters
-    ----------
-    X, y, weights, n_classes
-        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
-    max_depth : int
-        Depth limit; the table has 2**max_depth entries.
-    rules : LocalRules, optional
-        What leaves and paths must satisfy.
-    threads : int
-        Threads of the compiled kernels.
-    memory_limit : int
-        Bytes the tables may take.
-    deadline : float, optional
-        Reading of `time.monotonic` at which to stop with what is proven by then.
-    should_stop : callable, optional
-        Asked now and then; true stops like the deadline.
-    progress : callable, optional
-        Called with (seconds, scores, upper bounds), arrays as in the result, after every root feature that is searched
-        on its own (from depth five, or where the tables do not fit).
-    steps : Steps, optional
-        Filled while the search goes on, for whoever watches.
-    """
-    data = reduce_data(
-        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes), rules
-    )
-    return table_of(
-        data,
-        max_depth,
-        threads=threads,
-        memory_limit=memory_limit,
-        deadline=deadline,
-        should_stop=should_stop,
-        progress=progress,
-        steps=steps,
-    )
-
-
-def table_of(
     data: Samples,
     max_depth: int,
     *,
@@ -569,25 +538,35 @@ def table_of(
     progress: Callable[[float, FloatArray, FloatArray], None] | None = None,
     steps: Steps | None = None,
 ) -> FrontierTable:
-    """The same for data that are reduced already, or come from a tally."""
-    start = time.monotonic()
-    units, weight = Units(data.signed), data.total_weight
+    """Compute the best score for every number of leaves of trees of depth at most `max_depth`.
 
-    def public(profile: FloatArray) -> FloatArray:
-        return np.concatenate([[-np.inf], units.to_score(extended(profile, 2**max_depth), weight)])
+    Parameters
+    ----------
+    data : Samples
+        From `reduce_data` or `tallied_data`.
+    max_depth : int
+        Depth limit; the table has 2**max_depth entries.
+    threads : int
+        Threads of the compiled kernels.
+    memory_limit : int
+        Bytes that the tables may take.
+    deadline : float, optional
+        Reading of `time.monotonic` at which to stop; scores and bounds are valid then too.
+    should_stop : callable, optional
+        Called from time to time; true stops like the deadline.
+    progress : callable, optional
+        Called with (seconds, scores, upper bounds), arrays as in the result, after every root feature that is searched
+        on its own (from depth five, or if the tables do not fit into memory).
+    steps : Steps, optional
+        Updated during the search, to show its progress.
+    """
+    began = time.monotonic()
 
     def report(lower: FloatArray, upper: FloatArray) -> None:
         if progress is not None:
-            progress(time.monotonic() - start, public(lower), public(upper))
+            scores = (FrontierTable.scores_of(part, data, max_depth) for part in (lower, upper))
+            progress(time.monotonic() - began, *scores)
 
-    # A tree with more leaves than there are different rows has one that none reaches, which can be taken out.
+    # A tree with more leaves than distinct rows has an empty leaf, which can be removed.
     solver = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit, most_leaves=data.n_distinct)
-    profile = solver.solve(data, max_depth, report, steps)
-    return FrontierTable(
-        scores=public(profile.lower),
-        upper_bounds=public(profile.upper),
-        max_depth=max_depth,
-        total_weight=weight,
-        seconds=time.monotonic() - start,
-        _tree=lambda leaves: profile.tree(min(leaves, profile.lower.size)),
-    )
+    return FrontierTable.of(solver.solve(data, max_depth, report, steps), data, max_depth, began)

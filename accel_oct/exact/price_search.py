@@ -252,7 +252,7 @@ class BestTree:
             Where local rules allow none.
         """
         if self.found is None:
-            raise NoTreeError("there is no tree: the rules allow none, not even a single leaf")
+            raise NoTreeError("no tree is allowed: a single leaf breaks the rules, and so does every larger tree")
         return self.found
 
     @property

@@ -18,11 +18,10 @@ from accel_oct.data.dataset import equal_rows
 from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import FrontierTable, LocalRules, frontier_table
-from accel_oct.exact.frontier import table_of
 from accel_oct.exact.limited import Limited
 from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.samples import tallied_data
+from accel_oct.exact.samples import reduce_data, tallied_data
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import LinearScore, Objective, RatioScore, as_objective
 from accel_oct.solving.proof import BoundRounding
@@ -113,7 +112,8 @@ class Problem:
     def frontier_table(self, compute: Callable[..., FrontierTable] = frontier_table, **options: Any) -> FrontierTable:
         """Compute the best score for every number of leaves, by a function like `accel_oct.exact.frontier_table`."""
         data = self.table_data
-        return compute(data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options)
+        samples = reduce_data(data.X, data.y, data.weights, data.n_classes, self.table_rules)
+        return compute(samples, self.max_depth, **options)
 
     @cached_property
     def rules(self) -> LocalRules | None:
@@ -279,7 +279,7 @@ class TallyProblem(Problem):
             raise InvalidInputError("checkpoint must be None for a tally, whose frontier is a matter of seconds")
         grid_bits = self.score.rows.grid_bits
         data = tallied_data(self.trees.tally, self.earned, self.original.n_classes, self.rules, grid_bits)
-        return table_of(data, self.max_depth, **options)
+        return frontier_table(data, self.max_depth, **options)
 
     def priced(self, limits: Sequence[LinearLimit]) -> CellProblem:
         return CellProblem.of(self.trees, self.earned, limits, self.leaf_price, self.max_depth, self.rules)

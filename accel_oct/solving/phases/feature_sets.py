@@ -224,12 +224,8 @@ class TableNodes:
     def _with_few_leaves(self, X: BoolArray, rules: LocalRules | None) -> tuple[float, DecisionTree]:
         data = self.dataset
         table = frontier_table(
-            X,
-            data.y,
-            data.weights,
-            data.n_classes,
+            reduce_data(X, data.y, data.weights, data.n_classes, rules),
             self.max_depth,
-            rules=rules,
             threads=self.threads,
             memory_limit=self.memory_limit,
             should_stop=self.stopper,
