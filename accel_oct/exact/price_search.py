@@ -1,7 +1,7 @@
 """The best tree for one leaf price: exact when finished, a tree and a valid bound at any time.
 
-A view on the profiles, which stops as soon as the price decides. Levels are computed from the shallow to the deep, and
-each gives a bound on what the next can add: a tree deeper than d has at least d + 2 leaves, so
+The profiles of `frontier` are computed only as far as the price requires. Levels are computed from shallow to deep, and
+each bounds the gain of the next: a tree deeper than d has at least d + 2 leaves, so
 V_{d+1}(S) <= max(V_d(S), E(S) - (d + 2) * price) with E the equivalent-point bound. Trees that are deeper than the
 tables are searched root by root, best bound first, and each side with the value that it has to beat.
 """
@@ -28,11 +28,11 @@ from accel_oct.tree import DecisionTree
 _DEEPEST_TABLES = 4
 
 _FEW_ROOTS = 1 / 12
-"""Share of the roots up to which they are opened one by one instead of all at once by level four: one root alone takes
-about twelve times its share of that level."""
+"""Share of the roots up to which they are searched one by one instead of all at once by level four: one root alone
+takes about twelve times its share of that level."""
 
 _SECONDS_PER_CELL = 1.5e-8
-"""Of taking one side of the data, with its columns compared: it cannot be interrupted, so it is not begun too late."""
+"""Seconds per cell for restricting the data to one side. It cannot be interrupted, so it is not started too late."""
 
 
 @dataclass
@@ -85,11 +85,11 @@ class PriceSearch:
         goal = self.goal(target, top)
         if known.depth == depth or known.complete or best.upper <= max(best.value, goal) or self.stopper():
             return best
-        # One level less gives a good tree to begin with, and it may be all that there is to do. At the top others may
-        # know a better tree already, and when this depth stays open anyway there is nothing to be gained.
-        deeper = ceiling - (depth + 1) * self.price  # no tree of just this depth is worth more
+        # Search one level less first: it gives a good tree, and may already prove optimality. Skip it at the top if a
+        # better tree is known and the bound for this depth stays above it anyway.
+        deeper = ceiling - (depth + 1) * self.price  # bound on the trees of exactly this depth
         if depth > max(4, known.depth + 1) and not (top and goal > best.value and deeper > goal):
-            # Not published: what bounds the shallower trees does not bound these.
+            # Not published: a bound on shallower trees is not a bound on trees of this depth.
             shallow = self.search(data, depth - 1, target)
             best = Outcome(shallow.value, max(shallow.value, shallow.upper, deeper), shallow.tree)
             if best.upper <= max(best.value, target) or self.stopper():
@@ -97,11 +97,11 @@ class PriceSearch:
         return _Roots(self, data, known, depth).run(best, target, top)
 
     def best(self, profiles: FloatArray) -> FloatArray:
-        """Best values (...) of profiles (..., leaves) for the price."""
+        """Return the best values (...) of profiles (..., leaves) for the price."""
         return np.asarray((profiles - self.price * np.arange(1, profiles.shape[-1] + 1)).max(axis=-1))
 
     def _outcome(self, known: Known, depth: int, ceiling: float) -> Outcome:
-        """What tables of some depth say about trees of this depth."""
+        """Return the best tree and the bound for this depth from tables of a smaller or equal depth."""
         values = known.profile.lower - self.price * np.arange(1, known.profile.lower.size + 1)
         leaves = int(np.argmax(values)) + 1
         upper = float(self.best(known.profile.upper))
@@ -110,17 +110,17 @@ class PriceSearch:
         return Outcome(float(values[leaves - 1]), upper, lambda: known.profile.tree(leaves))
 
     def _few_roots(self, data: Samples, known: Known, goal: float) -> bool:
-        """Whether few roots may lead to more than `goal`."""
+        """Return whether few roots may exceed `goal`."""
         more = side_ceilings(data) - (known.depth + 1) * self.price
         bounds = np.maximum(self.best(known.sides), more).sum(axis=1)
         return bool(np.count_nonzero(bounds > goal) < _FEW_ROOTS * data.n_features)
 
     def goal(self, target: float, top: bool) -> float:
-        """What a tree has to beat: the whole tree also the best one that others have found by now."""
+        """Return the value to beat: the target, and at the top also the best value known to the caller."""
         return max(target, self.known_value()) if top and self.known_value is not None else target
 
     def publish(self, outcome: Outcome, top: bool) -> None:
-        """Report progress to the listener when the whole tree is searched."""
+        """Report progress if this is the search of the whole tree."""
         if top and self.report is not None:
             self.report(outcome)
 
@@ -128,9 +128,9 @@ class PriceSearch:
 class _Roots:
     """Best-first over root features with a bound for each of their sides.
 
-    A side starts with what tables of depth d say, max(V_d, E - (d + 2) * price), and is tightened by similar support,
-    V(S) <= V(S') + W(S - S'), whenever another side is known. A side is only searched for values that can still beat
-    the incumbent, given the bound of the other side.
+    The bound of a side starts at max(V_d, E - (d + 2) * price) from tables of depth d, and is tightened by similar
+    support, V(S) <= V(S') + W(S - S'), whenever another side is solved. A side is searched only for values that beat
+    the incumbent given the bound of the other side.
     """
 
     def __init__(self, search: PriceSearch, data: Samples, known: Known, depth: int) -> None:
@@ -139,13 +139,13 @@ class _Roots:
         self._depth = depth
         self._weights = data.side_weights
         shallow = search.best(known.sides)
-        # Sides have a depth that is one lower, and all shapes of up to that many leaves and one more.
+        # The depth of sides is one lower; they have all shapes of up to that depth plus one leaves.
         self._upper = np.maximum(shallow, side_ceilings(data) - known.exact_leaves * search.price)
         self._promise = shallow.sum(axis=1)  # the best tree that is known below each root
         self._turns = 0
 
     def run(self, best: Outcome, target: float, top: bool) -> Outcome:
-        """Open roots until the best bound left does not beat the incumbent or the target."""
+        """Search roots until the best bound left does not beat the incumbent or the target."""
         search = self._search
         closed = np.zeros(self._data.n_features, dtype=bool)
         before = best.upper
@@ -172,10 +172,10 @@ class _Roots:
             closed[f] = True
 
     def _next(self, closed: BoolArray, goal: float) -> int:
-        """By turns the root with the largest bound, which holds the bound of all up, and the one of most promise.
+        """Return alternately the root with the largest bound, which bounds all trees, and the most promising one.
 
-        Every root whose bound beats the final value has to be opened whatever the order is, so those that are likely to
-        have good trees cost little, and what they find closes others.
+        Every root whose bound beats the final value has to be searched in any order, so promising roots cost little
+        extra, and the trees found there close others.
         """
         bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
         first = int(np.argmax(bounds))
@@ -186,24 +186,24 @@ class _Roots:
         return int(np.argmax(np.where(open_roots, self._promise, -np.inf))) if open_roots.any() else first
 
     def _bound(self, best: Outcome, before: float) -> float:
-        """A bound on every tree, whatever its root.
+        """Return a bound on all trees, whatever their root.
 
-        Closed roots count too: one that was closed because it cannot beat the target may still be worth more than the
-        best tree known here, and whoever asked may use this bound for something else than that target.
+        Closed roots count too: a root that cannot beat the target may still be better than the best tree known here,
+        and the caller may use the bound for more than a comparison with the target.
         """
         return max(best.value, min(before, float(self._upper.sum(axis=1).max())))
 
     def _open(self, f: int, threshold: float) -> Outcome | None:
-        """Search both sides of a root; None when the root is proven not to beat the threshold."""
+        """Search both sides of a root; return None if the root is proven not to beat the threshold."""
         data, search = self._data, self._search
         sides: list[Outcome | None] = [None, None]
-        # The lighter side first: it is cheaper, and its result may already close the root.
+        # The lighter side first: it is cheaper, and its result may close the root.
         order = np.argsort(self._weights[f])
         for side in (int(order[0]), int(order[1])):
             child = data.at((f, side)).without_light_columns(search.leaf_price)
             outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
             self._upper[f, side] = min(self._upper[f, side], outcome.upper)
-            if not search.stopper():  # takes seconds on very large data, and a stopped search does not use it
+            if not search.stopper():  # takes seconds on very large data
                 self._tighten(f, side)
             sides[side] = outcome
             if self._upper[f].sum() <= threshold:
@@ -227,13 +227,13 @@ class BestTree:
     Attributes
     ----------
     value, bound : float
-        Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
+        Score minus leaf price per leaf of the tree, and the proven upper bound; equal if `exact`.
     found : DecisionTree or None
-        In arrays for the depth limit; None where local rules allow no tree: value and bound are minus infinity then.
+        In arrays for the depth limit; None if local rules allow no tree: then value and bound are minus infinity.
     exact : bool
     seconds : float
     counts : SearchCounts
-        How many sets were looked at on which level.
+        Numbers of sample sets searched by level.
     """
 
     value: float
@@ -249,7 +249,7 @@ class BestTree:
         Raises
         ------
         NoTreeError
-            Where local rules allow none.
+            If local rules allow no tree.
         """
         if self.found is None:
             raise NoTreeError("no tree is allowed: a single leaf breaks the rules, and so does every larger tree")
@@ -279,7 +279,7 @@ def best_tree(
     known_value: Callable[[], float] | None = None,
     counts: SearchCounts | None = None,
 ) -> BestTree:
-    """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
+    """Find the tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
 
     Parameters
     ----------
@@ -288,18 +288,18 @@ def best_tree(
     leaf_price : float
         Price of a leaf in the units of the weights, on the same grid.
     rules : LocalRules, optional
-        What leaves and paths must satisfy.
+        Rules about leaves and paths.
     incumbent : DecisionTree, optional
         A known tree that keeps the rules; the result is at least as good.
     deadline, should_stop
-        When to stop early: a reading of `time.monotonic`, a function asked now and then.
+        When to stop early: a reading of `time.monotonic`, and a function that is called from time to time.
     on_improvement : callable, optional
         Called with (seconds, value, bound) whenever either improves.
     known_value : callable, optional
-        The value of the best tree that the caller knows by now, asked now and then. Trees that are not better are not
-        looked for, so the result may be worse than that and its bound may be equal to it.
+        Returns the value of the best tree that the caller knows; called from time to time. Trees that are not better
+        are not searched for, so the result may be worse than this value and the bound equal to it.
     counts : SearchCounts, optional
-        Filled while the search goes on, for whoever watches.
+        Updated during the search, to show its progress.
     """
     start = time.monotonic()
     features = np.asarray(X, dtype=bool)
@@ -333,7 +333,7 @@ def best_tree(
 def _reporter(
     on_improvement: Callable[[float, float, float], None], start: float, convert: Callable[[float], Any], known: float
 ) -> Callable[[Outcome], None]:
-    """Pass on only what improves; the bound never rises and the value never falls."""
+    """Return a listener that passes on improvements only: the value never falls and the bound never rises."""
     last = [known, np.inf]
 
     def report(outcome: Outcome) -> None:
