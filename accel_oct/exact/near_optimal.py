@@ -1,4 +1,12 @@
-"""Best values of the sides of every split: what trees are measured from before they are looked at."""
+"""All trees within a slack of the best one: counted, and listed best first.
+
+`SideValues` has the best values of the sides of every split, which bound the enumeration. `TreeLister` lists trees in
+order, `TreeCounter` counts them without listing, and `NearOptimalSearch` does both.
+
+*Order of trees.* Trees are ordered by code (value, then fewer leaves, see `coded`); then a leaf precedes a branch,
+leaves are ordered by class, branches by feature, then by the place of the zero side in its own list, then of the one
+side. So the order depends on the samples only.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +22,7 @@ import numpy as np
 
 from accel_oct import native
 from accel_oct.data.tally import Path
-from accel_oct.exact.coded import Coded, Columns
+from accel_oct.exact.coded import CodedProblem, Columns
 from accel_oct.exact.enumeration import Enumeration, SampleSet, SideBests, Split
 from accel_oct.exact.limited import SideTables, TableSides
 from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
@@ -23,18 +31,18 @@ from accel_oct.tree import DecisionTree
 from accel_oct.tree.topology import Topology
 
 _EXACT_BITS = 52
-"""Codes up to this size are exact in the tables, which are in floating point."""
+"""Codes of up to this number of bits are exact in the tables, which are in floating point."""
 
 
 NONE = -(1 << 61)
-"""Less than any code: there is no such tree."""
+"""Less than any code: no such tree exists."""
 
 
 class Sides(NamedTuple):
     """Columns that split a set, and the best codes of their zero sides and one sides.
 
-    No tree that branches on a column has a code above `split`, which is less than the sum of both sides where the best
-    ones are leaves of the same class.
+    `split` bounds the codes of trees that branch on a column; it is below the sum of both sides if the best sides are
+    leaves of the same class.
     """
 
     columns: Columns
@@ -46,19 +54,18 @@ class Sides(NamedTuple):
 class SideValues:
     """Best codes of trees of some height on both sides of every column of a set.
 
-    Heights three and four are read off the tables of `accel_oct.exact` where these are there (compiled code, room in
-    memory); else all sides are looked at one by one.
+    Heights three and four are read from tables if these fit into memory; else all sides are computed one by one.
 
     Parameters
     ----------
-    problem : Coded
+    problem : CodedProblem
     should_stop : callable
-        Asked now and then; then `native.Stopped` is raised.
+        Called from time to time; if it returns true, `native.Stopped` is raised.
     threads, memory_limit : int
         For the tables.
     """
 
-    def __init__(self, problem: Coded, should_stop: Callable[[], bool], threads: int, memory_limit: int) -> None:
+    def __init__(self, problem: CodedProblem, should_stop: Callable[[], bool], threads: int, memory_limit: int) -> None:
         self.problem = problem
         self._should_stop = should_stop
         self._threads, self._memory_limit = threads, memory_limit
@@ -68,9 +75,9 @@ class SideValues:
         self._tables = largest.bit_length() <= _EXACT_BITS
 
     def sides(self, samples: SampleSet, height: int, path: Path = ()) -> Sides:
-        """Of trees of depth at most `height` on a set, which is at least one.
+        """Return the best codes for trees of depth at most `height` on a set, which is at least one.
 
-        `path` are features and sides that lead to the set from all samples, for tables that go down further.
+        `path` are the features and sides that lead from all samples to the set, for tables that reach further down.
         """
         if self._should_stop():
             raise native.Stopped
@@ -82,7 +89,7 @@ class SideValues:
         return self._known[key]
 
     def known_below(self, samples: SampleSet, height: int, path: Path) -> Sides | None:
-        """The same where the tables of all samples have it: below one side of a column."""
+        """Return the same from the tables of all samples if available: for one side of a column."""
         below = self._below
         if below is None or height != self.problem.max_depth - 1 or len(path) != 1:
             return None
@@ -91,7 +98,7 @@ class SideValues:
         return self._from_tables(samples, self.problem.columns(samples), below.sides_below(feature, side), branched)
 
     def best(self, samples: SampleSet, height: int) -> int:
-        """The largest code of all trees of depth at most `height`."""
+        """Return the largest code of all trees of depth at most `height`."""
         best = int(self.problem.totals(samples).max()) - self.problem.price
         if height > 0:
             best = int(self.sides(samples, height).split.max(initial=best))
@@ -122,7 +129,7 @@ class SideValues:
         return self.problem.columns(self.problem.everyone())
 
     def _known_by_table(self, feature: int, side: bool) -> tuple[int, bool]:
-        """A side of a root feature as one of the feature that stands for it."""
+        """Return a side of a root feature as a side of the first feature of its column."""
         columns = self._columns
         position = int(np.searchsorted(columns.features, feature))
         return int(columns.feature[columns.column[position]]), side ^ bool(columns.flipped[position])
@@ -130,10 +137,10 @@ class SideValues:
     def _from_tables(
         self, samples: SampleSet, columns: Columns, best: TableSides, branched: TableSides | None
     ) -> Sides:
-        """From best values of sides, and of sides that are no leaves.
+        """Return the codes from best values of sides, and of sides with at least two leaves.
 
-        Where the best of both sides are leaves of the same class, one of them must be something else; where the latter
-        are not known, the sum of both is more than there is.
+        Two leaves of the same class are no split, so one of them must differ. Without `branched` the sum of both sides
+        is an upper bound.
         """
         problem = self.problem
         codes = self._codes(columns, *best)
@@ -146,7 +153,7 @@ class SideValues:
         return Sides(columns, codes[0], codes[1], split)
 
     def _codes(self, columns: Columns, feature: IntArray, zero: FloatArray, one: FloatArray) -> IntArray:
-        """The tables know one feature of each set of equal or complementary ones: the first, or any of those here."""
+        """Return the codes (2, C) by column from values of one feature of each column."""
         if not columns.feature.size:
             return np.empty((2, 0), dtype=np.int64)
         place = np.full(int(max(columns.features[-1], feature.max(initial=0))) + 1, -1)
@@ -182,7 +189,7 @@ class SideValues:
 
 
 def _different_leaves(zero: IntArray, one: IntArray, any_label: bool) -> IntArray:
-    """Largest sums of the gains (K, ...) of two different classes on two sides."""
+    """Return the largest sums of the gains (K, ...) of two different classes on two sides."""
     best = [side.argmax(axis=0) for side in (zero, one)]
     top = [side.max(axis=0) for side in (zero, one)]
     second = np.full((2, *top[0].shape), NONE)
@@ -199,30 +206,34 @@ Nested = Any
 """A tree: a class, or (feature, zero side, one side); sides are shared."""
 
 _ENTRY_BYTES = 400
-"""What a tree in a list takes, with what waits behind it."""
+"""Approximate bytes of a tree in a list, with its entries in the heap."""
 
-#: In the place of a feature: a leaf, with its class; a tree with one split; all splits, before they are looked at.
+#: Codes in place of a feature in the heap: a leaf with its class; a tree with one split; all splits, not yet computed.
 _LEAF, _STUMP, _ALL_SPLITS = -1, -2, -3
 
 
 class TreeLister:
-    """Lists the trees within the slack, best first.
+    """Lists the trees within the slack, best first, and builds none before it is requested.
+
+    Every set of samples, with a height, has a list of its trees that grows on demand. A tree that branches is a pair of
+    places in the lists of both sides; the pair (i, j) is followed by (i, j + 1) and, if j is the first place, by
+    (i + 1, j). A heap holds the pairs that may be next, and for a split without pairs the best codes of its sides.
 
     Parameters
     ----------
-    problem : Coded
+    problem : CodedProblem
     values : SideValues
     memory_limit : int
         Bytes that all lists may take; beyond that `OutOfMemory` is raised.
     """
 
-    def __init__(self, problem: Coded, values: SideValues, memory_limit: int) -> None:
+    def __init__(self, problem: CodedProblem, values: SideValues, memory_limit: int) -> None:
         self.problem, self.values = problem, values
         self._left = memory_limit // _ENTRY_BYTES
         self._lists: dict[tuple[bytes, int], _TreeList] = {}
 
     def trees(self) -> Iterator[tuple[int, Nested]]:
-        """Codes and trees, best first; the first one is the best of all."""
+        """Yield codes and trees, best first."""
         everyone, depth = self.problem.everyone(), self.problem.max_depth
         trees = self.list_of(everyone, depth, self.values.best(everyone, depth), ())
         place, least = 0, None
@@ -236,7 +247,7 @@ class TreeLister:
             place += 1
 
     def list_of(self, samples: SampleSet, height: int, best: int, path: Path) -> _TreeList:
-        """Of the trees of some height on a set whose best one has the code `best`."""
+        """Return the list of the trees of some height on a set; `best` is the code of the best of them."""
         key = (self.problem.key(samples), height)
         found = self._lists.get(key)
         if found is None:
@@ -251,7 +262,7 @@ class TreeLister:
 
 
 class _TreeList:
-    """The trees of one set, as far as they were asked for."""
+    """The trees of one set, as far as they were requested."""
 
     __slots__ = (
         *("_found", "_height", "_least", "_lister", "_open", "_path", "_samples", "_sides", "_stumps", "_waiting"),
@@ -262,8 +273,8 @@ class _TreeList:
         self._least = best - lister.problem.code_slack
         self._found: list[tuple[int, Nested]] = []
         self._open: dict[int, tuple[_TreeList, _TreeList]] = {}
-        # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these are there. Leaves
-        # and splits differ in the number of leaves, so in their codes, and never meet in the order.
+        # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these exist. Leaves and
+        # splits differ in the number of leaves and so in their codes: they are never compared by feature.
         self._waiting = [(-code, _LEAF, label, 0) for code, label in lister.problem.leaf_codes(samples)]
         if height > 0 and -self._waiting[0][0] < best:
             self._look_at_splits()
@@ -290,7 +301,7 @@ class _TreeList:
             heapq.heappush(self._waiting, (-code, feature, -1, -1))
 
     def _waiting_stumps(self) -> None:
-        """All at once: there is nothing below them."""
+        """Add all trees with one split to the heap."""
         found = stumps(self._lister.problem, self._samples, self._least)
         self._lister.spend(len(found) // 2)
         self._stumps = [tree for _, tree in found]
@@ -298,7 +309,7 @@ class _TreeList:
         heapq.heapify(self._waiting)
 
     def get(self, place: int) -> tuple[int, Nested] | None:
-        """The tree at a place, counted from 0; None behind the last one within the slack."""
+        """Return the code and the tree at a place, counted from 0; None behind the last one within the slack."""
         while len(self._found) <= place:
             if not self._waiting or -self._waiting[0][0] < self._least:
                 return None
@@ -306,7 +317,7 @@ class _TreeList:
         return self._found[place]
 
     def _next(self) -> None:
-        """Take what waits first: a tree, or a pair that leads to others."""
+        """Process the first entry of the heap: a tree, or a pair that leads to others."""
         code, feature, i, j = heapq.heappop(self._waiting)
         if feature == _ALL_SPLITS:
             self._look_at_splits()
@@ -321,7 +332,7 @@ class _TreeList:
 
     def _pair(self, code: int, feature: int, i: int, j: int) -> None:
         zero, one = (side.get(place) for side, place in zip(self._sides_of(feature), (i, j), strict=True))
-        assert zero is not None and one is not None  # they were there when the pair began to wait
+        assert zero is not None and one is not None  # both existed when the pair was added to the heap
         if isinstance(zero[1], tuple) or zero[1] != one[1]:
             self._keep(-code, (feature, zero[1], one[1]))
         self._wait(feature, i, j + 1)
@@ -351,13 +362,13 @@ class _TreeList:
 
 
 def _by_feature(zero: IntArray, one: IntArray, column: IntArray, flipped: BoolArray) -> list[tuple[int, int]]:
-    """Best codes of both sides of features that stand for a column, or for its complement."""
+    """Return the best codes of both sides of features that equal a column or its complement."""
     first, second = zero[column], one[column]
     return list(zip(np.where(flipped, second, first).tolist(), np.where(flipped, first, second).tolist(), strict=True))
 
 
-def stumps(problem: Coded, samples: SampleSet, least: int) -> list[tuple[int, Nested]]:
-    """Codes and trees with one split of a set, in order, down to a code."""
+def stumps(problem: CodedProblem, samples: SampleSet, least: int) -> list[tuple[int, Nested]]:
+    """Return codes and trees with one split of a set, in order, down to a code."""
     columns = problem.columns(samples)
     ones = problem.ones(samples, columns.feature)
     zeros = problem.totals(samples)[:, None] - ones
@@ -378,7 +389,7 @@ def stumps(problem: Coded, samples: SampleSet, least: int) -> list[tuple[int, Ne
 
 
 def as_decision_tree(nested: Nested, max_depth: int) -> DecisionTree:
-    """In arrays for a depth."""
+    """Return a nested tree in arrays for a depth."""
     feature, label = np.full((2, Topology(max_depth).n_nodes), -1)
     todo = [(1, nested)]
     while todo:
@@ -392,14 +403,14 @@ def as_decision_tree(nested: Nested, max_depth: int) -> DecisionTree:
 
 
 Table = dict[int, int]
-"""From codes to numbers of trees, in Python's whole numbers, which have no largest."""
+"""From codes to numbers of trees, as Python integers, which cannot overflow."""
 
 _SAFE = 1 << 62
-"""Numbers of trees below this are added up in 64 bits."""
+"""Numbers of trees below this are added in 64 bits."""
 
 
 class CodeTable:
-    """Codes, largest first, and how many trees have each."""
+    """Codes, largest first, and the number of trees with each."""
 
     __slots__ = ("codes", "counts", "total")
 
@@ -408,7 +419,7 @@ class CodeTable:
         order = kept[np.argsort(-codes[kept], kind="stable")]
         self.codes, self.counts = codes[order], counts[order]
         self.total = int(self.counts.sum()) if self.is_small else sum(self.counts.tolist())
-        """Python's whole number: it is what tells that others are small enough."""
+        """A Python integer: sums of totals decide whether 64 bits are enough."""
 
     @classmethod
     def of(cls, table: Table) -> CodeTable:
@@ -432,14 +443,17 @@ _NOTHING_MORE = CodeTable.of({0: 1})
 
 
 class TreeCounter(Enumeration[CodeTable]):
-    """Counts the trees within the slack.
+    """Counts the trees within the slack without listing them.
+
+    The table of a set of samples and a height maps codes to numbers of trees, down to a threshold. It follows from the
+    tables of the sides of its splits: codes of pairs add up, numbers of pairs multiply.
 
     Parameters
     ----------
-    problem : Coded
+    problem : CodedProblem
     values : SideValues
     should_stop : callable
-        Asked now and then; then `native.Stopped` is raised.
+        Called from time to time; if it returns true, `native.Stopped` is raised.
     memory_limit : int
         Bytes that all tables together may take; beyond that `OutOfMemory` is raised.
 
@@ -453,7 +467,7 @@ class TreeCounter(Enumeration[CodeTable]):
 
     def __init__(
         self,
-        problem: Coded,
+        problem: CodedProblem,
         values: SideValues,
         should_stop: Callable[[], bool],
         memory_limit: int,
@@ -467,7 +481,7 @@ class TreeCounter(Enumeration[CodeTable]):
         self._memory_left = memory_limit
 
     def run(self, best: int) -> None:
-        """Count all trees that are worth at least `best`, a value before coding, minus the slack."""
+        """Count all trees with a value of at least `best`, uncoded, minus the slack."""
         problem, everyone = self.problem, self.problem.everyone()
         threshold = problem.least_code(best - problem.slack)
         if problem.max_depth <= 2:
@@ -484,7 +498,7 @@ class TreeCounter(Enumeration[CodeTable]):
             self._on_count(self.count)
 
     def table(self, samples: SampleSet, height: int, threshold: int) -> CodeTable:
-        """Codes of all trees of depth at most `height` on a set, down to a threshold and maybe beyond."""
+        """Return the table of all trees of depth at most `height` on a set, down to the threshold or below it."""
         return self.collected(samples, height, self.values.best(samples, height), threshold, ())
 
     # ---------------------------------------------------------------- at the root
@@ -498,7 +512,7 @@ class TreeCounter(Enumeration[CodeTable]):
             self._add(self.problem.leaves(code), count)
 
     def _count_pairs(self, zero: CodeTable, one: CodeTable, threshold: int, factor: int) -> None:
-        """Pairs need not be made to be counted: for each code of one side, those of the other from some code on."""
+        """Count pairs without forming them: for each code of one side, the codes of the other above a bound."""
         kind = np.int64 if zero.total * one.total < _SAFE else object
         parts = [self._by_number_of_leaves(side, kind) for side in (zero, one)]
         for leaves, (codes, counts) in parts[0].items():
@@ -546,7 +560,7 @@ class TreeCounter(Enumeration[CodeTable]):
     def _repeats(
         self, samples: SampleSet, height: int, split: Split[CodeTable], threshold: int, path: Path
     ) -> tuple[int, list[int]]:
-        """How many features split alike, and codes of pairs of leaves of the same class, which are no trees."""
+        """Return the number of features of the column, and the codes of pairs of equal leaves, which are no trees."""
         problem = self.problem
         columns = self.values.sides(samples, height, path).columns
         sides = problem.sides(samples, split.feature)
@@ -558,7 +572,7 @@ class TreeCounter(Enumeration[CodeTable]):
         self._look()
         leaves = self._leaves(samples, threshold)
         total = sum(leaves.values())
-        large: Table = {}  # in Python's whole numbers, where 64 bits may not be enough
+        large: Table = {}  # for numbers that may exceed 64 bits
         store = self._store()
         for split in self.splits(samples, height, threshold, path):
             zero, one = split.zero, split.one
@@ -606,7 +620,7 @@ class TreeCounter(Enumeration[CodeTable]):
 
 
 def _add_pairs(table: Table, zero: Table, one: Table, threshold: int, factor: int) -> None:
-    """Add all pairs of two sides that are worth at least the threshold."""
+    """Add all pairs of two sides with a code of at least the threshold."""
     ordered = sorted(one.items(), reverse=True)
     for code, count in zero.items():
         for other, times in ordered:
@@ -617,7 +631,7 @@ def _add_pairs(table: Table, zero: Table, one: Table, threshold: int, factor: in
 
 @contextmanager
 def _out_of_memory() -> Iterator[None]:
-    """Turn the end of the memory of a table into that of the whole search."""
+    """Raise `OutOfMemory` for a `MemoryError` of a table."""
     try:
         yield
     except MemoryError as error:
@@ -625,11 +639,11 @@ def _out_of_memory() -> Iterator[None]:
 
 
 _LOOK_EVERY = 256
-"""Trees that are listed between two looks at the clock."""
+"""Number of trees that are listed between two checks of `should_stop`."""
 
 
 class ListedTree(NamedTuple):
-    """A tree that was found, its value in the units of the gains, and its number of leaves."""
+    """A tree, its value in the units of the gains, and its number of leaves."""
 
     tree: Nested
     value: float
@@ -637,19 +651,19 @@ class ListedTree(NamedTuple):
 
 
 @dataclass
-class Found:
-    """What a search has come to, also when it was stopped.
+class FoundTrees:
+    """Result of a search, complete or stopped.
 
     Attributes
     ----------
     best : float or None
-        The largest value of all; None if the search was stopped before it was known.
+        The largest value; None if the search was stopped before it was known.
     trees : list of ListedTree
         Best first.
     complete : bool
         Whether these are all trees within the slack.
     count : int
-        Trees within the slack: all if `counted`, else so many at least.
+        Number of trees within the slack; a lower bound unless `counted`.
     counted : bool
     by_leaves : dict of int to int
         The count by number of leaves.
@@ -666,27 +680,27 @@ class Found:
 
 
 class NearOptimalSearch:
-    """All trees that are worth almost as much as the best one.
+    """Lists and counts all trees within the slack.
 
-    A tree is worth the gains of its predictions minus a price for each leaf. Which trees there are:
-    `accel_oct.near_optimal`.
+    The value of a tree is the gains of its predictions minus a price for each leaf. `accel_oct.near_optimal` defines
+    which trees are distinct.
 
     Parameters
     ----------
-    problem : Coded
-        `CountingProblem.of` or `TallyCounting.of`: what trees are worth, and the slack.
+    problem : CodedProblem
+        `CodedPoints.of` or `CodedTally.of`.
     should_stop : callable, optional
-        Asked now and then.
+        Called from time to time.
     threads : int
-        For the tables that best values are read off.
+        For the tables of best values.
     memory_limit : int
-        Bytes for these tables, and again for what is counted and listed.
+        Bytes for these tables, and again for counts and for lists.
     on_progress : callable (listed, counted), optional
     """
 
     def __init__(
         self,
-        problem: Coded,
+        problem: CodedProblem,
         *,
         should_stop: Callable[[], bool] = lambda: False,
         threads: int = 1,
@@ -695,12 +709,12 @@ class NearOptimalSearch:
     ) -> None:
         self.problem = problem
         self.values = SideValues(self.problem, should_stop, threads, memory_limit)
-        self.found = Found()
+        self.found = FoundTrees()
         self._should_stop, self._on_progress = should_stop, on_progress
         self._memory_limit = memory_limit
 
-    def run(self, limit: int | None = None) -> Found:
-        """List up to `limit` trees, then count all; what is there is returned when that is stopped."""
+    def run(self, limit: int | None = None) -> FoundTrees:
+        """List up to `limit` trees, then count all; a stopped search returns its results so far."""
         found = self.found
         try:
             self._list(limit)

@@ -21,7 +21,7 @@ from accel_oct.data import BinaryDataset, ScoredDataset, Tally
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.exact.coded import Coded, CountingProblem, TallyCounting
+from accel_oct.exact.coded import CodedPoints, CodedProblem, CodedTally
 from accel_oct.exact.near_optimal import ListedTree, NearOptimalSearch, as_decision_tree
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
@@ -213,11 +213,11 @@ def _search(
 ) -> NearOptimalSearch:
     slack = within * setting.score.norm + PROOF_TOLERANCE * setting.score.rows.total_weight
     numbers = setting.leaf_price, setting.max_depth, slack, labels == "any"
-    problem: Coded
+    problem: CodedProblem
     if setting.tallied is not None:
-        problem = TallyCounting.of(setting.tallied, *numbers)
+        problem = CodedTally.of(setting.tallied, *numbers)
     else:
-        problem = CountingProblem.of(setting.X, setting.gains, *numbers)
+        problem = CodedPoints.of(setting.X, setting.gains, *numbers)
     return NearOptimalSearch(
         problem, should_stop=stopper, threads=threads, memory_limit=memory_limit, on_progress=report
     )
