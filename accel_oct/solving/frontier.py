@@ -23,8 +23,7 @@ from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import Problem, TallyProblem, refuse_beside_tally
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE, Problem, TallyProblem, refuse_beside_tally
 from accel_oct.solving.result import HistoryRow, Result, RunOutcome, Status, build_result
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink

@@ -28,8 +28,7 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import checked_tally, refuse_beside_tally
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE, checked_tally, refuse_beside_tally
 from accel_oct.solving.result import Status
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.arrays import FloatArray, IntArray

@@ -34,8 +34,7 @@ from accel_oct.objectives import Accuracy, Fixed, LinearScore, RatioScore
 from accel_oct.solving.config import Config
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.frontier import Frontier, frontier
-from accel_oct.solving.problem import Problem
-from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
+from accel_oct.solving.problem import PROOF_TOLERANCE, SOLVER_NOISE, Problem
 from accel_oct.solving.result import Result, Scope, Status, build_result
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink

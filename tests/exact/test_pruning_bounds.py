@@ -20,8 +20,7 @@ from accel_oct.exact.levels import PairLevel, side_ceilings
 from accel_oct.exact.price_search import PriceSearch
 from accel_oct.exact.samples import reduce_data
 from accel_oct.objectives import Accuracy
-from accel_oct.solving.problem import Problem
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding, Problem
 
 STEPS = (*range(12), 20)
 #: More than any search below needs: one that forgets to end fails instead of hanging.

@@ -13,7 +13,8 @@ from accel_oct.constraints.base import is_built_in
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
-from accel_oct.formulation.agreement import Agreement, Vouched
+from accel_oct.formulation.agreement import Agreement
+from accel_oct.formulation.components import Vouched
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -26,7 +27,7 @@ from accel_oct.mip import (
 )
 from accel_oct.solving.config import FAMILIES
 from accel_oct.solving.priced_rows import hand_over
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.tree.sample_trees import some_trees

@@ -40,7 +40,7 @@ from accel_oct.exact.samples import reduce_data
 from accel_oct.formulation import Incumbent
 from accel_oct.formulation.incumbent import Rule
 from accel_oct.pricing import PricedSearch
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.support.arrays import BoolArray, IntArray
