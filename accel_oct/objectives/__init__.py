@@ -1,4 +1,4 @@
-"""What a tree is to be good at: accuracy, balanced accuracy, costs of mistakes, ratios such as F1."""
+"""Objectives: accuracy, balanced accuracy, costs of mistakes, ratios such as F1."""
 
 from accel_oct.objectives.base import Fixed, LinearScore, Objective, RatioScore, Score
 from accel_oct.objectives.built_in import (

@@ -12,15 +12,16 @@ import numpy as np
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.objectives.base import LinearScore, Objective, RatioScore
+from accel_oct.support.arguments import class_index, number_array
 from accel_oct.support.arrays import FloatArray
 
-#: Below this total the data set keeps whole weights as they are.
+#: Integer weights are not rounded up to this total.
 _EXACT_TOTAL = 2**51
 
-#: Larger numbers would be lost in sums, or lose others.
+#: Largest absolute value of a cost.
 _MOST = 1e100
 
-#: What most objectives read.
+#: `reads` of most objectives.
 _CLASSES = frozenset({"class", "weight"})
 
 
@@ -29,7 +30,7 @@ _CLASSES = frozenset({"class", "weight"})
 
 @dataclass(frozen=True)
 class Accuracy(Objective):
-    """The share of the weight that is classified correctly."""
+    """Share of the weight that is classified correctly."""
 
     def bind(self, dataset: BinaryDataset) -> LinearScore:
         return LinearScore("accuracy", dataset, None, dataset.total_weight, reads=_CLASSES)
@@ -41,7 +42,7 @@ class Accuracy(Objective):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(Objective):
-    """The mean over the classes of the share of their weight that is classified correctly: mean recall."""
+    """Mean recall: the mean over the classes of the share of their weight that is classified correctly."""
 
     def bind(self, dataset: BinaryDataset) -> LinearScore:
         factors, norm = balancing(dataset.class_weights(), dataset.integral)
@@ -52,13 +53,12 @@ class BalancedAccuracy(Objective):
 class ClassWeights(Objective):
     """Accuracy with a weight per class: the share of the reweighted samples that is classified correctly.
 
-    Unlike weights of samples, these count in the objective alone: rates that constraints limit are those of the samples
-    as they are.
+    Unlike weights of samples, these affect the objective only: constraints use the samples without class weights.
 
     Parameters
     ----------
     weights : mapping from labels to weights, or "balanced"
-        Not negative; a class that is not named has weight 1. "balanced" is `BalancedAccuracy`.
+        Not negative; the default for a class is 1. "balanced" is `BalancedAccuracy`.
     """
 
     weights: Any
@@ -72,12 +72,12 @@ class ClassWeights(Objective):
             return BalancedAccuracy().bind(dataset)
         amounts = _own_class(dataset, self.factors(dataset.classes.tolist()))
         if not amounts.any():
-            raise InvalidInputError("ClassWeights: weights give no weight to any sample")
+            raise InvalidInputError("ClassWeights: weights give every sample a weight of 0")
         total = math.fsum(amounts.sum(axis=1))
         return LinearScore("class-weighted accuracy", dataset, amounts, total, reads=_CLASSES)
 
     def factors(self, classes: list[Any]) -> FloatArray:
-        """The weight of each class."""
+        """Return the weight of each class."""
         if not isinstance(self.weights, Mapping):
             raise InvalidInputError(
                 f"ClassWeights: weights must be 'balanced' or a mapping from classes, got {shown(self.weights)}"
@@ -101,10 +101,10 @@ def _own_class(dataset: BinaryDataset, factors: FloatArray) -> FloatArray:
 
 
 def balancing(totals: FloatArray, integral: bool) -> tuple[FloatArray, float]:
-    """Factors that give every class the same total, and what all of it comes to.
+    """Return factors that give every class the same total weight, and the sum of these totals.
 
-    Whole weights stay whole: times the least common multiple of the class totals, over the total of the class. Sums are
-    exact then, so ties between trees are broken alike whether a sample is repeated or has weight 2.
+    Integer weights stay integer: the factor is the least common multiple of the class totals over the total of the
+    class. Then sums are exact, and ties between trees do not depend on whether a sample is repeated or has weight 2.
     """
     present = totals[totals > 0]
     scale = float(totals.sum()) / len(present)
@@ -126,8 +126,8 @@ class CostMatrix(Objective):
     Parameters
     ----------
     costs : array (n_classes, n_classes) or mapping
-        Rows are true classes and columns predicted ones, both in sorted order. A mapping goes from pairs
-        ``(true, predicted)`` of labels to costs, where what is not named is free. Costs may be negative: a gain.
+        Rows are true classes and columns predicted ones, both in sorted order. A mapping has pairs
+        ``(true, predicted)`` of labels as keys; missing pairs cost 0. Negative costs are gains.
     """
 
     costs: Any
@@ -145,7 +145,7 @@ class InstanceCosts(Objective):
     Parameters
     ----------
     costs : array (n_samples, n_classes), optional
-        Classes in sorted order. None takes those that come with the data: ``OptimalTreeClassifier.fit(..., costs=)``.
+        Classes in sorted order. None uses the costs passed with the data: ``OptimalTreeClassifier.fit(..., costs=)``.
     """
 
     costs: Any = None
@@ -160,30 +160,23 @@ class InstanceCosts(Objective):
         return _mean_cost(dataset, numbers(costs, shape, where), where, reads, arrays)
 
     def on_tally(self) -> Objective:
-        raise InvalidInputError("InstanceCosts: costs of samples cannot be told from a tally; CostMatrix can be used")
+        raise InvalidInputError("InstanceCosts: costs per sample need rows; on a tally use CostMatrix")
 
 
-#: The name under which the costs of samples come with the data; no column of a table has it.
+#: Name of the costs of samples in `BinaryDataset.row_values`; no column of a table has it.
 COSTS = "\0costs"
 
 
 def numbers(values: Any, shape: tuple[int, ...], where: str) -> FloatArray:
-    """Finite numbers in an array of some shape, or an error that says what is wrong."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{where} must hold numbers, got {shown(values)}") from None
-    if array.shape != shape:
-        raise InvalidInputError(f"{where} must have the shape {shape}, got {array.shape}")
-    if np.isnan(array).any():
-        raise InvalidInputError(f"{where} holds a NaN")
+    """Return numbers of at most `_MOST` as an array of some shape, or raise InvalidInputError."""
+    array = number_array(values, shape, where)
     if not (np.abs(array) <= _MOST).all():
-        raise InvalidInputError(f"{where} must be finite and not beyond {_MOST:g}")
+        raise InvalidInputError(f"{where} must lie between {-_MOST:g} and {_MOST:g}")
     return array
 
 
 def by_classes(values: Any, labels: list[Any], where: str) -> FloatArray:
-    """Numbers by true and predicted class, from an array or from a mapping of pairs of labels."""
+    """Return numbers by true and predicted class, from an array or from a mapping of pairs of labels."""
     if not isinstance(values, Mapping):
         return numbers(values, (len(labels), len(labels)), where)
     place = {label: k for k, label in enumerate(labels)}
@@ -202,13 +195,16 @@ def _mean_cost(
     dataset: BinaryDataset, costs: FloatArray, where: str, reads: frozenset[str], arrays: tuple[str, ...] = ()
 ) -> LinearScore:
     if not math.isfinite(float(np.abs(costs).sum()) * dataset.total_weight):
-        raise InvalidInputError(f"{where} add up to more than a float can hold")
+        raise InvalidInputError(f"{where}: the sum exceeds the range of a float")
     rewards = -dataset.weights[:, None] * costs
     return LinearScore.of("minus mean cost", dataset, rewards, dataset.total_weight, reads, arrays)
 
 
 def _weights(dataset: BinaryDataset) -> FloatArray:
-    """The weights as they were given: the sums of a ratio may be light beside the total that a grid is made for."""
+    """Return the weights as they were given, up to a power of two.
+
+    The weights on the grid are accurate relative to the total only, and the sums of a ratio may be much smaller.
+    """
     weights = dataset.weights if dataset.given is None else dataset.given
     return np.ldexp(weights, -math.frexp(float(weights.max()))[1]) if dataset.given is not None else weights
 
@@ -220,7 +216,7 @@ class Ratio(Objective):
     Parameters
     ----------
     numerator, denominator : arrays (n_classes, n_classes) or mappings
-        As the costs of `CostMatrix`. The denominator must be positive whatever a tree predicts; for a ratio that can be
+        As the costs of `CostMatrix`. The denominator must be positive for all predictions; for a ratio that can be
         0 / 0, such as precision, use a constraint.
     name : str
     """
@@ -235,7 +231,7 @@ class Ratio(Objective):
         over = weights * by_classes(self.numerator, labels, "Ratio: numerator")[dataset.y]
         under = weights * by_classes(self.denominator, labels, "Ratio: denominator")[dataset.y]
         if not float(under.min(axis=1).sum()) > 0:
-            raise InvalidInputError("Ratio: denominator must be positive whatever a tree predicts")
+            raise InvalidInputError("Ratio: denominator must be positive for all predictions")
         return RatioScore(self.name, dataset, over, under)
 
 
@@ -246,9 +242,9 @@ class FBeta(Objective):
     Parameters
     ----------
     beta : float
-        How much more recall counts than precision, between 0.01 and 100.
+        Weight of recall relative to precision, between 0.01 and 100.
     positive : label, optional
-        With two classes by default the second in sorted order.
+        By default the second of two classes in sorted order.
     """
 
     beta: float = 1.0
@@ -262,17 +258,11 @@ class FBeta(Objective):
     def bind(self, dataset: BinaryDataset) -> RatioScore:
         labels = dataset.classes.tolist()
         name = "F1" if self.beta == 1 else "FBeta"
-        if self.positive is None and len(labels) != 2:
-            raise InvalidInputError(f"{name}: positive must name a class, there are {len(labels)}")
-        if self.positive is not None and self.positive not in labels:
-            raise InvalidInputError(
-                f"{name}: positive {shown(self.positive)} is not a class; known are {shown(labels)}"
-            )
-        k = 1 if self.positive is None else labels.index(self.positive)
+        k = class_index(self.positive, labels, f"{name}: positive")
         own, weights = dataset.y == k, _weights(dataset)
         if not weights[own].any():
             raise InvalidInputError(
-                f"{name}: no sample of class {shown(labels[k])} has a weight, the score is undefined"
+                f"{name}: the score is undefined, because all samples of class {shown(labels[k])} have weight 0"
             )
         square = float(self.beta) ** 2
         over = np.zeros((dataset.n_samples, dataset.n_classes))
@@ -286,12 +276,12 @@ class FBeta(Objective):
 
 @dataclass(frozen=True)
 class F1(Objective):
-    """The harmonic mean of the precision and the recall of one class: `FBeta` with beta 1.
+    """Harmonic mean of the precision and the recall of one class: `FBeta` with beta 1.
 
     Parameters
     ----------
     positive : label, optional
-        With two classes by default the second in sorted order.
+        By default the second of two classes in sorted order.
     """
 
     positive: Any = None
@@ -300,12 +290,12 @@ class F1(Objective):
         return FBeta(1.0, self.positive).bind(dataset)
 
 
-#: What `objective` may be in words.
+#: Objectives by name.
 NAMED: dict[str, type[Any]] = {"accuracy": Accuracy, "balanced_accuracy": BalancedAccuracy, "f1": F1}
 
 
 def as_objective(value: Any) -> Objective:
-    """What a user gave as `objective`: None for accuracy, a name, or an objective."""
+    """Return the objective for an argument `objective`: None for accuracy, a name, or an objective."""
     if value is None:
         return Accuracy()
     if isinstance(value, str):

@@ -314,7 +314,7 @@ class TallyProblem(Problem):
         Raises
         ------
         InvalidInputError
-            Naming the argument that cannot be used, or what asks for more than a tally knows.
+            Naming the argument that cannot be used, or an input that reads more than a tally has.
         """
         depth = checked_tally(tally, max_depth)
         trees = tallied_trees(tally)
@@ -417,9 +417,7 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
         raise InvalidInputError(f"objective: {score.name}, a ratio, cannot be used on a tally, only on rows")
     again = objective.bind(trees.cells(PARTS)) if fits_tally(score.reads) else None
     if not isinstance(again, LinearScore) or not _same_by_cell(score, again):
-        raise InvalidInputError(
-            f"objective: {score.name} asks for more than a tally knows: classes, groups and weights"
-        )
+        raise InvalidInputError(f"objective: {score.name} reads more than the classes, groups and weights of a tally")
     return score
 
 

@@ -283,7 +283,7 @@ Y3 = np.array([0, 1, 2, 0])
         ([[0, 1], [0, 1]], "one value per row"),
         (None, "must be given"),
         ("sex", "there is no column 'sex'"),
-        ([1, 1, 1, 1], "two values or more"),
+        ([1, 1, 1, 1], "at least two distinct values"),
         (["a", None, "b", "a"], "missing"),
         ([float("nan"), "a", "b", "a"], "missing"),
         (np.array([0.0, np.nan, 1.0, 1.0]), "missing"),
@@ -321,7 +321,7 @@ def test_what_is_given_that_cannot_be_used(given: Any) -> None:
 @pytest.mark.parametrize("positive", ["no", 7, [1], np.array([0, 1])])
 def test_a_class_that_does_not_exist(make: Any, positive: Any) -> None:
     """Those that do are listed; with three classes one has to be named."""
-    with pytest.raises(InvalidInputError, match=r"(StatisticalParity|Recall): positive .* known are 0, 1"):
+    with pytest.raises(InvalidInputError, match=r"(StatisticalParity|Recall): positive .* known are \[0, 1"):
         _solve(make(positive))
     with pytest.raises(InvalidInputError, match=r"(StatisticalParity|Recall): positive must name a class, there are 3"):
         _solve(make(None), Y3)

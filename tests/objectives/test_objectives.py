@@ -373,7 +373,7 @@ def test_a_ratio_stopped_in_time_has_a_valid_bound() -> None:
         (ClassWeights({"maybe": 1.0}), "ClassWeights: weights names 'maybe'"),
         (ClassWeights({"no": -1.0}), "ClassWeights: weights must be finite and not negative"),
         (ClassWeights("even"), "ClassWeights: weights must be 'balanced'"),
-        (ClassWeights({"no": 0.0, "yes": 0.0}), "ClassWeights: weights give no weight"),
+        (ClassWeights({"no": 0.0, "yes": 0.0}), "ClassWeights: weights give every sample a weight of 0"),
         (F1("maybe"), "positive 'maybe' is not a class"),
         (Ratio([[1, 0], [0, 1]], [[0, 1], [0, 1]]), "Ratio: denominator must be positive"),
     ],
