@@ -36,7 +36,7 @@ _SECONDS_PER_CELL = 1.5e-8
 
 
 @dataclass
-class Outcome:
+class BoundedTree:
     """A known tree's value and a proven bound, in table units; the tree is built on request."""
 
     value: float
@@ -61,11 +61,11 @@ class PriceSearch:
         self.price = self.units.price(leaf_price)
         self.stopper = stopper or Stopper()
         self.counts = counts or SearchCounts()
-        self.report: Callable[[Outcome], None] | None = None
+        self.report: Callable[[BoundedTree], None] | None = None
         self.known_value: Callable[[], float] | None = None
         self._profiles = ProfileSolver(self.stopper, threads, memory_limit, self.counts)
 
-    def search(self, data: Samples, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
+    def search(self, data: Samples, depth: int, target: float = -np.inf, *, top: bool = False) -> BoundedTree:
         """Best tree of depth at most `depth`.
 
         The result is exact (value equals upper), or proven useless (upper at most `target`), or the search was stopped.
@@ -91,7 +91,7 @@ class PriceSearch:
         if depth > max(4, known.depth + 1) and not (top and goal > best.value and deeper > goal):
             # Not published: a bound on shallower trees is not a bound on trees of this depth.
             shallow = self.search(data, depth - 1, target)
-            best = Outcome(shallow.value, max(shallow.value, shallow.upper, deeper), shallow.tree)
+            best = BoundedTree(shallow.value, max(shallow.value, shallow.upper, deeper), shallow.tree)
             if best.upper <= max(best.value, target) or self.stopper():
                 return best
         return _Roots(self, data, known, depth).run(best, target, top)
@@ -100,14 +100,14 @@ class PriceSearch:
         """Return the best values (...) of profiles (..., leaves) for the price."""
         return np.asarray((profiles - self.price * np.arange(1, profiles.shape[-1] + 1)).max(axis=-1))
 
-    def _outcome(self, known: Known, depth: int, ceiling: float) -> Outcome:
+    def _outcome(self, known: Known, depth: int, ceiling: float) -> BoundedTree:
         """Return the best tree and the bound for this depth from tables of a smaller or equal depth."""
         values = known.profile.lower - self.price * np.arange(1, known.profile.lower.size + 1)
         leaves = int(np.argmax(values)) + 1
         upper = float(self.best(known.profile.upper))
         if known.depth < depth and not known.complete:
             upper = max(upper, ceiling - (known.exact_leaves + 1) * self.price)
-        return Outcome(float(values[leaves - 1]), upper, lambda: known.profile.tree(leaves))
+        return BoundedTree(float(values[leaves - 1]), upper, lambda: known.profile.tree(leaves))
 
     def _few_roots(self, data: Samples, known: Known, goal: float) -> bool:
         """Return whether few roots may exceed `goal`."""
@@ -119,7 +119,7 @@ class PriceSearch:
         """Return the value to beat: the target, and at the top also the best value known to the caller."""
         return max(target, self.known_value()) if top and self.known_value is not None else target
 
-    def publish(self, outcome: Outcome, top: bool) -> None:
+    def publish(self, outcome: BoundedTree, top: bool) -> None:
         """Report progress if this is the search of the whole tree."""
         if top and self.report is not None:
             self.report(outcome)
@@ -144,7 +144,7 @@ class _Roots:
         self._promise = shallow.sum(axis=1)  # the best tree that is known below each root
         self._turns = 0
 
-    def run(self, best: Outcome, target: float, top: bool) -> Outcome:
+    def run(self, best: BoundedTree, target: float, top: bool) -> BoundedTree:
         """Search roots until the best bound left does not beat the incumbent or the target."""
         search = self._search
         closed = np.zeros(self._data.n_features, dtype=bool)
@@ -185,7 +185,7 @@ class _Roots:
         open_roots = bounds > goal
         return int(np.argmax(np.where(open_roots, self._promise, -np.inf))) if open_roots.any() else first
 
-    def _bound(self, best: Outcome, before: float) -> float:
+    def _bound(self, best: BoundedTree, before: float) -> float:
         """Return a bound on all trees, whatever their root.
 
         Closed roots count too: a root that cannot beat the target may still be better than the best tree known here,
@@ -193,10 +193,10 @@ class _Roots:
         """
         return max(best.value, min(before, float(self._upper.sum(axis=1).max())))
 
-    def _open(self, f: int, threshold: float) -> Outcome | None:
+    def _open(self, f: int, threshold: float) -> BoundedTree | None:
         """Search both sides of a root; return None if the root is proven not to beat the threshold."""
         data, search = self._data, self._search
-        sides: list[Outcome | None] = [None, None]
+        sides: list[BoundedTree | None] = [None, None]
         # The lighter side first: it is cheaper, and its result may close the root.
         order = np.argsort(self._weights[f])
         for side in (int(order[0]), int(order[1])):
@@ -211,7 +211,7 @@ class _Roots:
         zero, one = sides
         assert zero is not None and one is not None
         value = zero.value + one.value
-        return Outcome(value, value, lambda: data.branch(f, zero.tree(), one.tree()))
+        return BoundedTree(value, value, lambda: data.branch(f, zero.tree(), one.tree()))
 
     def _tighten(self, f: int, side: int) -> None:
         units = self._search.units
@@ -332,11 +332,11 @@ def best_tree(
 
 def _reporter(
     on_improvement: Callable[[float, float, float], None], start: float, convert: Callable[[float], Any], known: float
-) -> Callable[[Outcome], None]:
+) -> Callable[[BoundedTree], None]:
     """Return a listener that passes on improvements only: the value never falls and the bound never rises."""
     last = [known, np.inf]
 
-    def report(outcome: Outcome) -> None:
+    def report(outcome: BoundedTree) -> None:
         value = max(last[0], float(convert(outcome.value)))
         bound = min(last[1], max(value, float(convert(outcome.upper))))
         if value > last[0] or bound < last[1]:
