@@ -186,7 +186,7 @@ def test_an_empty_file_and_a_shallow_frontier(tmp_path: Path) -> None:
 def test_constraints_that_tie_subtrees_together(tmp_path: Path) -> None:
     """Are refused as without a file."""
     data = dataset()
-    with pytest.raises(InvalidInputError, match="ties subtrees together"):
+    with pytest.raises(InvalidInputError, match="couples subtrees"):
         rule = StatisticalParity(data.X[:, 0], 0.1)
         frontier(data, max_depth=5, constraints=[rule], checkpoint=tmp_path / "run.json")
 

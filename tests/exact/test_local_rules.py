@@ -405,7 +405,7 @@ def test_the_frontier_refuses_what_ties_subtrees_together() -> None:
     """Naming the constraint, and who can take it."""
     for rule in (MaxFeatures(1), ForbiddenPairs([(0, 1)], on="tree")):
         for call in (accel_oct.frontier, lambda *a, **k: accel_oct.solve_path(*a, leaf_penalties=[0.1], **k)):
-            with pytest.raises(InvalidInputError, match=r"(feature|forbidden pairs).*ties subtrees.*solve"):
+            with pytest.raises(InvalidInputError, match=r"(feature|forbidden pairs).*couples subtrees.*solve"):
                 call([[0, 1], [1, 0]], [0, 1], max_depth=1, constraints=[MinLeafWeight(amount=1), rule])
 
 

@@ -143,5 +143,5 @@ def test_limits_and_errors() -> None:
         accel_oct.near_optimal(tally, max_depth=2, objective="balanced_accuracy", **options)
     found = accel_oct.near_optimal(tally, max_depth=2, **options)
     for method in ("by_predictions", "importance"):
-        with pytest.raises(InvalidInputError, match=f"{method} needs the samples one by one"):
+        with pytest.raises(InvalidInputError, match=f"{method} needs rows"):
             getattr(found, method)()
