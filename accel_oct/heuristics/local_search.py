@@ -56,6 +56,9 @@ _NEARLY = 1.2
 _LONGEST_EXACT = 16.0
 """Limit on the estimated seconds of exact subtrees."""
 
+_LONGEST_AT_FIRST = 1.0
+"""Most seconds of an exact subtree at the start of a search."""
+
 
 class OutOfTime(Exception):
     """Ends a step of the search when the time is up."""
@@ -310,8 +313,6 @@ class LocalSearch:
         Estimated seconds of an exact subtree; infinite if it is impossible.
     remaining : callable
         Remaining seconds.
-    longest : float
-        Limit on the seconds of an exact subtree.
     seed : int
     counts : LocalSearchCounts, optional
         Statistics shared with other searches.
@@ -325,7 +326,6 @@ class LocalSearch:
         should_stop: Callable[[], bool],
         exact_seconds: Callable[[int, int], float],
         remaining: Callable[[], float] = lambda: math.inf,
-        longest: float = 1.0,
         seed: int = 0,
         counts: LocalSearchCounts | None = None,
     ) -> None:
@@ -334,7 +334,7 @@ class LocalSearch:
         self._should_stop = should_stop
         self._exact_seconds = exact_seconds
         self._remaining = remaining
-        self.longest = longest
+        self.longest = _LONGEST_AT_FIRST
         self._rng = np.random.default_rng(seed)
         self._whole = Place(np.arange(len(grower.y)), frozenset(), max_depth)
         self._known: dict[tuple[Literals, int], GrownNode] = {}

@@ -374,7 +374,10 @@ def test_amounts_that_are_none(value: Any) -> None:
         (lambda: Linear(np.zeros(4), upper=1.0), "Linear: predictions must have the shape"),
         (lambda: Linear([["a", "b"]] * 4, upper=1.0), "Linear: predictions must hold numbers"),
         (lambda: Linear(np.full((4, 2), np.nan), upper=1.0), "Linear: predictions holds a NaN"),
-        (lambda: Linear(np.full((4, 2), 1e308), upper=1.0), "Linear: the sum of predictions exceeds the range of a float"),
+        (
+            lambda: Linear(np.full((4, 2), 1e308), upper=1.0),
+            "Linear: the sum of predictions exceeds the range of a float",
+        ),
         (lambda: Linear(branches=np.zeros(3), upper=1.0), r"Linear: branches must have the shape \(2,\)"),
         (lambda: Linear(branches=[np.inf, 0.0], upper=1.0), "Linear: branches holds a NaN"),
     ],
