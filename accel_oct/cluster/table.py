@@ -119,7 +119,7 @@ def _send(top: Region, workers: Workers, store: Checkpoint, busy: dict[Path, Job
             found = store.get(job)
             if found is not None:
                 if not top.agrees(job.path, found):
-                    raise store.refused("says what cannot be true of these data")
+                    raise store.refused("contradicts these data")
                 top.take(job.path, found)
                 break  # other jobs may be more useful now
             if free <= 0:

@@ -294,7 +294,7 @@ class TallyProblem(Problem):
     trees : TalliedTrees
         The tally.
     earned : float array (n_cells, n_classes)
-        What a unit of a cell earns where a class is predicted.
+        Reward of a unit of each cell by predicted class.
     """
 
     trees: TalliedTrees = field(kw_only=True)
@@ -422,7 +422,7 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
 
 
 def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
-    """Whether an objective says of cells in two parts, see `PARTS`, what it says of whole ones."""
+    """Return whether the scores for cells split in two parts, see `PARTS`, agree with those for whole cells."""
     if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.offset, again.offset, rtol=1e-9):
         return False
     if score.amounts is None or again.amounts is None:
@@ -434,7 +434,7 @@ def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
 
 
 def _earned(score: LinearScore, tally: Tally) -> FloatArray:
-    """Return what a unit of each cell earns for each predicted class."""
+    """Return the reward of a unit of each cell by predicted class."""
     unit = 2.0**tally.unit
     if score.amounts is None:
         return np.eye(tally.n_classes)[score.dataset.y] * unit
