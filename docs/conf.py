@@ -45,7 +45,7 @@ nitpick_ignore_regex = [
         r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|TypeAliasForwardRef|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
     ),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
-    ("py:.*", r"accel_oct\.solving\.near_optimal\.(Setting|NearOptimalCounts)|accel_oct\.formulation\.paths\.PathEnd"),
+    ("py:.*", r"accel_oct\.solving\.near_optimal\.Setting|accel_oct\.formulation\.paths\.PathEnd"),
     (
         "py:.*",
         r"accel_oct\.exact\.(steps\.Steps|coded\.Coded)|accel_oct\.live\.display\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",

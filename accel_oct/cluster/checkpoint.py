@@ -15,14 +15,11 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.cluster.workers import Job, JobResult, Path
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.samples import RowSamples
 from accel_oct.support.files import as_path, check_writable, read_text, replacing
-
-Floats = NDArray[np.float64]
 
 FORMAT = "accel_oct deep frontier 1"
 EVERY = 30.0

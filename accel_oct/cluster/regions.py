@@ -11,16 +11,13 @@ from collections.abc import Callable, Container, Iterator
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.cluster.workers import Job, JobResult, Literal, Path, literal_of, place_of
-from accel_oct.exact.profile_search import Beginning, ProfileSolver, joined_tree
-from accel_oct.exact.profiles import Profile
-from accel_oct.exact.root_board import RootBoard
+from accel_oct.exact.frontier import Beginning, ProfileSolver, RootBoard, joined_tree
+from accel_oct.exact.levels import Profile
 from accel_oct.exact.samples import RowSamples
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
-
-Floats = NDArray[np.float64]
 
 SHORT = 10.0
 """Most estimated seconds of a job of depth five or more; longer ones are divided."""
@@ -76,13 +73,13 @@ class Region:
         return self._data()
 
     @property
-    def lower(self) -> Floats | None:
+    def lower(self) -> FloatArray | None:
         if self._board is not None:
             return self._board.lower
         return None if self._found is None else self._found.lower
 
     @property
-    def upper(self) -> Floats | None:
+    def upper(self) -> FloatArray | None:
         if self._board is not None:
             return self._board.bound()
         return None if self._found is None else self._found.upper

@@ -6,41 +6,32 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from accel_oct._version import __version__
 from accel_oct.cluster.checkpoint import Checkpoint
 from accel_oct.cluster.regions import SHORT, Region
 from accel_oct.cluster.workers import Job, JobContext, Path, Workers, check_client, workers_of
-from accel_oct.exact import FrontierTable, LocalRules
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Profile, Units
-from accel_oct.exact.samples import reduce_data
-from accel_oct.exact.steps import Steps
+from accel_oct.exact import FrontierTable
+from accel_oct.exact.frontier import ProfileSolver
+from accel_oct.exact.levels import Profile, Steps
+from accel_oct.exact.samples import RowSamples
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
-
-Floats = NDArray[np.float64]
 
 _TICK = 0.2
 """Most seconds between two questions whether to stop."""
 
 
 def spread_table(
-    X: ArrayLike,
-    y: ArrayLike,
-    weights: ArrayLike,
-    n_classes: int,
+    data: RowSamples,
     max_depth: int,
     *,
     client: Any = None,
     checkpoint: Any = None,
-    rules: LocalRules | None = None,
     threads: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     deadline: float | None = None,
     should_stop: Callable[[], bool] | None = None,
-    progress: Callable[[float, Floats, Floats], None] | None = None,
+    progress: Callable[[float, FloatArray, FloatArray], None] | None = None,
     steps: Steps | None = None,
     short: float = SHORT,
 ) -> FrontierTable:
@@ -69,27 +60,17 @@ def spread_table(
     """
     began = time.monotonic()
     check_client(client)
-    data = reduce_data(
-        np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64), int(n_classes), rules
-    )
     store = Checkpoint(checkpoint, data, max_depth)
-    units, weight = Units(data.signed), data.total_weight
     stopper, steps = Stopper(deadline, should_stop), steps or Steps()
-
-    def public(profile: Floats) -> Floats:
-        return np.concatenate([[-np.inf], units.to_score(profile, weight)])
-
-    def table(profile: Profile) -> FrontierTable:
-        scores, bounds = public(profile.lower), public(profile.upper)
-        return FrontierTable(scores, bounds, max_depth, weight, time.monotonic() - began, profile.tree)
 
     def report(profile: Profile) -> None:
         if progress is not None:
-            progress(time.monotonic() - began, public(profile.lower), public(profile.upper))
+            scores = (FrontierTable.scores_of(part, data, max_depth) for part in (profile.lower, profile.upper))
+            progress(time.monotonic() - began, *scores)
 
     known = ProfileSolver(stopper, threads, memory_limit).begin(data, max_depth, steps)
     if isinstance(known, Profile):
-        return table(known)
+        return FrontierTable.of(known, data, max_depth, began)
     top = Region(lambda: data, max_depth, data.n_features, short=short, memory_limit=memory_limit)
     top.begin_with(known)
     try:
@@ -99,7 +80,7 @@ def spread_table(
         store.write()
     if not top.solved:
         top.settle()
-    return table(top.as_profile())
+    return FrontierTable.of(top.as_profile(), data, max_depth, began)
 
 
 def _work(
@@ -138,7 +119,7 @@ def _send(top: Region, workers: Workers, store: Checkpoint, busy: dict[Path, Job
             found = store.get(job)
             if found is not None:
                 if not top.agrees(job.path, found):
-                    raise store.refused("says what cannot be true of these data")
+                    raise store.refused("contradicts these data")
                 top.take(job.path, found)
                 break  # other jobs may be more useful now
             if free <= 0:

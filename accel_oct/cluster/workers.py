@@ -17,17 +17,13 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct._version import __version__
 from accel_oct.errors import ClusterError, InvalidInputError, shown
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Profile
-from accel_oct.exact.root_board import Start
+from accel_oct.exact.frontier import ProfileSolver, Start
+from accel_oct.exact.levels import Profile
 from accel_oct.exact.samples import RowSamples
-
-Floats = NDArray[np.float64]
-
+from accel_oct.support.arrays import FloatArray
 
 Literal = tuple[int, int]
 """A feature of the original data and its value."""
@@ -56,8 +52,8 @@ class Job:
 class JobResult:
     """Lower and upper profile in table units; or the start of a board."""
 
-    lower: Floats
-    upper: Floats
+    lower: FloatArray
+    upper: FloatArray
     start: Start | None = None
 
 

@@ -1,4 +1,4 @@
-"""What a tree must satisfy besides being good: how constraints are written, and those that come with the library."""
+"""Constraints on trees: the interface, and the constraints of the library."""
 
 from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.fairness import (

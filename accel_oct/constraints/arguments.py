@@ -1,4 +1,4 @@
-"""Checks of what constraints are made from; every error names the constraint and the argument."""
+"""Checks of the arguments of constraints; every error names the constraint and the argument."""
 
 from __future__ import annotations
 
@@ -6,63 +6,51 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
+from accel_oct.support.arguments import class_index
+from accel_oct.support.arrays import IntArray
 
 
 def number(value: Any, where: str) -> float:
-    """A number, or an error that says what is wrong with it."""
+    """Return a number as a float, or raise InvalidInputError that begins with `where`."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidInputError(f"{where} must be a number, got {shown(value)}")
     return float(value)
 
 
 class NamesAClass:
-    """What speaks of the predictions of one class."""
+    """Mixin for constraints on the predictions of one class, `positive`."""
 
     positive: Any
 
-    def class_index(self, dataset: BinaryDataset, argument: str = "positive") -> int:
-        """The place of the class among those of the data."""
-        label = self.positive
-        if label is None:
-            if dataset.n_classes != 2:
-                raise InvalidInputError(
-                    f"{type(self).__name__}: {argument} must name a class, there are {dataset.n_classes}"
-                )
-            return 1
-        places = [k for k, known in enumerate(dataset.classes.tolist()) if np.ndim(label) == 0 and known == label]
-        if not places:
-            known = ", ".join(map(repr, dataset.classes.tolist()[:10]))
-            raise InvalidInputError(
-                f"{type(self).__name__}: {argument} {shown(label)} is not a class; known are {known}"
-            )
-        return places[0]
+    def class_index(self, dataset: BinaryDataset) -> int:
+        """Return the index of the class in the data."""
+        return class_index(self.positive, dataset.classes.tolist(), f"{type(self).__name__}: positive")
 
     def title(self, dataset: BinaryDataset) -> str:
-        """The kind of constraint and the class it is about: two constraints of one kind differ in their names."""
+        """Return the kind of constraint and its class, so that constraints on two classes have different names."""
         return f"{type(self).__name__} of class {dataset.classes[self.class_index(dataset)]}"
 
 
 def share(value: Any, where: str) -> float:
-    """A share as a number, or an error that says what is wrong with it."""
+    """Return a share as a float, or raise InvalidInputError that begins with `where`."""
     if not 0 <= number(value, where) <= 1:
         raise InvalidInputError(f"{where} must be a share between 0 and 1, got {shown(value)}")
     return float(value)
 
 
-def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[list[Any], NDArray[np.int64]]:
-    """Distinct values in sorted order, and the place of each entry's value among them.
+def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct values in sorted order, and the place of each entry among them.
 
     Parameters
     ----------
     length : int
-        How many entries there must be.
+        Required number of entries.
     per : str
-        What there must be one of them for.
+        Noun for an entry in the message, such as "row".
     """
     # A list as objects: NumPy would turn [1, "a"] and [nan, "a"] into strings.
     array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
@@ -80,7 +68,7 @@ def distinct_values(values: Any, length: int, where: str, per: str) -> tuple[lis
 
 
 def row_values(values: Any, dataset: BinaryDataset, where: str) -> Any:
-    """What is known of every row: an array, or the name of a column or of something else that came with the data."""
+    """Return one value per row: the given array, or the values of the column with this name."""
     if not isinstance(values, str):
         return values
     found = dataset.values_named(values)
@@ -92,10 +80,10 @@ def row_values(values: Any, dataset: BinaryDataset, where: str) -> Any:
 
 
 def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
-    """The features of a column that is given by index or by name; a column of a raw table may have several, or none."""
+    """Return the features of a column given by index or by name; a column of a raw table may have several, or none."""
     if isinstance(value, str):
         found = dataset.features_named(value)
-        # Where it is not known which features a column became, none found does not mean that there are none.
+        # Without `sources`, a column without matching features may still exist under another name: an error.
         known = (*dataset.row_values, *dataset.columns)
         if not found and (dataset.sources is None or value not in known):
             near = did_you_mean(value, [*known, *dataset.feature_names])
@@ -109,7 +97,7 @@ def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
 
 
 def listed(values: Any, where: str) -> list[Any]:
-    """What is a list, a set or an array, as a list."""
+    """Return a sequence, a set or an array as a list, or raise InvalidInputError."""
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray | set | frozenset):
         raise InvalidInputError(f"{where} must be a list, got {shown(values)}")
     return list(values)

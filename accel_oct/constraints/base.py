@@ -1,20 +1,19 @@
-"""What a constraint is written against.
+"""The interface of constraints.
 
-A `Constraint` is a small value that knows no data: a limit, a name, an array of the user's. When a solve begins it is
-bound to the data. A `BoundConstraint` can then
+A `Constraint` is a small value that holds no data set: a limit, a name, an array of the user's. At the start of a solve
+it is bound to the data. A `BoundConstraint`
 
-- measure by how much a tree violates it, from the tree alone. This is its definition: no tree becomes the incumbent
-  before every constraint was asked (`accel_oct.formulation.Incumbent`);
-- declare what it is (`Traits`). Phases, tables, prices, feature sets, tallies and the search over every split ask this
-  and nothing else;
-- write itself into the master as columns and rows, so that the solver knows of it. What the rows let through is caught
-  by the definition (`accel_oct.cuts.no_goods`); what they forbid is lost, so they must hold for every tree that keeps
-  the constraint.
+- measures the violation of a tree, from the tree alone. This is its definition: every tree is checked before it becomes
+  the incumbent (`accel_oct.formulation.Incumbent`);
+- declares its properties (`Traits`). Phases, tables, prices, feature sets, tallies and the search over every split use
+  these only;
+- adds columns and rows to the master for the solver. Infeasible trees that satisfy the rows are cut off later
+  (`accel_oct.cuts.no_goods`); the rows must hold for every tree that satisfies the constraint.
 
-A constraint that ties subtrees together switches off whatever chooses them one by one: path-bound cuts, and the proof
-by subtree tables (their bound still holds, for the best tree of all is at least as good as the best one allowed). A
-*local* constraint, about single leaves or single paths, does not: the tables take its rules in, and `frontier` accepts
-it; path-bound cuts stay off.
+A constraint that couples subtrees disables the parts that choose subtrees independently: path-bound cuts, and the proof
+by subtree tables (their bound stays valid, because it ignores the constraint). A *local* constraint, about single
+leaves or single paths, does not couple subtrees: the tables apply its rules, and `frontier` supports it; path-bound
+cuts are disabled.
 """
 
 from __future__ import annotations
@@ -37,55 +36,55 @@ __all__ = ["BoundConstraint", "Constraint", "bind_all", "check_traits", "is_buil
 
 
 class BoundConstraint(ABC):
-    """A constraint that knows the data. Subclasses have a `name` and `violation`; the rest has defaults."""
+    """A constraint bound to data. Subclasses define `name` and `violation`; everything else has a default."""
 
     if TYPE_CHECKING:  # a field, a property or a class attribute
 
         @property
         def name(self) -> str:
-            """What messages and statistics call it."""
+            """Name in messages and statistics."""
 
     @abstractmethod
     def violation(self, tree: DecisionTree) -> float:
-        """By how much the tree breaks the limit; at most zero where it keeps it. Nothing but the tree is asked."""
+        """Return the violation of a tree, at most zero if it satisfies the constraint; depends on the tree alone."""
 
     @property
     def traits(self) -> Traits:
-        """What the constraint is; by default nothing is known of it."""
+        """Declared properties; none by default."""
         return Traits()
 
     def add_to(self, master: Master) -> None:
-        """Write columns and rows; own columns are filled for a tree by `Master.add_lift`.
+        """Add columns and rows to the master; `Master.add_lift` fills own columns for a tree.
 
-        Every tree without violation must satisfy the rows. By default they follow from the traits. Doing nothing is
-        allowed: trees are then rejected one by one, or by `forbid`.
+        Every tree without violation must satisfy the rows. By default they follow from the traits. The method may do
+        nothing: trees are then rejected one by one, or by `forbid`.
         """
         self.traits.add_to(master, self.name)
 
     def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
-        """Rows that a tree that breaks the constraint violates by at least one, and that all that keep it satisfy.
+        """Return rows that an infeasible tree violates by at least one and that every feasible tree satisfies.
 
-        For constraints whose rows are too many to be written at once. By default they follow from the traits; None
-        cuts off this tree alone.
+        For constraints with too many rows to add them all at once. By default they follow from the traits; None cuts
+        off this tree alone.
         """
         return self.traits.forbid(tree, master)
 
     def value(self, tree: DecisionTree) -> float | None:
-        """What is limited, in its own unit, for reports; None where the constraint does not say."""
+        """Return the limited quantity in its own unit, for reports; None if not available."""
         return None
 
     @property
     def allowed(self) -> tuple[float | None, float | None]:
-        """Limits of `value`, below and above; None where there is none."""
+        """Lower and upper limit of `value`; None for no limit."""
         return None, None
 
 
 class Constraint(ABC):
-    """What `accel_oct.solve` takes in `constraints`."""
+    """A constraint of `accel_oct.solve`."""
 
     @abstractmethod
     def bind(self, dataset: BinaryDataset) -> BoundConstraint:
-        """The constraint for these data, as the user gave them: rows are not merged. May be the object itself.
+        """Return the constraint for these data, in which equal rows are not merged. May return `self`.
 
         Raises
         ------
@@ -95,32 +94,32 @@ class Constraint(ABC):
 
     @property
     def named_columns(self) -> tuple[str, ...]:
-        """Columns whose values tell groups of samples apart, by name: data in pieces are read with these groups."""
+        """Names of columns whose values define groups of samples; data in pieces are read with these groups."""
         return ()
 
     def on_tally(self, counted: bool) -> Constraint:
-        """The constraint in terms that a tally knows, to be bound to its cells.
+        """Return the constraint for a tally, to be bound to its cells.
 
         Parameters
         ----------
         counted : bool
-            Whether every sample weighs one, so that weights are numbers of samples.
+            Whether every sample has weight one, so that weights are numbers of samples.
 
         Raises
         ------
         InvalidInputError
-            Naming the argument that cannot be told from a tally.
+            Naming the argument that needs rows.
         """
         return self
 
 
 def bind_all(constraints: Sequence[Constraint] | None, dataset: BinaryDataset) -> tuple[BoundConstraint, ...]:
-    """Bind what a user gave, with an error that names what is no constraint."""
+    """Bind the argument `constraints`, or raise InvalidInputError that names the invalid entry."""
     return tuple(_bound(value, place, dataset) for place, value in enumerate(as_list(constraints)))
 
 
 def as_list(constraints: Any) -> list[Any]:
-    """What a user gave as `constraints`; its entries are not checked yet."""
+    """Return the argument `constraints` as a list; its entries are not checked."""
     if constraints is None:
         return []
     if isinstance(constraints, Constraint) or not isinstance(constraints, Sequence) or isinstance(constraints, str):
@@ -134,8 +133,8 @@ def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
         raise InvalidInputError(f"constraints[{place}] must be an accel_oct Constraint, got {shown(value)}{hint}")
     bound: Any = value.bind(dataset)
     if not isinstance(bound, BoundConstraint) or not hasattr(bound, "name"):
-        what = "has no name" if isinstance(bound, BoundConstraint) else f"is no BoundConstraint, but {shown(bound)}"
-        raise InvalidInputError(f"constraints[{place}]: what `bind` returned {what}")
+        got = "an object without a name" if isinstance(bound, BoundConstraint) else shown(bound)
+        raise InvalidInputError(f"constraints[{place}]: `bind` must return a BoundConstraint with a name, got {got}")
     problem = bound.traits.misfit(dataset)
     if problem is not None:
         raise InvalidInputError(f"constraints[{place}]: {problem}")
@@ -143,32 +142,32 @@ def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
 
 
 def named_groups(constraints: Any) -> list[str]:
-    """The columns whose values constraints tell apart, each once."""
+    """Return the columns that define groups for constraints, without duplicates."""
     listed = constraints if isinstance(constraints, list | tuple) else []
     return list(dict.fromkeys(name for each in listed if isinstance(each, Constraint) for name in each.named_columns))
 
 
 def limits_of(constraints: Iterable[BoundConstraint]) -> list[LinearLimit]:
-    """All linear limits of some constraints."""
+    """Return all linear limits of some constraints."""
     return [limit for constraint in constraints for limit in constraint.traits.limits or ()]
 
 
 def local_rules(constraints: Iterable[BoundConstraint]) -> LocalRules | None:
-    """All rules about leaves and paths of some constraints together; None where nothing is forbidden."""
+    """Return the conjunction of the local rules of some constraints; None if nothing is forbidden."""
     found = [constraint.traits.local for constraint in constraints]
     return LocalRules.joined([rules for rules in found if rules is not None])
 
 
-# ---------------------------------------------------------------- whether what is declared is true
+# ---------------------------------------------------------------- checks of declared traits
 
 
 def is_built_in(constraint: BoundConstraint) -> bool:
-    """Whether a bound constraint is one of the library, whose traits the tests compare with all trees."""
+    """Return whether a bound constraint belongs to the library, whose traits are tested on all trees."""
     return type(constraint).__module__.startswith("accel_oct.")
 
 
 def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset, trees: Iterable[DecisionTree]) -> None:
-    """Compare the traits of constraints that are not of the library with their `violation` on some trees.
+    """Compare the traits of third-party constraints with their `violation` on some trees.
 
     Raises
     ------

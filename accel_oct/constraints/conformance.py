@@ -1,12 +1,12 @@
-"""A suite that every constraint has to pass, shipped so that anyone who writes one can run it.
+"""A suite of checks for constraints, shipped so that authors of constraints can run it.
 
     >>> from accel_oct.constraints.conformance import checks
     >>> for check in checks():
     ...     check.run(lambda dataset: MyConstraint(3))
 
 Each check takes a function that makes the constraint for a data set; most constraints ignore the data set, others take
-a class or one value per row from it. The data sets are so small that a check goes through every labelled tree of depth
-two. `compare` goes on to whole solves. The checks raise AssertionError with the data set and the tree in the message.
+a class or one value per row from it. The data sets are so small that a check tries every labelled tree of depth two.
+`compare` runs whole solves. Checks raise AssertionError with the data set and the tree in the message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
@@ -28,6 +27,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import Agreement, broken_row
 from accel_oct.mip import Rows
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.sample_trees import every_tree, some_trees
 
@@ -36,19 +36,19 @@ __all__ = ["Case", "Check", "ConstraintFactory", "cases", "checks", "compare"]
 #: Makes the constraint for a data set.
 ConstraintFactory = Callable[[BinaryDataset], Constraint]
 
-#: What values may be off by, relative to the numbers that they are compared with; `violation` may forgive as much.
+#: Relative tolerance of comparisons; the tolerance of `violation` may be as large.
 TOLERANCE = 1e-8
 
-#: Trees of a case that are asked about several data sets.
+#: Number of trees of a case that are compared on several data sets.
 _FEW_TREES = 60
 
-#: By how much `forbid` cuts off the tree that it was asked about.
+#: Least violation of the rows of `forbid` by the forbidden tree.
 _CUT_OFF = 0.5
 
 
 @dataclass(frozen=True)
 class Case:
-    """A data set and the trees that a constraint is asked about.
+    """A data set and the trees on which a constraint is checked.
 
     Attributes
     ----------
@@ -70,14 +70,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Check:
-    """One property that a constraint must have."""
+    """A required property of constraints."""
 
     name: str
     statement: str
     function: Callable[[Case, BoundConstraint, ConstraintFactory], None]
 
     def run(self, factory: ConstraintFactory) -> None:
-        """Raise AssertionError when the constraint lacks the property."""
+        """Raise AssertionError if the constraint lacks the property."""
         for case in cases():
             self.function(case, _bound(factory, case.dataset), factory)
 
@@ -94,7 +94,7 @@ def _check(
 
 
 def checks() -> tuple[Check, ...]:
-    """All checks, in the order in which they were written."""
+    """Return all checks, in the order of their definitions."""
     return tuple(_CHECKS)
 
 
@@ -103,7 +103,7 @@ def checks() -> tuple[Check, ...]:
 
 @lru_cache(maxsize=1)
 def cases() -> tuple[Case, ...]:
-    """Rows with and without weights, repeated rows, rows that no feature tells apart, two and three classes."""
+    """Return cases with and without weights, with repeated and inseparable rows, and with two and three classes."""
     rng = np.random.default_rng(0)
 
     def case(name: str, shape: tuple[int, int], classes: int, depth: int, weights: Any = None, **options: bool) -> Case:
@@ -141,7 +141,7 @@ def _where(case: Case, tree: DecisionTree) -> str:
 
 
 def _masters(case: Case) -> Iterator[Master]:
-    """With rows merged, as a solve has them by default, and as they are."""
+    """Yield a master with merged rows, the default of a solve, and one with the original rows."""
     for dataset in (case.dataset.merged(), case.dataset):
         yield Master(dataset, case.max_depth, 0.1, integral_predictions=True, original=case.dataset)
 
@@ -151,13 +151,13 @@ def _masters(case: Case) -> Iterator[Master]:
 
 @_check
 def has_a_name(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """`name` is a text that is not empty: errors and reports call the constraint by it."""
+    """`name` is a nonempty string, for messages and reports."""
     assert isinstance(bound.name, str) and bound.name.strip(), f"name must be a text, got {bound.name!r}"
 
 
 @_check
 def violation_is_a_number(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """`violation` returns a number for every tree; what is not a number breaks the rule."""
+    """`violation` returns a number for every tree, not NaN."""
     for tree in case.trees:
         found = bound.violation(tree)
         assert isinstance(found, int | float | np.integer | np.floating) and not math.isnan(found), (
@@ -167,7 +167,7 @@ def violation_is_a_number(case: Case, bound: BoundConstraint, factory: Constrain
 
 @_check
 def violation_depends_on_the_tree_alone(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """`violation` is the same when it is asked again, in longer arrays, and after the constraint met other data."""
+    """`violation` is the same in a second call, in longer arrays, and after the constraint was bound to other data."""
     constraint = factory(case.dataset)
     (mine,) = bind_all([constraint], case.dataset)
     before = [mine.violation(tree) for tree in case.trees]
@@ -181,7 +181,7 @@ def violation_depends_on_the_tree_alone(case: Case, bound: BoundConstraint, fact
 
 @_check
 def reported_values_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """Where there are `value` and `allowed`, a value within the limits keeps the constraint, one outside breaks it."""
+    """A tree satisfies the constraint if and only if its `value`, if available, is within `allowed`."""
     lower, upper = bound.allowed
     for tree in case.trees if bound.allowed != (None, None) else ():
         value = bound.value(tree)
@@ -204,7 +204,7 @@ def reported_values_agree_with_violation(case: Case, bound: BoundConstraint, fac
 
 @_check
 def rows_hold_for_every_allowed_tree(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """Columns and rows of `add_to` hold for every tree without violation, as `add_lift` fills the columns."""
+    """Every tree without violation satisfies the columns and rows of `add_to`, with columns filled by `add_lift`."""
     for master in _masters(case):
         agreement = Agreement(master)
         try:
@@ -222,7 +222,7 @@ def rows_hold_for_every_allowed_tree(case: Case, bound: BoundConstraint, factory
 
 @_check
 def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """The rows of `forbid` cut off the tree that breaks the rule and hold for every tree that keeps it."""
+    """The rows of `forbid` cut off the infeasible tree and hold for every feasible tree."""
     if type(bound).forbid is BoundConstraint.forbid and bound.traits.local is None:
         return
     for master in _masters(case):
@@ -242,11 +242,11 @@ def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint,
                 )
 
 
-def _largest_violation(rows: Rows, points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest_violation(rows: Rows, points: FloatArray) -> FloatArray:
     matrix = np.zeros((rows.n_rows, points.shape[1]))
     matrix[rows.row_of_entry, rows.columns] = rows.values
     activity = points @ matrix.T
-    found: NDArray[np.float64] = np.maximum(rows.lower - activity, activity - rows.upper).max(axis=1, initial=0.0)
+    found: FloatArray = np.maximum(rows.lower - activity, activity - rows.upper).max(axis=1, initial=0.0)
     return found
 
 
@@ -262,8 +262,8 @@ def traits_agree_with_violation(case: Case, bound: BoundConstraint, factory: Con
 
 
 @_check
-def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """What `traits.reads` does not name may change, and the same trees are allowed."""
+def reads_are_complete(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """The same trees are feasible after a change of inputs that `traits.reads` does not contain."""
     constraint, trees, data = factory(case.dataset), _some(case.trees), case.dataset
     for word, changed, order in _changes(data, constraint.named_columns):
         if word in bound.traits.reads:
@@ -278,13 +278,13 @@ def nothing_else_is_read(case: Case, bound: BoundConstraint, factory: Constraint
             kept, X = _keeps(bound, tree), data.X if word == "X" else changed.X
             problem = other.traits.contradiction(moved, X, kept)
             assert problem is None, f"{where} {problem}: {_where(case, tree)}"
-            # With other features a tree predicts something else, which `violation` may look at.
+            # With other features a tree has other predictions, which `violation` may use.
             assert word == "X" or _keeps(other, moved) == kept, f"{where} `violation` changes: {_where(case, tree)}"
 
 
 @_check
-def a_tally_tells_the_same(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
-    """On a tally of the data, if `traits` say that it can be bound to one, the same trees are allowed."""
+def a_tally_allows_the_same_trees(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
+    """On a tally of the data, if `traits` allow one, the same trees are feasible."""
     data, traits, constraint = case.dataset, bound.traits, factory(case.dataset)
     if not {"group"}.issuperset(constraint.named_columns):
         return  # a tally has one kind of groups
@@ -305,16 +305,14 @@ def _some(trees: tuple[DecisionTree, ...]) -> tuple[DecisionTree, ...]:
     return trees[:: max(1, len(trees) // _FEW_TREES)]
 
 
-def _moved(tree: DecisionTree, order: NDArray[np.int64]) -> DecisionTree:
+def _moved(tree: DecisionTree, order: IntArray) -> DecisionTree:
     return DecisionTree(np.where(tree.feature < 0, -1, order[tree.feature]), tree.label)
 
 
-def _changes(
-    data: BinaryDataset, named: Sequence[str]
-) -> Iterator[tuple[str, BinaryDataset, NDArray[np.int64] | None]]:
-    """Words of `Traits.reads`, data in which nothing else changes, and the new places of the features, if any.
+def _changes(data: BinaryDataset, named: Sequence[str]) -> Iterator[tuple[str, BinaryDataset, IntArray | None]]:
+    """Yield inputs of `Traits.reads`, data in which only this changes, and the new places of the features, if any.
 
-    Columns that the constraint has named are groups.
+    Columns that the constraint names are groups.
     """
 
     def values(**changed: Any) -> BinaryDataset:
@@ -342,19 +340,19 @@ def _changes(
 
 
 def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty: float = 0.02) -> None:
-    """Solve the cases whose trees are all known, and compare with the best tree that `violation` allows.
+    """Solve the complete cases, and compare with the best tree that `violation` allows.
 
     Parameters
     ----------
     factory : callable (BinaryDataset) -> Constraint
     solve : callable
-        `accel_oct.solve`, perhaps with a solver or a config: ``partial(accel_oct.solve, config="baseline")``.
+        `accel_oct.solve`, or a partial with a solver or a config: ``partial(accel_oct.solve, config="baseline")``.
     leaf_penalty : float
 
     Raises
     ------
     AssertionError
-        Where the status, the objective or the tree is wrong.
+        If the status, the objective or the tree is wrong.
     """
     for case in cases():
         if not case.complete:
@@ -369,7 +367,7 @@ def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty:
         expected = "optimal" if worth else "infeasible"
         assert result.status == expected, f"status {result.status!r}, not {expected!r}: data set {case.name!r}"
         if worth:
-            # What a proof by a solver claims, see docs/decisions.md.
+            # The tolerance of a proof by a solver, see docs/decisions.md.
             assert abs(result.objective - max(worth)) <= 1e-5, (
                 f"objective {result.objective}, but the best allowed tree has {max(worth)}: data set {case.name!r}"
             )

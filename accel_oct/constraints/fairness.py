@@ -1,4 +1,4 @@
-"""Fairness between groups: shares of predictions that may not differ by more than a limit.
+"""Fairness constraints: limits on the difference between groups in a rate of predictions.
 
 Rates are weighted shares, and their differences are linear in the predictions.
 """
@@ -12,21 +12,19 @@ from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, distinct_values, row_values, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.tree import DecisionTree
-
-BoolArray = NDArray[np.bool_]
 
 #: The name under which groups come with the data; no column of a table has it.
 SENSITIVE = "\0sensitive features"
 
-#: Every two groups are compared.
+#: Most groups: the number of limits is quadratic in them.
 _MOST_GROUPS = 50
 
 
@@ -61,7 +59,7 @@ class _BetweenGroups(NamesAClass, Constraint):
 
     @property
     def _told_apart(self) -> list[tuple[str, Any]]:
-        """The arguments that have a value per row, or name a column."""
+        """Arguments that hold a value per row or name a column."""
         return [("group", self.group)]
 
     @property
@@ -72,8 +70,8 @@ class _BetweenGroups(NamesAClass, Constraint):
         for argument, values in self._told_apart:
             if values is not None and not isinstance(values, str):
                 raise InvalidInputError(
-                    f"{type(self).__name__}: {argument} must be None or the name of the tally's groups, "
-                    "as a tally has no rows to give values for: make it with `sensitive_features`"
+                    f"{type(self).__name__}: an array as {argument} needs rows; on a tally made with "
+                    "`sensitive_features`, use None or the name of its groups"
                 )
         return self
 
@@ -82,7 +80,7 @@ class _BetweenGroups(NamesAClass, Constraint):
         return f"{self.title(dataset)}{between} at most {self.at_most:g}"
 
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
-        """Among whom the shares are taken."""
+        """Return labels and rows of the populations in which groups are compared."""
         raise NotImplementedError
 
 
@@ -92,12 +90,12 @@ class StatisticalParity(_BetweenGroups):
     Parameters
     ----------
     group : array (n_samples,) or str, optional
-        Numbers, strings or booleans; two values or more. A string names a column of the data. None takes what comes
-        with the data: ``OptimalTreeClassifier.fit(..., sensitive_features=)``.
+        Numbers, strings or booleans with at least two distinct values. A string names a column of the data. None uses
+        the groups passed with the data: ``OptimalTreeClassifier.fit(..., sensitive_features=)``.
     at_most : float
         Required.
     positive : label, optional
-        The class whose predictions are compared; with two classes by default the second in sorted order.
+        The class whose predictions are compared; by default the second of two classes in sorted order.
     """
 
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:
@@ -132,7 +130,7 @@ class ConditionalParity(_BetweenGroups):
     Parameters
     ----------
     given : array (n_samples,) or str
-        What may explain a difference: groups are compared where it is equal.
+        Values that may explain a difference: groups are compared among samples with equal values.
     """
 
     given: Any = None
@@ -148,9 +146,9 @@ class ConditionalParity(_BetweenGroups):
 
 @dataclass(frozen=True, eq=False)
 class BoundParity(BoundConstraint):
-    """Shares of predictions within families of groups, of which no two may differ by more than a limit.
+    """A fairness constraint bound to data: within each family of groups, rates may differ by at most a limit.
 
-    Groups without weight have no rate and are left out.
+    Groups without weight have no rate and are ignored.
     """
 
     name: str
@@ -184,7 +182,7 @@ class BoundParity(BoundConstraint):
         return None, self.at_most
 
     def _difference(self, tree: DecisionTree) -> Fraction:
-        """The largest difference between two groups: of quotients of whole numbers."""
+        """Return the largest difference between two groups, in exact arithmetic."""
         predicted = tree.predictions(self.dataset.X) == self.positive
         largest = Fraction(0)
         for family in self.families:
@@ -198,18 +196,18 @@ class BoundParity(BoundConstraint):
         return largest
 
     def value(self, tree: DecisionTree) -> float:
-        """The largest difference between two groups."""
+        """Return the largest difference between two groups."""
         return float(self._difference(tree))
 
     def violation(self, tree: DecisionTree) -> float:
         return excess(self._difference(tree), None, self.at_most)
 
 
-def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], NDArray[np.int64]]:
-    """Distinct values in sorted order, and the place of each row's value among them."""
+def _groups(values: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct values in sorted order, and the place of each row's value among them."""
     distinct, place = distinct_values(row_values(values, dataset, where), dataset.n_samples, where, "row")
     if len(distinct) > _MOST_GROUPS:
-        raise InvalidInputError(f"{where} has {len(distinct)} values, more than {_MOST_GROUPS}: make them fewer")
+        raise InvalidInputError(f"{where} has {len(distinct)} distinct values; at most {_MOST_GROUPS} are supported")
     if len(distinct) < 2:
-        raise InvalidInputError(f"{where} must have two values or more, got {shown(distinct)}")
+        raise InvalidInputError(f"{where} must have at least two distinct values, got {shown(distinct)}")
     return distinct, place

@@ -1,6 +1,6 @@
-"""Which features a tree may use: none of some, at most so many, at most for so much, not both of a pair.
+"""Constraints on the features of a tree: forbidden features, their number, their total cost, forbidden pairs.
 
-What is said of the whole tree depends on the set of features that it uses, in groups: usually all columns that were
+Constraints on the whole tree depend on the set of features that it uses, by groups: usually a group holds all features
 made from one column of the user's table.
 """
 
@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import distinct_values, feature_places, listed, number
 from accel_oct.constraints.base import BoundConstraint, Constraint
@@ -20,10 +19,9 @@ from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRul
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
+from accel_oct.support.arguments import number_array
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +31,10 @@ class MaxFeatures(Constraint):
     Parameters
     ----------
     n : int
-        Not negative; with zero only leaves are left.
+        At least 0; with 0 the tree is a single leaf.
     sources : array (n_features,), optional
-        What every feature was made from; features of one source count once. By default the columns of the user's table
-        are the sources, however many features were made from each; where X is binary, every feature is its own.
+        Source of every feature; features of one source count once. By default the sources are the columns of the user's
+        table; for binary X every feature is its own source.
     """
 
     n: int
@@ -54,17 +52,17 @@ class MaxFeatures(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class FeatureCosts(Constraint):
-    """Every source that the tree uses costs its price once: ``sum of price_g u_g <= at_most``.
+    """Limit on the prices of the sources that the tree uses, each counted once: ``sum of price_g u_g <= at_most``.
 
     Parameters
     ----------
     prices : array or mapping
         Not negative. One per source, in the sorted order of the sources (without `sources`: one per column); or a
-        mapping from sources (without `sources`: from names of columns) to prices, where what is not named is free.
+        mapping from sources (without `sources`: from names of columns) to prices; sources that are missing are free.
     sources : array (n_features,), optional
-        What every feature was made from; by default as in `MaxFeatures`.
+        Source of every feature; by default as in `MaxFeatures`.
     at_most : float
-        Required: a price that is paid in the objective, without a limit, cannot be said with this constraint.
+        Required. Prices without a limit, as part of the objective, are not supported.
     """
 
     prices: Any
@@ -86,7 +84,7 @@ class FeatureCosts(Constraint):
                 (*dataset.row_values, *dataset.columns) if self.sources is None and dataset.sources is not None else (),
             )
         else:
-            price = _prices(self.prices, len(names))
+            price = number_array(self.prices, (len(names),), "FeatureCosts: prices", ", one price per source")
         if not (np.isfinite(price).all() and (price >= 0).all()):
             raise InvalidInputError(f"FeatureCosts: prices must be finite and not negative, got {shown(self.prices)}")
         budget, by_place = FeatureBudget(group, price, float(self.at_most)), not isinstance(self.prices, Mapping)
@@ -94,7 +92,7 @@ class FeatureCosts(Constraint):
         return BoundFeatureRule(name, budget, by_place or self.sources is not None)
 
     def _named_prices(self, names: list[Any], unused: Container[Any]) -> FloatArray:
-        """`unused` are columns that no feature may have been made from, such as those that are constant in a fold."""
+        """Return the prices by place; names in `unused`, such as columns that are constant in a fold, are skipped."""
         price, place = np.zeros(len(names)), {name: place for place, name in enumerate(names)}
         for name, value in self.prices.items():
             paid = number(value, f"FeatureCosts: prices[{shown(name)}]")
@@ -113,7 +111,7 @@ class ForbiddenFeatures(Constraint):
     Parameters
     ----------
     features : sequence of int or str
-        Columns by index or by name; the name of a column of the user's table stands for all features made from it.
+        Columns by index or by name; the name of a column of the user's table means all features made from it.
     """
 
     features: Any
@@ -140,13 +138,13 @@ class ForbiddenPairs(Constraint):
     Parameters
     ----------
     pairs : sequence of pairs of int or str
-        Two columns each, by index or by name; columns of the user's table stand for all features made from them.
+        Two columns each, by index or by name; a column of the user's table means all features made from it.
     on : {"path", "tree"}
 
     Notes
     -----
-    On paths, subtrees stay independent, and the subtree tables know the rule (`Traits.local`). In a tree the rule is
-    about the set of features that the tree uses, and is proven like `MaxFeatures`.
+    With ``on="path"`` subtrees stay independent, and the subtree tables apply the rule (`Traits.local`). With
+    ``on="tree"`` the rule is about the set of features of the tree, and is solved like `MaxFeatures`.
     """
 
     pairs: Any
@@ -179,7 +177,7 @@ class BoundFeatureRule(BoundConstraint):
     name : str
     rule : FeatureRule
     by_place : bool
-        Whether features were given by their places, not by the names of columns.
+        Whether features were given by index instead of by the name of a column.
     """
 
     name: str
@@ -195,7 +193,7 @@ class BoundFeatureRule(BoundConstraint):
         return None, self.rule.at_most
 
     def value(self, tree: DecisionTree) -> float:
-        """What the features that the tree uses cost together."""
+        """Return the total cost of the features that the tree uses."""
         return self.rule.cost(self.rule.used(tree))
 
     def violation(self, tree: DecisionTree) -> float:
@@ -204,7 +202,7 @@ class BoundFeatureRule(BoundConstraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundPathPairs(BoundConstraint):
-    """Pairs of columns that may not share a path, the smaller one first, for data of some shape."""
+    """Pairs of columns that may not share a path, smaller index first, for data of some shape."""
 
     name: str
     pairs: tuple[tuple[int, int], ...]
@@ -221,31 +219,19 @@ class BoundPathPairs(BoundConstraint):
         return None, 0.0
 
     def value(self, tree: DecisionTree) -> float:
-        """How many pairs occur."""
+        """Return the number of pairs that occur."""
         return self.violation(tree)
 
     def violation(self, tree: DecisionTree) -> float:
-        """How many pairs occur; each path counts for itself."""
+        """Return the number of pairs that occur, counted on every path."""
         paths = [{feature for feature, _ in tree.path(leaf)} for leaf in tree.leaves.tolist()]
         return float(sum(f in used and g in used for used in paths for f, g in self.pairs))
 
 
 def _grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:
-    """Distinct groups in sorted order, and the place of each column's group among them."""
+    """Return the distinct groups in sorted order, and the place of each column's group among them."""
     if groups is None and dataset.sources is not None:
         groups = dataset.sources
     if groups is None:
         return list(range(dataset.n_features)), np.arange(dataset.n_features)
     return distinct_values(groups, dataset.n_features, where, "column")
-
-
-def _prices(values: Any, n_groups: int) -> FloatArray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"FeatureCosts: prices must be numbers, got {shown(values)}") from None
-    if array.shape != (n_groups,):
-        raise InvalidInputError(
-            f"FeatureCosts: prices must have one price per source, {n_groups} in all, got the shape {array.shape}"
-        )
-    return array

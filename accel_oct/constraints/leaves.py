@@ -1,4 +1,4 @@
-"""How many leaves a tree may have, and how much weight, or how many samples, a leaf must have."""
+"""Constraints on leaves: their number, and the weight or the number of samples of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
@@ -18,9 +17,8 @@ from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class MaxLeaves(Constraint, BoundConstraint):
         return None, float(self.n)
 
     def value(self, tree: DecisionTree) -> float:
-        """The number of leaves."""
+        """Return the number of leaves."""
         return float(tree.n_leaves)
 
     def violation(self, tree: DecisionTree) -> float:
@@ -64,21 +62,23 @@ class MaxLeaves(Constraint, BoundConstraint):
 
 @dataclass(frozen=True)
 class MinLeafWeight(Constraint):
-    """Every leaf receives samples that weigh at least so much: ``sum of w_i over the samples i of a leaf >= minimum``.
+    """Minimum weight of every leaf: ``sum of w_i over the samples i of a leaf >= minimum``.
+
+    Exactly one of the parameters is required.
 
     Parameters
     ----------
     amount : float, optional
-        The minimum in units of weight: a number of samples where they have no weights.
+        The minimum in units of weight; for samples without weights, a number of samples.
     share : float, optional
         The minimum as a share of the total weight.
     samples : int, optional
-        The minimum as a number of samples of any weight but zero. Exactly one of the three.
+        The minimum as a number of samples with positive weight.
 
     Notes
     -----
-    The rule is about single leaves, so subtrees stay independent and the subtree tables know it. Beside constraints
-    that tie subtrees together, branch and cut learns of paths that are too light when it meets them.
+    The rule is about single leaves, so subtrees stay independent and the subtree tables apply it. In combination with
+    constraints that couple subtrees, branch and cut adds cuts for light paths when it finds them.
     """
 
     amount: float | None = None
@@ -115,19 +115,18 @@ class MinLeafWeight(Constraint):
             return self
         if not counted:
             raise InvalidInputError(
-                "MinLeafWeight: samples cannot be told from a tally, which knows weights: give amount"
+                "MinLeafWeight(samples=...) needs rows; on a tally with weights use MinLeafWeight(amount=...)"
             )
         return MinLeafWeight(self.samples)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundMinLeafWeight(BoundConstraint):
-    """A `MinLeafWeight` that knows the data.
+    """A `MinLeafWeight` bound to data.
 
-    The tables add up masses of leaves in floating point. So a leaf is decided on whole numbers, of which all samples
-    together have less than 2**53. What rounding to them may change is taken off the tolerance: every leaf that has the
-    minimum is allowed, and none that misses it by more than the tolerance (with more than a million rows of real
-    weights: by more than n * 2**-51 of the total).
+    The tables add masses in floating point, so masses are rounded to integers with a total below 2**53. The rounding
+    error is subtracted from the tolerance: every leaf with the minimum is allowed, and no leaf that misses it by more
+    than the tolerance (with more than a million rows of real weights: by more than n * 2**-51 of the total).
     """
 
     name: str
@@ -138,7 +137,7 @@ class BoundMinLeafWeight(BoundConstraint):
 
     @cached_property
     def _unit(self) -> Fraction:
-        """Of masses."""
+        """Unit of the masses."""
         total = self.weights.total() * self.weights.unit
         bits = total.numerator.bit_length() - total.denominator.bit_length()
         return Fraction(2) ** (bits - 51)
@@ -162,7 +161,7 @@ class BoundMinLeafWeight(BoundConstraint):
         """The least mass of a leaf."""
         tolerance, rounding = TOLERANCE * self._total, float(np.abs(self.masses - self._in_units).sum())
         least = math.ceil(self.minimum / self._unit - Fraction(max(tolerance - rounding, rounding)))
-        return float(min(least, 2**53))  # more than all samples have
+        return float(min(least, 2**53))  # at most: more than the total
 
     @property
     def allowed(self) -> tuple[float, None]:
@@ -173,11 +172,11 @@ class BoundMinLeafWeight(BoundConstraint):
         return Traits(local=LocalRules.leaves(self.masses, self._enough), reads=self.reads)
 
     def value(self, tree: DecisionTree) -> float:
-        """What the lightest leaf has."""
+        """Return the weight of the lightest leaf."""
         found = self.weights.sums(tree.leaf_of(self.dataset.X) - 1, tree.feature.size)
         return float(min(found[leaf - 1] for leaf in tree.leaves.tolist()) * self.weights.unit)
 
     def violation(self, tree: DecisionTree) -> float:
-        """What the lightest leaf misses, as a share of everything."""
+        """Return what the lightest leaf lacks, as a share of the total."""
         masses = weighted_bincount(tree.leaf_of(self.dataset.X) - 1, self.masses, tree.feature.size)
         return (self._enough - float(masses[tree.leaves - 1].min())) / self._total

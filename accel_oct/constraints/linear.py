@@ -1,4 +1,4 @@
-"""Any sum over predictions, leaves and branches of a tree, within limits."""
+"""Limits on a weighted sum of predictions, leaves and branches of a tree."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import number
 from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import FORGIVEN, TOLERANCE, LinearLimit, Traits
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arguments import number_array
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import CELL
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +26,15 @@ class Linear(Constraint):
     Parameters
     ----------
     predictions : array (n_samples, n_classes), optional
-        a_ik: what predicting class k for sample i counts. Classes in sorted order.
+        a_ik: coefficient of predicting class k for sample i. Classes in sorted order.
     leaves : float
-        What a leaf counts.
+        Coefficient of every leaf.
     branches : array (n_features,), optional
-        What a branch on a feature counts, each time.
+        Coefficient of every branch on a feature.
     lower, upper : float, optional
-        At least one of them.
+        Limits; at least one of them is required.
     name : str
-        For messages and results.
+        Name in messages and results.
     """
 
     predictions: Any = None
@@ -62,7 +61,7 @@ class Linear(Constraint):
         return self._bound(dataset, _coefficients(self.predictions, shape, "predictions"), {"rows"})
 
     def on_tally(self, counted: bool) -> Linear:
-        """With a row of `predictions` per cell: what a unit of its weight counts."""
+        """Return the constraint with a row of `predictions` per cell: coefficients of a unit of its weight."""
         return self if self.predictions is None else _OfCells(**vars(self))
 
     def _bound(self, dataset: BinaryDataset, predictions: FloatArray, reads: set[str]) -> BoundLinear:
@@ -70,7 +69,7 @@ class Linear(Constraint):
         with np.errstate(over="ignore"):
             total = np.abs(predictions).sum()
         if not np.isfinite(total):
-            raise InvalidInputError("Linear: predictions add up to more than a float can hold")
+            raise InvalidInputError("Linear: the sum of predictions exceeds the range of a float")
         reads = (set() if self.predictions is None else reads) | (set() if branches is None else {"features"})
         return BoundLinear(self, dataset, predictions, branches, frozenset(reads))
 
@@ -91,7 +90,7 @@ class _OfCells(Linear):
 
 @dataclass(frozen=True, eq=False)
 class BoundLinear(BoundConstraint):
-    """A `Linear` that knows the data."""
+    """A `Linear` bound to data."""
 
     constraint: Linear
     dataset: BinaryDataset
@@ -101,7 +100,7 @@ class BoundLinear(BoundConstraint):
 
     @cached_property
     def size(self) -> float:
-        """What the sum may come to, roughly: rounding is relative to it."""
+        """Approximate size of the sum; tolerances are relative to it."""
         parts = [np.abs(self.predictions).max(axis=1).sum(), abs(self.constraint.leaves)]
         if self.branches is not None:
             parts.append(np.abs(self.branches).max(initial=0.0))
@@ -128,7 +127,7 @@ class BoundLinear(BoundConstraint):
         return self.constraint.lower, self.constraint.upper
 
     def value(self, tree: DecisionTree) -> float:
-        """The sum that is limited."""
+        """Return the limited sum."""
         rows = np.arange(self.dataset.n_samples)
         total = float(self.predictions[rows, tree.predictions(self.dataset.X)].sum())
         total += self.constraint.leaves * tree.n_leaves
@@ -144,14 +143,4 @@ class BoundLinear(BoundConstraint):
 
 
 def _coefficients(values: Any, shape: tuple[int, ...], argument: str, meaning: str = "") -> FloatArray:
-    if values is None:
-        return np.zeros(shape)
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"Linear: {argument} must hold numbers, got {shown(values)}") from None
-    if array.shape != shape:
-        raise InvalidInputError(f"Linear: {argument} must have the shape {shape}{meaning}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise InvalidInputError(f"Linear: {argument} holds a NaN or infinite value")
-    return array
+    return np.zeros(shape) if values is None else number_array(values, shape, f"Linear: {argument}", meaning)

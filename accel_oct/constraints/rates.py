@@ -1,7 +1,7 @@
-"""Rates of one class: recall, precision, and budgets.
+"""Limits on rates of one class: recall, precision, false positives, and budgets.
 
-Every rate is a weighted share: of the weight of some samples, the part that is predicted to be of some class. All of
-them are linear in the predictions once they are multiplied out.
+Every rate is a weighted share: of the weight of some samples, the part that is predicted as some class. Multiplied by
+the denominator, all limits are linear in the predictions.
 """
 
 from __future__ import annotations
@@ -14,35 +14,32 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.arguments import NamesAClass, number, share
 from accel_oct.constraints.base import BoundConstraint, Constraint
 from accel_oct.constraints.traits import FORGIVEN, LinearLimit, Traits, excess
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import BoolArray
 from accel_oct.tree import DecisionTree
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class BoundRate(BoundConstraint):
-    """``part / whole`` within limits, where part and whole are weights of samples that are predicted to be of a class.
+    """Limits on ``part / whole``, where part and whole are weights of samples that are predicted as certain classes.
 
-    The rate of a tree is a quotient of whole numbers, from the weights as they were given, and compared as such. Only
-    its limits, by which trees are sought, are in floating point.
+    `violation` compares the rate in exact arithmetic, from the weights as given. Only the linear limits, which
+    guide the search, are in floating point.
 
     Attributes
     ----------
     part, whole : bool arrays (n_samples, n_classes)
-        Whether a sample counts where it is predicted to be of a class. Multiplied out:
-        ``sum of w_i (part - limit * whole) z <= 0`` or ``>= 0``. Where the whole of a tree is zero, both sums are, and
-        the limit is kept.
+        Whether a sample counts if a class is predicted for it. As a linear limit:
+        ``sum of w_i (part - limit * whole) z <= 0`` or ``>= 0``. If the whole of a tree is zero, the limit is kept.
     always : bool array (n_samples,)
         Samples that belong to the whole whatever the tree predicts.
     count : bool
-        Whether `at_most` is an amount of weight, not a rate: then the value is one too.
+        Whether `at_most`, and the value, is an amount of weight instead of a rate.
     """
 
     name: str
@@ -72,14 +69,14 @@ class BoundRate(BoundConstraint):
                 continue
             unit = constant
             if self.count:
-                limit = float(min(Fraction(limit) / total, Fraction(2)))  # no tree uses more than everything
+                limit = float(min(Fraction(limit) / total, Fraction(2)))  # no tree exceeds 1
                 unit = float(min(1 / total, Fraction(sys.float_info.max)))
             coefficients = sign * shares[:, None] * (self.part - limit * self.whole)
             limits.append(LinearLimit(self.name, coefficients, sign * limit * constant, tolerance=FORGIVEN, unit=unit))
         return Traits(limits=tuple(limits), reads={"class", "weight"})
 
     def _rate(self, tree: DecisionTree) -> Fraction | None:
-        """The rate, or the amount; None where there is nothing to take a share of."""
+        """Return the rate, or the amount; None if the whole is zero."""
         rows, predicted = np.arange(self.dataset.n_samples), tree.predictions(self.dataset.X)
         cells = self.part[rows, predicted] + 2 * (self.whole[rows, predicted] | self.always)
         _, part, whole, both = self.dataset.exact.sums(cells, 4)
@@ -92,7 +89,7 @@ class BoundRate(BoundConstraint):
         return self.at_least, self.at_most
 
     def value(self, tree: DecisionTree) -> float:
-        """The rate, or the amount; not a number where there is nothing to take a share of."""
+        """Return the rate, or the amount; NaN if the whole is zero."""
         rate = self._rate(tree)
         return math.nan if rate is None else float(rate)
 
@@ -106,7 +103,7 @@ class BoundRate(BoundConstraint):
 
 @dataclass(frozen=True, eq=False)
 class _Rate(NamesAClass, Constraint):
-    """A rate of one class with limits on either side."""
+    """A rate of one class with a lower limit, an upper limit, or both."""
 
     positive: Any = None
     at_least: float | None = None
@@ -137,12 +134,12 @@ class _Rate(NamesAClass, Constraint):
         return BoundRate(self._name(dataset), dataset, part, whole, always, self.at_least, self.at_most)
 
     def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
-        """Write which predictions count; returns the samples that always belong to the whole."""
+        """Fill `part` and `whole`; return the samples that always belong to the whole."""
         raise NotImplementedError
 
 
 class Recall(_Rate):
-    """Of the weight of class `positive`, the share that is predicted to be of it (sensitivity, true-positive rate)."""
+    """Share of the weight of class `positive` that is predicted `positive` (sensitivity, true-positive rate)."""
 
     def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
         part[own, positive] = True
@@ -150,7 +147,7 @@ class Recall(_Rate):
 
 
 class FalsePositiveRate(_Rate):
-    """Of the weight of the other classes, the share that is predicted to be `positive`."""
+    """Share of the weight of the other classes that is predicted `positive`."""
 
     def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
         part[~own, positive] = True
@@ -158,7 +155,7 @@ class FalsePositiveRate(_Rate):
 
 
 class Specificity(_Rate):
-    """Of the weight of the other classes, the share that is not predicted to be `positive`."""
+    """Share of the weight of the other classes that is not predicted `positive`."""
 
     def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
         part[~own] = True
@@ -167,7 +164,7 @@ class Specificity(_Rate):
 
 
 class Precision(_Rate):
-    """Of the weight that is predicted to be `positive`, the share that is; kept where nothing is predicted so."""
+    """Share of the weight predicted `positive` that is of this class; satisfied if nothing is predicted `positive`."""
 
     def _fill(self, part: BoolArray, whole: BoolArray, own: BoolArray, positive: int) -> BoolArray:
         part[own, positive] = True
@@ -177,7 +174,7 @@ class Precision(_Rate):
 
 @dataclass(frozen=True, eq=False)
 class PositiveBudget(NamesAClass, Constraint):
-    """At most so much weight is predicted to be `positive`.
+    """Upper limit on the weight that is predicted `positive`.
 
     Parameters
     ----------
@@ -185,7 +182,7 @@ class PositiveBudget(NamesAClass, Constraint):
         A share of the total weight between 0 and 1; or an amount of weight, with ``count=True``.
     positive : label, optional
     count : bool
-        Whether `at_most` is an amount: a number of samples where they have no weights.
+        Whether `at_most` is an amount of weight; for samples without weights, a number of samples.
     """
 
     at_most: float

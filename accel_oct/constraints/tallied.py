@@ -1,9 +1,8 @@
-"""Constraints on a tally: limits by cell, and trees that are measured from what the tally says of their leaves.
+"""Constraints on a tally: limits by cell, and violations from the counts of a tree's leaves.
 
-A constraint that reads nothing but classes, groups and weights is bound to two kinds of small data sets. On one row per
-cell it declares its forms: what predicting a class for all of a cell uses, and so what a unit of its weight does. On
-one row per leaf and cell of a tree, through its own `violation` and `value`, it measures the tree: that decides, as on
-rows.
+A constraint that reads only classes, groups and weights is bound to two kinds of small data sets. On one row per cell
+it declares its traits: the use of a whole cell for each predicted class, and so the use of a unit of its weight. On one
+row per leaf and cell of a tree, its own `violation` and `value` measure the tree, as on the original rows.
 """
 
 from __future__ import annotations
@@ -26,28 +25,29 @@ from accel_oct.tree.tallied import TalliedTrees
 __all__ = ["TallyConstraint", "bind_to_tally", "for_tally", "tallied_trees"]
 
 PARTS = (0.25, 0.75)
-"""Shares of the two rows that a cell is split into: what reads only classes, groups and weights does not change."""
+"""Shares of the two rows into which a cell is split as a probe: a constraint on classes, groups and weights is
+unchanged by it."""
 
 
 def tallied_trees(tally: Tally) -> TalliedTrees:
-    """A tally with the names that constraints may call its groups by."""
+    """Return the trees of a tally, with the names under which constraints find its groups."""
     if tally.n_groups == 1 and tally.group_labels.tolist() == [None]:
         return TalliedTrees(tally)
     return TalliedTrees(tally, (SENSITIVE,) if tally.group_name is None else (SENSITIVE, tally.group_name))
 
 
 def for_tally(constraints: Sequence[Constraint] | None, counted: bool = False) -> list[Constraint]:
-    """What a user gave, in terms that a tally knows; see `Constraint.on_tally`."""
+    """Return the argument `constraints` for a tally; see `Constraint.on_tally`."""
     return [each.on_tally(counted) if isinstance(each, Constraint) else each for each in as_list(constraints)]
 
 
 def bind_to_tally(constraints: Sequence[Constraint] | None, trees: TalliedTrees) -> tuple[TallyConstraint, ...]:
-    """Bind what a user gave.
+    """Bind the argument `constraints` to a tally.
 
     Raises
     ------
     InvalidInputError
-        Naming what is no constraint, or one that reads more than classes, groups and weights.
+        Naming an entry that is no constraint, or one that reads more than classes, groups and weights.
     """
     stated = for_tally(constraints)
     bound, halved = bind_all(stated, trees.cells()), bind_all(stated, trees.cells(PARTS))
@@ -55,9 +55,9 @@ def bind_to_tally(constraints: Sequence[Constraint] | None, trees: TalliedTrees)
 
 
 class TallyConstraint(BoundConstraint):
-    """A constraint that knows a tally.
+    """A constraint bound to a tally.
 
-    Its traits are by cell: limits say what predicting a class for the whole cell uses, local rules have the masses of
+    Its traits are by cell: limits have the use of a whole cell for each predicted class, local rules the masses of
     whole cells.
     """
 
@@ -75,10 +75,10 @@ class TallyConstraint(BoundConstraint):
             reads=declared.reads,
         )
         if not self._traits.says_something:
-            raise InvalidInputError(f"constraints: `{self.name}` cannot be kept on a tally, only on rows")
+            raise InvalidInputError(f"constraints: `{self.name}` is not supported on a tally, only on rows")
         if not fits_tally(declared.reads) or not same_by_cell(declared, halved.traits, n_cells):
             raise InvalidInputError(
-                f"constraints: `{self.name}` asks for more than a tally knows: classes, groups and weights"
+                f"constraints: `{self.name}` reads more than the classes, groups and weights of a tally"
             )
 
     @property
@@ -100,19 +100,19 @@ class TallyConstraint(BoundConstraint):
         return self._on(tree).violation(tree)
 
     def add_to(self, master: Master) -> None:
-        raise NotImplementedError("there is no master of a tally")
+        raise NotImplementedError("a tally has no master problem")
 
     def _on(self, tree: DecisionTree) -> BoundConstraint:
-        """Bound to what a tree does."""
+        """Return the constraint bound to the leaves and cells of a tree."""
         if not self._traits.reads - {"features"}:
-            return self._bound  # it knows the tree alone
+            return self._bound  # it depends on the tree alone
         if self._seen is None or self._seen[0] is not tree:
             self._seen = tree, self._constraint.bind(self._trees.rows(tree))
         return self._seen[1]
 
 
 def same_by_cell(whole: Traits, halved: Traits, n_cells: int) -> bool:
-    """Whether the forms of a constraint say of rows in two parts, see `PARTS`, what they say of whole ones."""
+    """Return whether the traits for cells split in two parts, see `PARTS`, agree with those for whole cells."""
     ours, others = whole.on_paths(n_cells), halved.on_paths(n_cells * len(PARTS))
     if ours is not None:
         if others is None or len(others.least) != len(ours.least) or not _close(ours.totals, others.totals):

@@ -1,8 +1,8 @@
-"""What a bound constraint declares of itself, and the forms in which it can be declared.
+"""Declared properties of a bound constraint.
 
 A *form* is an exact statement of the whole constraint that some part of the library can compute with: linear limits,
 rules about leaves and paths, a limit on leaves, a rule about the features that a tree uses. `Traits` holds the forms
-that a constraint has, and what it reads.
+of a constraint and its inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.data.binary_matrix import BoolMatrix
@@ -27,30 +26,28 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import ROUNDING
 from accel_oct.mip import Rows
 from accel_oct.mip.model import ColumnBlock
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
 __all__ = ["FeatureBudget", "FeaturePairs", "FeatureRule", "LinearLimit", "Traits"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
-#: A limit is kept when it is missed by no more than this, relative to the largest number that the measured quantity
-#: could have: 0.1 as a floating-point number is above one tenth, and sums of real coefficients are rounded.
+#: Tolerance of constraints, relative to the largest possible value of the limited quantity: 0.1 as a floating-point
+#: number is above one tenth, and sums of real coefficients are rounded.
 TOLERANCE = 1e-9
 
-#: The same for limits: they hold for every tree that keeps the constraint, although both sides are rounded.
+#: Tolerance of linear limits: larger, so that they hold for every feasible tree although both sides are rounded.
 FORGIVEN = 1.01 * TOLERANCE
 
-#: Beyond this, how far a limit is missed is no matter; a float can hold it.
+#: Largest reported violation, within the range of a float.
 _FAR = Fraction(10**300)
 
-#: Coefficients below this, beside a largest one of 1, are no coefficients to a solver.
+#: Solvers drop coefficients below this, relative to a largest one of 1.
 _NO_COEFFICIENT = 1e-9
 
 
 def excess(value: Fraction, lower: float | None, upper: float | None, size: Fraction = Fraction(1)) -> float:
-    """By how much of `size` a value misses its limits, less the tolerance; its sign is that of exact arithmetic."""
+    """Return the violation of limits relative to `size`, minus the tolerance; the sign is exact."""
     misses = [value - Fraction(upper)] if upper is not None else []
     if lower is not None:
         misses.append(Fraction(lower) - value)
@@ -65,13 +62,13 @@ def excess(value: Fraction, lower: float | None, upper: float | None, size: Frac
 
 @dataclass(frozen=True, eq=False)
 class LinearLimit:
-    """One limit on what a tree uses: a sum over its predictions, leaves and branches.
+    """One linear limit on a tree: on a sum over its predictions, leaves and branches.
 
-    With z_ik = 1 where the tree predicts class k for sample i,
+    With z_ik = 1 if the tree predicts class k for sample i,
 
         sum of a_ik z_ik + c (number of leaves) + sum of d_f (branches on feature f)  <=  upper.
 
-    The uses of disjoint subtrees add up, so that a price can be put on the limit.
+    The uses of disjoint subtrees add up, so the limit can be priced.
 
     Attributes
     ----------
@@ -84,9 +81,9 @@ class LinearLimit:
     branches : float array (n_features,) or None
         d_f.
     tolerance : float
-        What a tree may use beyond `upper` and still keep the constraint by its `violation`.
+        Largest excess over `upper` of a tree that satisfies the constraint by its `violation`.
     unit : float
-        How far `upper` moves when the limit that the user stated moves by one; zero where that depends on the tree.
+        Change of `upper` per unit of the limit that the user stated; zero if it depends on the tree.
     """
 
     name: str
@@ -99,11 +96,11 @@ class LinearLimit:
 
     @property
     def is_priced(self) -> bool:
-        """Whether prices can be put on it: it is about predictions and leaves, and asks for no more leaves."""
+        """Whether the limit can be priced: it has no branches, and a nonnegative coefficient of leaves."""
         return self.branches is None and self.leaves >= 0.0
 
     def used_by(self, tree: DecisionTree, X: BoolMatrix) -> tuple[float, float]:
-        """What a tree uses on the rows X as the user gave them, and the sum of the absolute values of the terms."""
+        """Return the use of a tree on the user's rows X, and the sum of the absolute values of the terms."""
         terms = [np.array([self.leaves * tree.n_leaves])]
         if self.predictions is not None:
             terms.append(self.predictions[np.arange(len(X)), tree.predictions(X)])
@@ -113,16 +110,16 @@ class LinearLimit:
         return float(values.sum()), float(np.abs(values).sum())
 
     def add_to(self, master: Master) -> None:
-        """One row over z, p and b, scaled to coefficients of at most one.
+        """Add one row over z, p and b, scaled to coefficients of at most one.
 
-        Solvers drop coefficients below about 1e-9, and many of them together may be worth more than a solver's
-        tolerance. So they are left out here, and the right side grows by the least that they can come to: every point
-        has one prediction, and every node one branch at most.
+        Solvers drop coefficients below about 1e-9, and many of them together may exceed the tolerance of a solver. So
+        they are removed here, and the right side is relaxed by their smallest possible sum: every point has one
+        prediction, and every node at most one branch.
         """
         predictions = None
         if self.predictions is not None and self.predictions.any():
             predictions = master.predictions.coefficients(self.predictions)
-        # With what is forgiven: the rows let through what `violation` does, which decides exactly.
+        # With the tolerance: the row must hold for every tree that `violation` allows.
         upper = self.upper + self.tolerance
         parts = [part for part in (predictions, self.branches, self.leaves, upper) if part is not None]
         scale = 1.0 / max(*(float(np.max(np.abs(part), initial=0.0)) for part in parts), 1e-300)
@@ -150,7 +147,7 @@ class LinearLimit:
 
 
 def _without_small(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Coefficients without those that solvers drop, and those, zero elsewhere."""
+    """Return the coefficients without those that solvers drop, and the dropped ones, zero elsewhere."""
     small = np.abs(values) < _NO_COEFFICIENT
     return np.where(small, 0.0, values), np.where(small, values, 0.0)
 
@@ -159,17 +156,17 @@ def _without_small(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class FeatureRule(ABC):
-    """A rule about the set of features that a tree uses: what the set costs is limited.
+    """A limit on the cost of the set of features that a tree uses.
 
-    Features are in groups: a tree uses a group if it branches on a feature of it. The cost of a set of groups never
-    falls when groups are added, so what keeps the rule keeps it with fewer features.
+    Features are in groups: a tree uses a group if it branches on a feature of it. The cost is monotone in the set of
+    groups, so every subset of an allowed set is allowed.
 
     Attributes
     ----------
     group : int array (n_features,)
         The group of every feature: 0, 1, ...
     at_most : float
-        What a set may cost.
+        Largest cost of a set.
     """
 
     group: IntArray
@@ -177,16 +174,16 @@ class FeatureRule(ABC):
 
     @abstractmethod
     def cost(self, groups: Collection[int]) -> float:
-        """What distinct groups cost together."""
+        """Return the cost of a set of groups."""
 
     def excess(self, groups: Collection[int]) -> float:
-        """By how much distinct groups cost too much; at most zero where they do not."""
+        """Return the excess of the cost of a set of groups; at most zero if the set is allowed."""
         return self.cost(groups) - self.at_most
 
     def free(self, groups: Collection[int]) -> BoolArray:
-        """Which groups can be used besides some that are used without taking anything from the others.
+        """Return which groups can be added to a set of used groups without restricting the choice of others.
 
-        Those that are used are free. To call too few of them free is right, and slow.
+        Used groups are free. An implementation may report too few free groups; the search is slower then.
         """
         free = np.zeros(int(self.group.max(initial=-1)) + 1, dtype=bool)
         free[list(groups)] = True
@@ -194,22 +191,22 @@ class FeatureRule(ABC):
 
     @property
     def most(self) -> int | None:
-        """How many groups may be used, where that is all that the rule says; else None."""
+        """The largest number of groups, if the rule depends on their number alone; else None."""
         return None
 
     def add_to(self, master: Master, name: str) -> None:
-        """Write rows into the master: here, that forbidden features are not used."""
+        """Add rows to the master; by default, that forbidden features are not used."""
         columns = master.b.index[:, [] if self.forbidden is None else self.forbidden]
         if columns.size:
             master.model.add_rows(Rows.single(columns.ravel(), 1.0, upper=0.0), name)
 
     def used(self, tree: DecisionTree) -> set[int]:
-        """The groups that a tree uses."""
+        """Return the groups that a tree uses."""
         return set(self.group[list(tree.features_used)].tolist())
 
     @cached_property
     def forbidden(self) -> BoolArray | None:
-        """The features (n_features,) that no tree may use, where that is all that the rule says; else None."""
+        """Forbidden features (n_features,), if the rule only forbids single features; else None."""
         groups = set(self.group.tolist())
         barred = {g for g in groups if self.excess({g}) > 0}
         return np.isin(self.group, list(barred)) if self.excess(groups - barred) <= 0 else None
@@ -222,11 +219,11 @@ class FeatureBudget(FeatureRule):
     Attributes
     ----------
     group : int array (n_features,)
-        Of every feature.
+        Group of every feature.
     price : float array (n_groups,)
         Not negative.
     at_most : float
-        May be missed by 1e-9 of it, or of the largest price.
+        The tolerance is 1e-9 of it, or of the largest price.
     """
 
     group: IntArray
@@ -234,7 +231,7 @@ class FeatureBudget(FeatureRule):
     at_most: float
 
     def cost(self, groups: Iterable[int]) -> float:
-        """Rounded once, so that it never falls when groups are added."""
+        """Return the cost of a set of groups, rounded once: so it is monotone."""
         return math.fsum(self.price[g] for g in groups)
 
     def excess(self, groups: Iterable[int]) -> float:
@@ -254,7 +251,7 @@ class FeatureBudget(FeatureRule):
         return max((n for n in range(price.size + 1) if self.excess(range(n)) <= 0), default=0)
 
     def add_to(self, master: Master, name: str) -> None:
-        """With u_g = 1 where the tree uses group g: ``b[n, f] <= u_g(f)`` for all n and f, and the limit on u."""
+        """Add columns u_g, one if the tree uses group g, rows ``b[n, f] <= u_g(f)``, and the limit on u."""
         if self.forbidden is not None:
             super().add_to(master, name)
             return
@@ -265,9 +262,9 @@ class FeatureBudget(FeatureRule):
 
 
 class FeaturePairs(FeatureRule):
-    """No tree uses both features of a pair; the cost is the number of pairs that it does use.
+    """Rule that no tree uses both features of a pair; the cost is the number of used pairs.
 
-    Features of pairs are groups of their own; all others are one, which is free.
+    Every feature of a pair is a group; all other features form one group, which is free.
 
     Parameters
     ----------
@@ -289,7 +286,7 @@ class FeaturePairs(FeatureRule):
         return super().free({0, *groups})
 
     def add_to(self, master: Master, name: str) -> None:
-        """With u_f = 1 where the tree uses f: ``u_f + u_g <= 1`` for every pair."""
+        """Add columns u_f = 1 if the tree uses f, and rows ``u_f + u_g <= 1`` for every pair."""
         if not self.pairs:
             return
         wanted = self.group > 0
@@ -300,7 +297,7 @@ class FeaturePairs(FeatureRule):
 
 
 def _use_columns(master: Master, group: IntArray, wanted: BoolArray, name: str) -> ColumnBlock:
-    """Columns u_g for the wanted groups, in their order: at least one where the tree branches on a column of g."""
+    """Add columns u_g for the wanted groups, in order, that are at least one if the tree branches on a feature of g."""
     place = np.cumsum(wanted) - 1
     label, number = f"used ({name})", 1
     while label in master.model.blocks:
@@ -333,7 +330,7 @@ def _use_columns(master: Master, group: IntArray, wanted: BoolArray, name: str) 
 
 
 def _add_local_rules(rules: LocalRules, master: Master, name: str) -> None:
-    """As many leaves as the masses allow, no branch that leaves too little on a side, and columns that stay apart."""
+    """Add rows that limit the number of leaves by the masses, forbid light sides, and keep columns apart."""
     for mass, least, total in zip(rules.masses, rules.least, rules.totals.tolist(), strict=True):
         if master.topology.n_terminal * least > total:
             upper = float(np.floor(total / least))
@@ -357,9 +354,9 @@ def _add_local_rules(rules: LocalRules, master: Master, name: str) -> None:
 
 
 def _forbid_light_paths(rules: LocalRules, tree: DecisionTree, master: Master) -> Rows | None:
-    """No tree that keeps the rules has a path that is too light: everything below it is lighter still.
+    """Return rows that forbid the light paths of a tree: a feasible tree has none, as subtrees are lighter still.
 
-    For the shortest such paths, and all features f with which their last node n has a side that is too light:
+    For the shortest such paths, and all features f with which their last node n has a light side:
     ``sum of b over the path above n + sum of b[n, f] <= (length of the path above n)``.
     """
     X = master.original.X
@@ -379,7 +376,7 @@ def _forbid_light_paths(rules: LocalRules, tree: DecisionTree, master: Master) -
 
 
 def _too_uneven(masses: FloatArray, least: float, X: BoolMatrix) -> IntArray:
-    """Features that leave too little of some masses on one of their sides."""
+    """Return the features with a side that is too light."""
     one = masses @ X
     return np.flatnonzero(np.minimum(one, masses.sum() - one) < least)
 
@@ -389,51 +386,51 @@ def _too_uneven(masses: FloatArray, least: float, X: BoolMatrix) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Traits:
-    """What a bound constraint is: the forms that say it, and what it reads. This is all that the library asks.
+    """Properties of a bound constraint: its forms and its inputs. The library uses nothing else of a constraint.
 
-    *Forms.* Each form that is given says the whole constraint: a tree keeps the constraint by its `violation` exactly
-    when it keeps the form. (Values in floating point may differ by rounding; a limit has a `tolerance`.) A reader takes
-    the form that it can compute with, so a constraint may have several. Without any form it is decided by branch and
-    cut, where candidates that break it are cut off.
+    *Forms.* Each given form states the whole constraint: a tree satisfies the constraint by its `violation` if and only
+    if it satisfies the form. (Values in floating point may differ by rounding; a limit has a `tolerance`.) Each part of
+    the library uses the form that it can compute with, so a constraint may have several. A constraint without any form
+    is left to branch and cut, where infeasible candidates are cut off.
 
     ==========  ===============================================  ====================================================
-    form        what it says                                     what it gives
+    form        statement                                        used by
     ==========  ===============================================  ====================================================
     `local`     rules about single leaves and single paths       subtree tables, the frontier, every split of a table
-    `leaves`    at most so many leaves                           the same, and prices beside other limits
+    `leaves`    largest number of leaves                         the same, and prices together with other limits
     `features`  a rule about the set of features that are used   the search over sets of features
     `limits`    linear limits on predictions and leaves          prices: a dual bound and the enumeration of the rest
     ==========  ===============================================  ====================================================
 
     All forms are in rows and features of the data that the constraint was bound to.
 
-    *Reads.* What the forms, and `violation` beyond the tree's own predictions, depend on:
+    *Reads.* Inputs of the forms, and of `violation` besides the tree and its predictions:
 
     ==============  =================================================================================================
     ``"class"``     classes of the samples
-    ``"weight"``    weights of the samples: what is said of a sample is proportional to its weight
-    ``"group"``     groups that came with the data, or that were named (`Constraint.named_columns`)
-    ``"rows"``      anything else about single rows: values of columns of the user's table, or how many rows there are
-    ``"features"``  features one by one, by place or by name, rather than by the column that they were made from
+    ``"weight"``    weights of the samples; coefficients of a sample are proportional to its weight
+    ``"group"``     groups passed with the data, or named by the constraint (`Constraint.named_columns`)
+    ``"rows"``      anything else about single rows: values of columns of the user's table, or the number of rows
+    ``"features"``  single features, by index or by name, rather than the columns that they were made from
     ``"X"``         values of the features
     ==============  =================================================================================================
 
-    A tally has classes, weights and groups by cell, and the features: it takes a constraint that reads nothing else.
-    A search over every split has no fixed features: it takes a constraint that reads neither ``"features"`` nor
-    ``"X"``. Without a declaration everything is assumed to be read.
+    A tally has classes, weights and groups by cell, and the features: it supports constraints that read nothing else.
+    A search over every split has no fixed features: it supports constraints that read neither ``"features"`` nor
+    ``"X"``. The default is all inputs.
 
-    `accel_oct.constraints.conformance` checks on random data that what is declared is true.
+    `accel_oct.constraints.conformance` checks the declarations on random data.
 
     Parameters
     ----------
     limits : sequence of LinearLimit, optional
     local : LocalRules, optional
     leaves : int, optional
-        The most leaves; `limits` follow from it.
+        Largest number of leaves; `limits` follow from it.
     features : FeatureRule, optional
     reads : set of str
     arrays : sequence of str
-        Names of arguments that hold one entry per row: such a constraint cannot follow the folds of a cross-validation.
+        Names of arguments with one entry per row, which cannot be split into the folds of a cross-validation.
     """
 
     limits: tuple[LinearLimit, ...] | None = None
@@ -461,17 +458,17 @@ class Traits:
 
     @property
     def by_tables(self) -> bool:
-        """Whether the tables of all numbers of leaves answer for it."""
+        """Whether the tables by number of leaves can apply the constraint."""
         return self.local is not None or self.leaves is not None
 
     @property
     def is_priced(self) -> bool:
-        """Whether prices can be put on all of it."""
+        """Whether all limits can be priced."""
         return self.limits is not None and all(limit.is_priced for limit in self.limits)
 
     @property
     def survives_pruning(self) -> bool:
-        """Whether a tree that keeps it still does when splits that separate no samples are taken out of it."""
+        """Whether a feasible tree stays feasible if splits that separate no samples are removed."""
         if self.by_tables or self.features is not None:
             return True
         return self.limits is not None and all(
@@ -481,23 +478,23 @@ class Traits:
 
     @property
     def says_something(self) -> bool:
-        """Whether there is a form."""
+        """Whether the constraint has a form."""
         return self.by_tables or self.features is not None or self.limits is not None
 
     def on_paths(self, n_samples: int) -> LocalRules | None:
-        """The constraint as rules about leaves and paths, where it is one or only forbids some features; else None."""
+        """Return the constraint as local rules, if it has them or only forbids features; else None."""
         if self.local is not None or self.features is None or self.features.forbidden is None:
             return self.local
         return LocalRules(np.zeros((1, n_samples)), (0.0,), np.diag(self.features.forbidden))
 
     def misfit(self, dataset: BinaryDataset) -> str | None:
-        """Which form has not the rows, features or classes of the data, as a clause; None where all fit."""
+        """Return which form does not have the shape of the data, as a clause; None if all do."""
         n, n_features, n_classes = *dataset.X.shape, dataset.n_classes
         for limit in self.limits or ():
             if limit.predictions is not None and limit.predictions.shape != (n, n_classes):
-                return f"the predictions of limit {limit.name!r} have not the rows and classes of the data"
+                return f"the predictions of limit {limit.name!r} do not have the rows and classes of the data"
             if limit.branches is not None and limit.branches.shape != (n_features,):
-                return f"the branches of limit {limit.name!r} have not the columns of the data"
+                return f"the branches of limit {limit.name!r} do not have the columns of the data"
         if self.local is not None and not self.local.fit(n, n_features):
             return "local does not have the rows or columns of the data"
         if self.features is not None and self.features.group.shape != (n_features,):
@@ -505,13 +502,13 @@ class Traits:
         return None
 
     def contradiction(self, tree: DecisionTree, X: BoolMatrix, kept: bool) -> str | None:
-        """Which form says of a tree what `violation` does not, as a clause; None where they agree.
+        """Return which form contradicts `violation` for a tree, as a clause; None if all agree.
 
         Parameters
         ----------
         tree : DecisionTree
         X : bool array
-            Of the data that the constraint was bound to.
+            Features of the data that the constraint was bound to.
         kept : bool
             Whether `violation` allows the tree.
         """
@@ -523,7 +520,7 @@ class Traits:
         return None
 
     def _said(self, tree: DecisionTree, X: BoolMatrix) -> Iterator[tuple[str, bool, bool]]:
-        """Of every form whether it allows the tree, and whether it forbids it: neither where rounding decides."""
+        """Yield for every form whether it clearly allows the tree, and whether it clearly forbids it."""
         if self.local is not None:
             over = self.local.excess(tree, X)
             yield "local", over < -ROUNDING, over > ROUNDING
@@ -543,7 +540,7 @@ class Traits:
             yield "limits", allows, any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
 
     def add_to(self, master: Master, name: str) -> None:
-        """Write the constraint into a master, from one of its forms."""
+        """Add the constraint to a master, from one of its forms."""
         if self.leaves is not None:
             master.model.add_rows(Rows.single(master.p.index, 1.0, upper=float(self.leaves)), name)
         elif self.features is not None:
@@ -555,5 +552,5 @@ class Traits:
             _add_local_rules(self.local, master, name)
 
     def forbid(self, tree: DecisionTree, master: Master) -> Rows | None:
-        """Rows that cut off a tree that breaks the constraint, and hold for every tree that keeps it."""
+        """Return rows that an infeasible tree violates and that every feasible tree satisfies; None if unknown."""
         return None if self.local is None else _forbid_light_paths(self.local, tree, master)

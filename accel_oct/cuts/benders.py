@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from accel_oct.formulation import Claims, Master, Response, Site, TreePoint
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
-from accel_oct.mip.rows import FloatArray, IntArray
-
-BoolArray = npt.NDArray[np.bool_]
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 #: A theta that exceeds the value of its tree by more than this is cut off.
 VIOLATION = 1e-4
+
+#: Number of claims that are separated at a time.
+_CHUNK = 2000
 
 
 @dataclass(frozen=True)
@@ -140,18 +140,7 @@ def path_rows(
     return _assembled(master, claims, chosen, mask, nodes, b_weight, w_nodes, w_weight)
 
 
-def all_path_rows(master: Master) -> Rows:
-    """Return every standard Benders cut, one row per claim and node: with them the master needs no handler.
-
-    For exports and small data: there are as many rows as claims (samples, or points times classes) times
-    ``2**(max_depth + 1) - 1``.
-    """
-    claims, nodes = master.claims, master.topology.nodes
-    chosen = np.arange(claims.size)
-    return path_rows(master, claims, np.tile(chosen, nodes.size), np.repeat(nodes, chosen.size))
-
-
-def separate_fractional(master: Master, claims: Claims, x: FloatArray, chunk: int = 2000) -> Rows:
+def separate_fractional(master: Master, claims: Claims, x: FloatArray) -> Rows:
     """Return the most violated Benders cut of every sample at a fractional point.
 
     The largest theta_i that the tree allows is a maximum flow from the root: at node n a unit may end (capacity w[n,
@@ -164,8 +153,8 @@ def separate_fractional(master: Master, claims: Claims, x: FloatArray, chunk: in
     """
     topology, b, w, claimed = master.topology, master.b.view(x), master.w.view(x), x[claims.column]
     batches = []
-    for first in range(0, claims.size, chunk):
-        block = np.arange(first, min(first + chunk, claims.size))
+    for first in range(0, claims.size, _CHUNK):
+        block = np.arange(first, min(first + _CHUNK, claims.size))
         X = claims.points[claims.point[block]].astype(np.float64)
         right = X @ b.T
         left = b.sum(axis=1)[None, :] - right

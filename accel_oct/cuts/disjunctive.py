@@ -30,7 +30,7 @@ import numpy as np
 from accel_oct.exact import SubtreeBounds, best_tree
 from accel_oct.formulation import Master, Response, Site, TreePath, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
-from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
 _USED = 1e-6

@@ -25,13 +25,12 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from accel_oct.data.equivalent_points import EqpSets, equivalent_point_sets
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Master, Site, TreePoint
 from accel_oct.mip import ColumnBlock, Needs, Rows
-from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
 logger = logging.getLogger(__name__)
@@ -221,9 +220,6 @@ class EquivalentPointInequalities:
     def _link(self) -> Link:
         first = self.sets.samples[self.sets.indptr[:-1]][self._linked]
         return Link(self.master, self.sets.split_sets[self._linked], first, self.config.disaggregated)
-
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Link:

@@ -38,7 +38,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.exact import PREORDER, Subtree, SubtreeCache
 from accel_oct.formulation import Master, Response, Site, TreePath, TreePoint, integral_paths
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
-from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.support.arrays import FloatArray, IntArray
 
 logger = logging.getLogger(__name__)
 

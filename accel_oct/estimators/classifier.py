@@ -31,7 +31,7 @@ from accel_oct.mip import Solver, as_solver
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE
 from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left

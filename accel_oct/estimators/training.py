@@ -15,7 +15,7 @@ from accel_oct.data.tally import Tally
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import Fixed, LinearScore, Objective, Score
-from accel_oct.objectives.sums import COSTS
+from accel_oct.objectives.built_in import COSTS
 from accel_oct.solving.result import Result
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees

@@ -1,8 +1,8 @@
-"""Upper bounds on subtrees by path, as the integer-programming layer needs them.
+"""Upper bounds on subtrees by path, for cuts.
 
-Everything is kept as upper *profiles* (best score by number of leaves), so one computation serves every leaf price:
-the bound for a price is the largest entry minus the price of its leaves. Exact profiles come from the compiled levels;
-until they are asked for, depth two (exact for at most three leaves) and the equivalent-point bound take their place.
+Bounds are kept as upper *profiles* (best score by number of leaves), so one computation serves every leaf price: the
+bound for a price is the maximum of the entries minus the price of their leaves. Exact profiles are computed on request;
+before that, depth two (exact for at most three leaves) and the equivalent-point bound are used.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from accel_oct.exact.columns import column_keys
+from accel_oct.exact.counts import column_keys
+from accel_oct.exact.frontier import ProfileSolver
 from accel_oct.exact.levels import DeepLevels, PairLevel, ceiling_of, side_ceilings
-from accel_oct.exact.profile_search import ProfileSolver, sides_from_pairs
 from accel_oct.exact.samples import RowSamples, reduce_data
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 
-Floats = NDArray[np.float64]
 Literals = frozenset[tuple[int, int]]
 
 _CACHED_PROFILES = 100_000
@@ -37,7 +37,7 @@ class SubtreeBounds:
     threads, memory_limit
         As in `frontier_table`.
     deadline, should_stop
-        When exact computations stop; bounds stay valid, they are only less tight.
+        When to stop exact computations; bounds stay valid but are less tight.
     """
 
     def __init__(
@@ -55,23 +55,17 @@ class SubtreeBounds:
     ) -> None:
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, got {max_depth}")
-        features = np.asarray(X, dtype=bool)
-        sample_weights = np.asarray(weights, dtype=np.float64)
         self.max_depth = max_depth
         self._solver = ProfileSolver(Stopper(deadline, should_stop), threads, memory_limit)
-        self._data = reduce_data(features, np.asarray(y, np.int64), sample_weights, int(n_classes))
-        self._columns, self._inverted = _column_map(features[sample_weights > 0], self._data)
-        self._pairs = PairLevel(
-            self._data, self._solver.stopper, DeepLevels.table_limit(self._solver.memory_limit, self._solver.threads)
-        )
+        self._data = reduce_data(X, y, weights, n_classes)
+        self._columns, self._inverted = _column_map(np.asarray(X, dtype=bool)[np.asarray(weights) > 0], self._data)
+        self._pairs = PairLevel(self._data, self._solver.stopper, DeepLevels.table_limit(memory_limit, threads))
         self._weight = self._data.total_weight
         self._side_weights = self._data.side_weights
-        self._deep_levels = self._pairs.exact and DeepLevels.possible(
-            self._pairs, self._solver.memory_limit, self._solver.threads
-        )
+        self._deep_levels = self._pairs.exact and DeepLevels.possible(self._pairs, memory_limit, threads)
         self._upper = self._cheap_sides()
         self._exact = np.full(self._data.n_features, max_depth <= 2 and self._pairs.exact)
-        self._paths: OrderedDict[tuple[Literals, int, bool], Floats] = OrderedDict()
+        self._paths: OrderedDict[tuple[Literals, int, bool], FloatArray] = OrderedDict()
 
     @property
     def leaf_score(self) -> float:
@@ -79,12 +73,12 @@ class SubtreeBounds:
         return float(self._pairs.units.to_score(self._pairs.leaf, self._weight))
 
     @property
-    def exact(self) -> NDArray[np.bool_]:
+    def exact(self) -> BoolArray:
         """For every original feature, whether its root bound is the exact value."""
         return np.where(self._columns >= 0, np.append(self._exact, False)[self._columns], False)
 
-    def root_profiles(self) -> Floats:
-        """Upper bounds on the scores of both sides of every original feature, (F, 2, 2**(max_depth - 1)).
+    def root_profiles(self) -> FloatArray:
+        """Return upper bounds on the scores of both sides of every original feature, (F, 2, 2**(max_depth - 1)).
 
         Second index: x_f = 0 and x_f = 1. Entry h - 1 of the last: subtrees with at most h leaves.
         """
@@ -101,14 +95,14 @@ class SubtreeBounds:
             result[column, 1 - full] = 0.0
         return result
 
-    def root_bounds(self, leaf_price: float) -> Floats:
-        """U_f >= V(S_f0) + V(S_f1) for every original feature f, subtrees of depth max_depth - 1 below."""
+    def root_bounds(self, leaf_price: float) -> FloatArray:
+        """Return U_f >= V(S_f0) + V(S_f1) for every original feature f, with subtrees of depth max_depth - 1 below."""
         profiles = self.root_profiles()
         leaves = np.arange(1, profiles.shape[-1] + 1)
         return np.asarray((profiles - leaf_price * leaves).max(axis=-1).sum(axis=-1))
 
     def refine(self, feature: int) -> bool:
-        """Make the bound of one original feature exact; false when stopped before that."""
+        """Make the bound of one original feature exact; return False if stopped or if the feature is constant."""
         column = int(self._columns[feature])
         if column < 0:
             return False
@@ -123,28 +117,10 @@ class SubtreeBounds:
         self._exact[column] = exact
         return exact
 
-    def refine_all(self) -> bool:
-        """Make all root bounds exact: one pass up to depth four, feature by feature below."""
-        if self._exact.all():
-            return True
-        if self.max_depth == 3 and self._deep_levels:
-            deep = DeepLevels(self._pairs, False, self._solver.threads)
-            if deep.level_three(self._solver.stopper):
-                self._settle(deep.side_profiles)
-        elif self.max_depth == 4 and self._fits():
-            deep = DeepLevels(self._pairs, True, self._solver.threads)
-            if deep.level_three(self._solver.stopper) and deep.level_four(self._solver.stopper):
-                self._settle(sides_from_pairs(self._pairs, deep.pair_profiles()))
-        else:
-            for feature in self._data.feature:
-                if self._solver.stopper() or not self.refine(int(feature)):
-                    return False
-        return bool(self._exact.all())
+    def path_profile(self, literals: Iterable[tuple[int, int]], height: int, *, exact: bool = False) -> FloatArray:
+        """Return upper bounds on the score below a path for at most 1 .. 2**height leaves within `height` levels.
 
-    def path_profile(self, literals: Iterable[tuple[int, int]], height: int, *, exact: bool = False) -> Floats:
-        """Upper bounds on the score below a path for at most 1 .. 2**height leaves within `height` levels.
-
-        Up to height two the bounds are always exact; above, only when `exact` asks for the work.
+        Up to height two the bounds are always exact; above, only with `exact`, which takes longer.
         """
         key = (frozenset(literals), height, exact or height <= 2)
         found = self._paths.get(key)
@@ -158,11 +134,11 @@ class SubtreeBounds:
     def path_bound(
         self, literals: Iterable[tuple[int, int]], height: int, leaf_price: float, *, exact: bool = False
     ) -> float:
-        """Upper bound on V_height of the samples that satisfy the literals (original feature, direction)."""
+        """Return an upper bound on V_height of the samples that satisfy the literals (original feature, direction)."""
         profile = self.path_profile(literals, height, exact=exact)
         return float((profile - leaf_price * np.arange(1, profile.size + 1)).max())
 
-    def _path_profile(self, literals: Literals, height: int, exact: bool) -> Floats:
+    def _path_profile(self, literals: Literals, height: int, exact: bool) -> FloatArray:
         data = self._data.restricted(self._rows(literals)) if literals else self._data
         if exact:
             numbers = self._solver.solve(data, height).upper
@@ -172,7 +148,7 @@ class SubtreeBounds:
             numbers[:3] = pairs.upper_profile[:3]
         return np.asarray(self._pairs.units.to_score(numbers, data.total_weight))
 
-    def _rows(self, literals: Literals) -> NDArray[np.bool_]:
+    def _rows(self, literals: Literals) -> BoolArray:
         rows = np.ones(self._data.n_samples, dtype=bool)
         for feature, direction in literals:
             column, inverted = self._columns[feature], bool(self._inverted[feature])
@@ -182,8 +158,8 @@ class SubtreeBounds:
                 rows &= self._data.X[:, column] == (bool(direction) ^ inverted)
         return rows
 
-    def _cheap_sides(self) -> Floats:
-        """Upper profiles of all sides before any refinement, in table units."""
+    def _cheap_sides(self) -> FloatArray:
+        """Return upper profiles of all sides before any refinement, in table units."""
         size = 2 ** (self.max_depth - 1)
         if size <= 2:
             return self._pairs.side_upper[:, :, :size].copy()
@@ -195,25 +171,18 @@ class SubtreeBounds:
                 upper[:, :, :3] = deep.side_profiles[:, :, :3]
         return upper
 
-    def _settle(self, profiles: Floats) -> None:
-        self._upper = profiles
-        self._exact[:] = True
 
-    def _fits(self) -> bool:
-        return self._deep_levels and DeepLevels.fits(self._pairs, self._solver.memory_limit)
-
-
-def _column_map(X: NDArray[np.bool_], data: RowSamples) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For every original feature its reduced column (-1: constant) and whether it is that column's complement.
+def _column_map(X: BoolArray, data: RowSamples) -> tuple[IntArray, BoolArray]:
+    """Return for every original feature its reduced column (-1: constant), and whether it is the column's complement.
 
     For a constant feature the second entry is its value.
     """
     keys = column_keys(X)
     home = {keys[feature]: column for column, feature in enumerate(data.feature)}
     columns = np.array([home.get(key, -1) for key in keys], dtype=np.int64)
-    inverted: NDArray[np.bool_] = np.asarray(X.any(axis=0))
+    inverted: BoolArray = np.asarray(X.any(axis=0))
     kept = columns >= 0
-    # Columns of one key are equal or complements, so the first row tells them apart.
+    # Columns of one key are equal or complementary; the first row decides which.
     stands_for = data.feature[columns[kept]]
     inverted[kept] = X[0, kept] ^ X[0, stands_for] ^ data.flipped[columns[kept]]
     return columns, inverted

@@ -1,4 +1,4 @@
-"""D2S: the optimal subtree of depth at most two, and the rule that decides between equally good ones.
+"""D2S: the optimal subtree of depth at most two, with a total order that breaks ties.
 
 The subroutine is the one of the paper's appendix "Optimal Depth 2 Tree Subroutine": class counts of every pair of
 features give CS_1 .. CS_4, the best scores with one to four leaves, and the leaf price picks among them.
@@ -40,17 +40,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct import native
-from accel_oct.exact.layout import layout
+from accel_oct.exact.counts import layout
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.tree import DecisionTree
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Literals = frozenset[tuple[int, int]]
 
-#: The name of the rule above, for cuts that rely on it.
+#: The name of the order above, for cuts that rely on it.
 PREORDER = "preorder"
 
 
@@ -65,19 +64,19 @@ class Subtree:
     score : float
         Total weight of the samples classified correctly.
     scores : tuple of four floats
-        CS_1 .. CS_4 of the paper, made monotone: the best score with at most one to four leaves.
+        CS_1 .. CS_4 of the paper, made nondecreasing: the best score with at most one to four leaves.
     feature, label : int64 arrays of length 7
         Heap order, -1 where a node is not a branch or not a leaf.
     samples : int64 array
-        Indices of the samples the subtree was made for.
+        Indices of the samples that the subtree is optimal for.
     """
 
     value: float
     score: float
     scores: tuple[float, float, float, float]
-    feature: Ints
-    label: Ints
-    samples: Ints
+    feature: IntArray
+    label: IntArray
+    samples: IntArray
     _predicted: Any
 
     @property
@@ -91,19 +90,19 @@ class Subtree:
         return DecisionTree(self.feature, self.label)
 
     @cached_property
-    def correct(self) -> Ints:
+    def correct(self) -> IntArray:
         """Indices of the samples classified correctly, in the order of `samples`."""
-        result: Ints = self._predicted(self)
+        result: IntArray = self._predicted(self)
         return result
 
     @property
-    def wrong(self) -> Ints:
+    def wrong(self) -> IntArray:
         """Indices of the samples classified wrongly."""
         return np.setdiff1d(self.samples, self.correct, assume_unique=True)
 
     @property
     def nbytes(self) -> int:
-        """Memory held, for the cache's account; counts `correct` whether or not it exists yet."""
+        """Bytes for the memory limit of the cache; counts `correct` even before it is computed."""
         return 512 + 16 * self.samples.size
 
 
@@ -134,7 +133,7 @@ class DepthTwoSolver:
 
     @cached_property
     def _setup(self) -> native.DepthTwo:
-        """Data and tables as the kernel takes them, made when the first subtree is asked for."""
+        """Input and tables of the kernel, made with the first subtree."""
         spread = layout(self._X, self._y, self._weights, self._n_classes)
         channels, width = spread.n_channels, spread.width
         table, single = np.zeros(spread.table_shape, spread.dtype), np.zeros((channels, width), spread.dtype)
@@ -160,7 +159,7 @@ class DepthTwoSolver:
         return int(self._X.shape[1])
 
     @property
-    def X(self) -> NDArray[np.bool_]:
+    def X(self) -> BoolArray:
         """The binary features, read-only by convention."""
         return self._X
 
@@ -182,44 +181,44 @@ class DepthTwoSolver:
 
     @property
     def table_bytes(self) -> int:
-        """Memory that the tables of a solve take, roughly."""
+        """Approximate bytes of the tables of a solve."""
         channels = 1 if self._n_classes == 2 else self._n_classes
         return 4 * channels * self.n_features**2
 
     def seconds(self, n_samples: int) -> float:
-        """What a solve on so many samples takes, roughly and rather too much; it cannot be interrupted."""
+        """Estimate, rather too high, the seconds of a solve on this number of samples; it cannot be interrupted."""
         channels = 1 if self._n_classes == 2 else self._n_classes
         cells, pairs = float(n_samples) * self.n_features, float(self.n_features) ** 2
         return cells * (2e-9 + 4e-12 * self.n_features) + 5e-9 * channels * pairs
 
-    def select(self, literals: Any) -> Ints:
-        """Indices of the samples that satisfy every literal (feature, direction) of a path."""
+    def select(self, literals: Any) -> IntArray:
+        """Return the indices of the samples that satisfy every literal (feature, direction) of a path."""
         mask = np.ones(self.n_samples, dtype=bool)
         for feature, direction in literals:
             column = self._X[:, feature]
             mask &= column if direction else ~column
         return np.flatnonzero(mask)
 
-    def _indices(self, samples: ArrayLike) -> Ints:
+    def _indices(self, samples: ArrayLike) -> IntArray:
         array = np.asarray(samples)
         if array.dtype == bool:
             return np.flatnonzero(array)
         return np.ascontiguousarray(array, dtype=np.int64)
 
-    def _correct(self, subtree: Subtree) -> Ints:
+    def _correct(self, subtree: Subtree) -> IntArray:
         node = np.zeros(subtree.samples.size, dtype=np.int64)
         for _ in range(2):
             split = subtree.feature[node]
             at_branch = split >= 0
             step = 2 * node + 1 + self._X[subtree.samples, np.where(at_branch, split, 0)]
             node = np.where(at_branch, step, node)
-        hit: Ints = subtree.samples[subtree.label[node] == self._y[subtree.samples]]
+        hit: IntArray = subtree.samples[subtree.label[node] == self._y[subtree.samples]]
         return hit
 
 
 @dataclass(frozen=True)
 class CacheStatistics:
-    """What a cache did, and what it holds."""
+    """Counters and size of a cache."""
 
     hits: int
     misses: int
@@ -267,7 +266,7 @@ class SubtreeCache:
         *,
         max_depth: int = 2,
     ) -> Subtree:
-        """Optimal subtree below the path with these literals; `samples` saves routing when known."""
+        """Return the optimal subtree below the path with these literals; `samples` at its end saves routing."""
         key = (frozenset(literals), float(leaf_price), max_depth)
         found = self._entries.get(key)
         if found is not None:
@@ -287,7 +286,7 @@ class SubtreeCache:
         return subtree
 
     def at_price(self, leaf_price: float) -> Callable[..., Subtree]:
-        """`lookup` for one leaf price, as the polishing heuristic asks it: (literals, samples, max_depth=...)."""
+        """Return `lookup` for one leaf price as a function (literals, samples, max_depth=...), for polishing."""
 
         def lookup(literals: Literals, samples: ArrayLike, *, max_depth: int) -> Subtree:
             return self.lookup(literals, leaf_price, samples, max_depth=max_depth)
@@ -298,11 +297,11 @@ class SubtreeCache:
         return len(self._entries)
 
     def clear(self) -> None:
-        """Drop all entries; the counters stay."""
+        """Remove all entries; the counters are kept."""
         self._entries.clear()
         self.bytes = 0
 
     @property
     def statistics(self) -> CacheStatistics:
-        """The counters now."""
+        """The current counters."""
         return CacheStatistics(self.hits, self.misses, self.evictions, len(self._entries), self.bytes)

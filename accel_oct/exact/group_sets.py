@@ -1,11 +1,11 @@
 """The best of many sets of groups of columns, for trees of depth three and four, without solving for each set.
 
-For trees of depth three on some samples, the table of the best split *per group* on every side of every pair of columns
-has all that any set of groups needs: the last level is a maximum over the groups of the set, the levels above run over
-its few columns. Trees of depth four are taken root by root, with such tables for both sides of the root.
+Trees of depth three need one table: the best split *per group* on every side of every pair of columns. For a given set
+of groups the last level is a maximum over the groups of the set, and the levels above run over its few columns. Trees
+of depth four are searched root by root, with such tables for both sides of the root.
 
-For the kernels columns lie in layers: layer j holds the column number j of every group that has one, in the lane of its
-group; groups with many columns have the first lanes. Of equal or complementary columns of a group one is kept.
+Kernels read columns in layers: layer j holds column number j of every group that has one, in the lane of its group;
+groups with many columns have the first lanes. Of equal or complementary columns of a group one is kept.
 """
 
 from __future__ import annotations
@@ -14,35 +14,30 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data.dataset import equal_rows
-from accel_oct.exact.columns import column_keys
-from accel_oct.exact.layout import lanes_of
-from accel_oct.exact.profiles import Units
+from accel_oct.exact.counts import column_keys, padded_width
+from accel_oct.exact.levels import Units
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 
-Array = NDArray[Any]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 _GATHERS = 2 * 10**7
-"""Numbers that are read between two looks at the clock."""
+"""Numbers that are read between two checks of the stopper."""
 
 _PER_GATHER, _PER_VECTOR, _PER_PAIR = 0.8e-9, 0.4e-9, 150e-9
-"""Seconds, roughly: for a number read off the tables, for a vector that is counted, for a pair of columns."""
+"""Approximate seconds for a number read from the tables, for a vector that is counted, and for a pair of columns."""
 
 
 class GroupSets:
-    """Data in groups of columns, ready for tables.
+    """Search over sets of groups of columns.
 
     Parameters
     ----------
     X, y, weights, n_classes
-        As everywhere; weights on a grid on which sums are exact.
+        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
     group : int array (n_features,)
-        Of every column, from zero on; negative for columns that are left out.
+        Group of every column, from zero; negative for columns that are left out.
     leaf_price : float
     max_depth : int
         Three or four.
@@ -50,11 +45,11 @@ class GroupSets:
 
     def __init__(
         self,
-        X: NDArray[np.bool_],
-        y: Ints,
-        weights: Floats,
+        X: BoolArray,
+        y: IntArray,
+        weights: FloatArray,
         n_classes: int,
-        group: Ints,
+        group: IntArray,
         leaf_price: float,
         max_depth: int,
     ) -> None:
@@ -86,7 +81,7 @@ class GroupSets:
         return int(self._n_pairs * (4 * self.n_sides * (self._broad + 1) + counts) * self._dtype.itemsize)
 
     def seconds(self, n_sets: float, n_groups: int) -> float:
-        """How long so many sets of so many groups take, roughly."""
+        """Estimate the seconds for `n_sets` sets of `n_groups` groups."""
         columns = self.n_columns / max(1, self._data.lane.size) * n_groups
         gathers = n_sets * 2 * columns**2 * n_groups
         share = self._samples.ones.mean() if self._samples.ones.size else 0.0
@@ -96,22 +91,24 @@ class GroupSets:
             return float(pairs + gathers * _PER_GATHER)
         return float(self.n_columns * pairs + gathers * columns * 2 * _PER_GATHER)
 
-    def search(self, sets: Ints, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
-        """Look at every set; `found` hears of each that is better, and returns the best score known. False if stopped.
+    def search(self, sets: IntArray, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
+        """Search all sets; return False if stopped.
 
         Parameters
         ----------
         sets : int array (n_sets, most groups)
-            Groups, then -1.
+            Groups of each set, padded with -1.
         best : float
-            Score minus price of leaves that is to be beaten.
+            Score minus price of leaves that a set has to beat.
+        found : callable
+            Called with the number of every set that is better; returns the best score known.
         """
         try:
             return self._search(sets, best, stopper, found)
         except native.Stopped:
             return False
 
-    def _search(self, sets: Ints, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
+    def _search(self, sets: IntArray, best: float, stopper: Stopper, found: Callable[[int], float]) -> bool:
         own = np.where(sets >= 0, self._data.lane[np.maximum(sets, 0)], -1)
         known = float(self.units.from_score(best, self._data.total_weight))
         tables, counts, work = self._room()
@@ -133,7 +130,7 @@ class GroupSets:
         return True
 
     def _by_score(self) -> list[int]:
-        """Columns, those first that are worth most as a split into two leaves."""
+        """Return columns, best split into two leaves first."""
         samples = self._samples
         by_class = np.zeros((samples.n_channels, len(samples.amounts)))
         by_class[samples.channel, np.arange(len(samples.amounts))] = samples.amounts
@@ -170,7 +167,7 @@ class GroupSets:
         return tables, counts, work
 
     def _fill_reach(self, tables: native.GroupTables, root: int | None, stopper: Stopper) -> float:
-        """Bounds from the tables; returns one on all sets together."""
+        """Compute the bounds of the tables and return a bound on all sets together."""
         native.fill_reach(tables, self._samples, root, self._price, stopper)
         reach = tables.reach.reshape(self.n_sides, self.n_columns, 2, self._broad).max(axis=-1)
         sides = np.maximum(reach, tables.singles - self._price).sum(axis=-1).max(axis=-1, initial=-np.inf)
@@ -180,13 +177,13 @@ class GroupSets:
         self,
         tables: native.GroupTables,
         root: int | None,
-        sets: Ints,
-        numbers: Ints,
+        sets: IntArray,
+        numbers: IntArray,
         known: float,
         stopper: Stopper,
         found: Callable[[int], float],
     ) -> tuple[float, bool]:
-        """The best value known afterwards, and whether all sets were looked at."""
+        """Search the sets with these numbers; return the best value known and whether all sets were searched."""
         if self._fill_reach(tables, root, stopper) <= known:
             return known, True
         own = np.ascontiguousarray(sets[numbers])
@@ -202,26 +199,26 @@ class GroupSets:
             if number >= 0:
                 known = float(self.units.from_score(found(int(numbers[number])), self._data.total_weight))
                 if known < value - 1e-9 * self._data.total_weight:
-                    return known, False  # whoever was to build the tree was stopped
+                    return known, False  # `found` was stopped before it had built the tree
         return known, True
 
 
 class GroupedColumns:
-    """The data without redundant rows and columns.
+    """Data in groups of columns, without redundant rows and columns.
 
     Attributes
     ----------
     samples : GroupSamples
     total_weight : float
     lane : int array (groups,)
-        Where the columns of a group lie.
+        The lane of every group.
     lane_of : int array (columns,)
         The lane of every column.
     column : int array (lanes that are used, layers)
-        The columns of every lane, then -1.
+        The columns of every lane, padded with -1.
     """
 
-    def __init__(self, X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int, group: Ints) -> None:
+    def __init__(self, X: BoolArray, y: IntArray, weights: FloatArray, n_classes: int, group: IntArray) -> None:
         keep = weights > 0
         X, y, weights = X[keep], y[keep], weights[keep]
         rows = equal_rows(X, y)
@@ -234,8 +231,7 @@ class GroupedColumns:
         self.lane = np.empty(size, dtype=np.int64)
         self.lane[by_size] = np.arange(size)
         dtype = _counters(merged)
-        lanes = lanes_of(dtype)
-        broad = max(1, -(-size // lanes)) * lanes
+        broad = padded_width(size, dtype)
         sizes = np.array([members[g].size for g in by_size], dtype=np.int64)
         layers = np.array([int((sizes > j).sum()) for j in range(int(sizes.max(initial=0)))], dtype=np.int64)
         chosen = [int(members[by_size[a]][j]) for j, count in enumerate(layers) for a in range(count)]
@@ -255,8 +251,8 @@ class GroupedColumns:
         self.samples = native.GroupSamples(numbers, ones, channel, amounts, place, layers, broad, channels)
 
 
-def _distinct(X: NDArray[np.bool_], columns: Ints) -> Ints:
-    """Columns that split the rows, one of each set of equal or complementary ones."""
+def _distinct(X: BoolArray, columns: IntArray) -> IntArray:
+    """Return the columns that split the rows, one of each set of equal or complementary ones."""
     own = X[:, columns]
     ones, seen = own.sum(axis=0), set()
     kept = []
@@ -267,8 +263,8 @@ def _distinct(X: NDArray[np.bool_], columns: Ints) -> Ints:
     return columns[np.array(kept, dtype=np.int64)]
 
 
-def _counters(weights: Floats) -> Any:
-    """The narrowest type that sums of the weights, and twice them, fit into."""
+def _counters(weights: FloatArray) -> Any:
+    """Return the narrowest type that holds twice the sum of the weights."""
     if not np.all(weights == np.floor(weights)):
         return np.dtype(np.float64)
     total = 2 * float(weights.sum())

@@ -1,7 +1,14 @@
-"""Levels of the profile computation: depth two of one set of samples, and of the sides of features and of pairs.
+"""Score profiles, and their computation for depth two on a set of samples and on the sides of features and of pairs.
 
-Level two (`PairLevel`) is trees of depth at most two on all samples, and on both sides of each feature depth one. Level
-three and level four (`DeepLevels`) are depth two on both sides of every feature, and on the four sides of every pair.
+A profile of depth d is an array of 2**d numbers: entry h - 1 is the best score of a tree of depth at most d with at
+most h leaves. Profiles do not depend on the leaf price, so one computation serves all prices. The profile of a split is
+the max-plus convolution of the profiles of its sides.
+
+Numbers are in *table units*: with two classes the sum of |d| over the leaves, which is twice the score minus the
+weight; with more classes the score itself. `Units` converts.
+
+Level two (`PairLevel`) has trees of depth at most two on all samples, and of depth one on both sides of each feature.
+Levels three and four (`DeepLevels`) have depth two on both sides of every feature, and on the four sides of every pair.
 """
 
 from __future__ import annotations
@@ -9,22 +16,166 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Event
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
-from accel_oct.exact.profiles import Units, convolve, with_leaf
 from accel_oct.exact.samples import Samples
-from accel_oct.exact.steps import Steps
+from accel_oct.support.arrays import Array, FloatArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class Units:
+    """Conversion between table units and scores."""
+
+    signed: bool
+
+    def to_score(self, number: Any, weight: Any) -> Any:
+        """Convert a number in table units to a score, for samples of this total weight."""
+        return (number + weight) / 2 if self.signed else number
+
+    def from_score(self, score: Any, weight: Any) -> Any:
+        """Convert a score to table units."""
+        return 2 * score - weight if self.signed else score
+
+    def price(self, leaf_price: float) -> float:
+        """Convert a leaf price to table units."""
+        return 2 * leaf_price if self.signed else leaf_price
+
+
+def convolve(left: Array, right: Array) -> Array:
+    """Return the max-plus convolution along the last axis: entry h - 1 is the best sum over leaves i + j = h, h >= 2.
+
+    Entry 0 (a single leaf) is not a split and is minus infinity.
+    """
+    n_left, n_right = left.shape[-1], right.shape[-1]
+    result = np.full((*left.shape[:-1], n_left + n_right), -np.inf)
+    for i in range(n_left):
+        part = result[..., i + 1 : i + 1 + n_right]
+        np.maximum(part, left[..., i : i + 1] + right, out=part)
+    return result
+
+
+def convolve_rising(left: Array, right: Array, size: int) -> Array:
+    """Return the convolution of two nondecreasing profiles, made nondecreasing, up to `size` leaves.
+
+    Entries where the left profile does not rise are skipped; most profiles of deep trees rise at few of them.
+    """
+    n_right = min(right.shape[-1], size - 1)
+    result = np.full((*left.shape[:-1], size), -np.inf)
+    rises = (np.diff(left, axis=-1) > 0).reshape(-1, left.shape[-1] - 1).any(axis=0)
+    for i in [0, *(np.flatnonzero(rises) + 1).tolist()]:
+        part = result[..., i + 1 : i + 1 + n_right]
+        np.maximum(part, left[..., i : i + 1] + right[..., : part.shape[-1]], out=part)
+    return np.asarray(np.maximum.accumulate(result, axis=-1))
+
+
+def with_leaf(split: Array, leaf: Array) -> Array:
+    """Return the nondecreasing profile from the best splits and the score of a single leaf."""
+    split[..., 0] = leaf
+    return np.asarray(np.maximum.accumulate(split, axis=-1))
+
+
+@dataclass
+class Profile:
+    """Profile of one set and depth in table units, with a function that builds its trees.
+
+    `lower` are scores of known trees, `upper` proven bounds; they are equal if `exact`.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    tree: Callable[[int], DecisionTree]
+
+    @property
+    def exact(self) -> bool:
+        """Whether every number of leaves is proven."""
+        return bool(np.array_equal(self.lower, self.upper))
+
+
+def better_of(found: Profile, fallback: Profile) -> Profile:
+    """Return the better known tree for each number of leaves, with the bounds of the fallback."""
+    lower = np.maximum(found.lower, fallback.lower)
+
+    def tree(leaves: int) -> DecisionTree:
+        source = found if found.lower[leaves - 1] >= fallback.lower[leaves - 1] else fallback
+        return source.tree(leaves)
+
+    return Profile(lower, np.maximum(lower, fallback.upper), tree)
+
+
+def extended(profile: FloatArray, size: int) -> FloatArray:
+    """Extend a profile to `size` leaves by repeating its last entry."""
+    return np.concatenate([profile, np.full(size - profile.size, profile[-1])])
+
+
+def find_split(zero: FloatArray, one: FloatArray, values: FloatArray, leaves: int) -> tuple[int, int, int] | None:
+    """Return the column and the leaf counts of both sides that reach ``values[leaves - 1]``; None if a leaf does."""
+    goal = values[leaves - 1]
+    if values[0] == goal:
+        return None
+    size = zero.shape[1]
+    for total in range(2, leaves + 1):
+        if values[total - 1] != goal:
+            continue
+        for left in range(max(1, total - size), min(size, total - 1) + 1):
+            sums = zero[:, left - 1] + one[:, total - left - 1]
+            column = int(np.argmax(sums))
+            if sums[column] == goal:
+                return column, left, total - left
+    raise AssertionError("a profile entry has no split that reaches it")
+
+
+_LEVELS = {0: "", 3: "level three", 4: "level four"}
+
+
+@dataclass
+class Steps:
+    """Progress of a search on all of the data; other threads may read it at any time.
+
+    Attributes
+    ----------
+    level : int
+        Level of the tables that are being filled; 0 before.
+    features : (int, int)
+        Number of features done on this level, and of all features.
+    roots : (int, int)
+        Number of root features that may still hold a better tree, and of all root features.
+    """
+
+    level: int = 0
+    features: tuple[int, int] = (0, 0)
+    roots: tuple[int, int] = (0, 0)
+
+    @property
+    def doing(self) -> str:
+        """Name of the current step."""
+        return "root features" if self.roots[1] else _LEVELS[self.level]
+
+    @property
+    def figures(self) -> dict[str, tuple[int, int]]:
+        """Counters of the current step by name: done or open, and all."""
+        if self.roots[1]:
+            return {"roots open": self.roots}
+        return {"features": self.features} if self.features[1] else {}
+
+
+@dataclass
+class SearchCounts:
+    """Numbers of sample sets searched by level and of root features searched, and the progress."""
+
+    pair_levels: int = 0
+    level_three: int = 0
+    level_four: int = 0
+    roots: int = 0
+    steps: Steps = field(default_factory=Steps)
+
 
 logger = logging.getLogger(__name__)
 
@@ -32,40 +183,39 @@ _SHARED_ENTRIES = 2 * 10**7
 
 
 def ceiling_of(data: Samples) -> float:
-    """What no tree exceeds, in table units."""
+    """Return an upper bound on the score of all trees, in table units."""
     return float(Units(data.signed).from_score(data.ceiling, data.total_weight))
 
 
-def side_ceilings(data: Samples) -> Floats:
-    """What no tree on a side (F, 2) exceeds, in table units."""
+def side_ceilings(data: Samples) -> FloatArray:
+    """Return upper bounds (F, 2) on the scores of all trees on a side, in table units."""
     return np.asarray(Units(data.signed).from_score(data.side_ceilings, data.side_weights), dtype=np.float64)
 
 
 class PairLevel:
-    """Everything about trees of depth at most two on one set: pair counts and the passes over them.
+    """Trees of depth at most two on one set of samples: pair counts and best scores.
 
     Parameters
     ----------
     data : Samples
     stopper : Stopper, optional
-        Asked between some features and the next; then what is not known yet has bounds.
+        Checked between steps of some features; scores that are missing after a stop are replaced by bounds.
     table_limit : int
-        Bytes that the table of pairs may take to be kept; small ones always are. The deeper levels need it.
+        Largest size in bytes of a table of pairs that is kept, for the deeper levels; small tables are always kept.
     depth : {1, 2}
-        1: only what trees of depth one need. No pairs are counted, sides are leaves, and only the first two entries of
-        the profile mean something; those are exact.
+        1: trees of depth one only. No pairs are counted, sides are leaves, and only the first two entries of the
+        profile are defined; those are exact.
 
     Attributes
     ----------
     profile : (4,) best known scores of depth two
     side_profiles : (F, 2, 2) best known scores of both sides of every feature, with one and with two leaves
     exact : bool
-        Whether these are the best there are; false only when stopped.
-    upper_profile, side_upper : bounds on them, equal to them when exact
+        Whether these are optimal; false only if stopped.
+    upper_profile, side_upper : bounds on them, equal to them if exact
     counts : PairCounts
-        What all this is read off.
     kept : bool
-        Whether they hold the table of pairs, which the deeper levels need.
+        Whether the counts hold the table of pairs, which the deeper levels need.
     """
 
     def __init__(self, data: Samples, stopper: Stopper | None = None, table_limit: int = 0, depth: int = 2) -> None:
@@ -88,18 +238,19 @@ class PairLevel:
 
     @property
     def ceiling(self) -> float:
-        """What no tree exceeds, in table units."""
+        """Upper bound on the score of all trees, in table units."""
         return ceiling_of(self.data)
 
-    def _joined(self, sides: Floats) -> Floats:
-        """Profile of depth two from those of all sides."""
+    def _joined(self, sides: FloatArray) -> FloatArray:
+        """Return the profile of depth two from the profiles of all sides."""
         split = convolve(sides[:, 0], sides[:, 1])
         return with_leaf(split.max(axis=0, initial=-np.inf), np.asarray(self.leaf))
 
-    def _side_bounds(self) -> Floats:
-        """Two leaves on a side score at most its equivalent-point bound, and at most what two leaves score on all.
+    def _side_bounds(self) -> FloatArray:
+        """Return upper profiles (F, 2, 2) of the sides.
 
-        The latter under local rules too: leaves of all samples are heavier than those of a side.
+        Two leaves on a side score at most its equivalent-point bound, and at most the best two leaves on all samples.
+        The latter holds under local rules too: leaves of all samples are heavier than those of a side.
         """
         data, unknown = self.data, ~self.counts.known
         best = self.units.to_score(self.profile[1], data.total_weight)
@@ -111,17 +262,17 @@ class PairLevel:
 
     @cached_property
     def table(self) -> Array:
-        """The table (channels, F, F) without the blocks and the padding of the kernels; only when `kept`."""
+        """The table (channels, F, F) without the blocks and the padding of the kernels; only if `kept`."""
         blocked = self.counts.source.whole.table
         channels, blocks, n_features, lanes = blocked.shape
         return blocked.transpose(0, 2, 1, 3).reshape(channels, n_features, blocks * lanes)[:, :, :n_features]
 
     def scores(self, counts: Array) -> Array:
-        """What leaves with these counts (channels, ...) are worth."""
+        """Return the scores of leaves with these counts (channels, ...)."""
         return self.counts.statistic.score(counts)
 
     def tree(self, max_leaves: int) -> DecisionTree:
-        """A best tree with at most `max_leaves` leaves, in the original features and in arrays for depth two."""
+        """Return a best tree with at most `max_leaves` leaves, in the original features and in arrays for depth two."""
         limit = min(max_leaves, 4)
         goal = self.profile[limit - 1]
         if goal == self.leaf:
@@ -144,7 +295,7 @@ class PairLevel:
 
 
 class DeepLevels:
-    """Profiles of all sides of every feature (level three) and of every pair of features (level four), compiled.
+    """Profiles of the sides of every feature (level three) and of every pair of features (level four), by kernels.
 
     Parameters
     ----------
@@ -155,7 +306,7 @@ class DeepLevels:
     keep_scores : bool
         Keep the scores of the sides of all pairs, 8 * F * P of them: `scores_below` reads them.
     steps : Steps, optional
-        Told how far the levels are.
+        Updated during the computation.
     """
 
     def __init__(
@@ -176,12 +327,12 @@ class DeepLevels:
         self._keep = keep_tables
         self._tables: Array = np.zeros((F if keep_tables else 0, *spread.table_shape), dtype=spread.dtype)
         self._scores: Array = np.zeros((F if keep_scores else 0, 2, 4, spread.width), dtype=spread.dtype)
-        self.side_profiles: Floats = np.zeros((F, 2, 4))
+        self.side_profiles: FloatArray = np.zeros((F, 2, 4))
         self.pair_scores: Array = np.zeros(0, dtype=spread.dtype)
 
     @staticmethod
     def fits(pairs: PairLevel, memory_limit: int) -> bool:
-        """Whether `keep_tables` stays within the limit; if not, the log says what happens instead."""
+        """Return whether `keep_tables` stays within the memory limit; if not, log the consequence."""
         needed = DeepLevels.table_bytes(pairs)
         if pairs.kept and needed <= memory_limit:
             return True
@@ -190,34 +341,34 @@ class DeepLevels:
 
     @staticmethod
     def table_limit(memory_limit: int, threads: int) -> int:
-        """Size of a table of pairs up to which level three stays within the limit: two more of them per thread."""
+        """Return the largest table of pairs with which level three stays within the limit: it needs two per thread."""
         return memory_limit // (1 + 2 * max(1, threads))
 
     @staticmethod
     def seconds(data: Samples) -> float:
-        """What level three takes at least, roughly: a pass over a table of pairs for every feature."""
+        """Estimate the seconds of level three, at least: a pass over a table of pairs for every feature."""
         return 1e-10 * (1 if data.signed else data.n_classes) * float(data.n_features) ** 3
 
     @staticmethod
     def possible(pairs: PairLevel, memory_limit: int, threads: int) -> bool:
-        """Whether level three can be computed: compiled, and with the table of pairs at hand."""
+        """Return whether level three can be computed: the table of pairs was kept."""
         if not pairs.kept and pairs.table_bytes:
             _log_tables(pairs, (1 + 2 * max(1, threads)) * pairs.table_bytes, memory_limit)
         return bool(pairs.kept)
 
     @staticmethod
     def table_bytes(pairs: PairLevel) -> int:
-        """Memory that `keep_tables` takes."""
+        """Return the bytes that `keep_tables` takes."""
         return int(pairs.n_features * pairs.table_bytes)
 
     @staticmethod
     def score_bytes(pairs: PairLevel) -> int:
-        """Memory that `keep_scores` takes."""
+        """Return the bytes that `keep_scores` takes."""
         layout = pairs.counts.source.layout
         return int(8 * pairs.n_features * layout.width * layout.dtype.itemsize)
 
     def level_three(self, stopper: Stopper) -> bool:
-        """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature. False when stopped."""
+        """Fill `side_profiles` (F, 2, 4), depth two on both sides of each feature; return False if stopped."""
         pairs, source = self.pairs, self._source
         F, width = pairs.n_features, source.layout.width
         level = native.level_three(pairs.data.signed, source.members, source.entries, source.whole, source.limits)
@@ -235,19 +386,19 @@ class DeepLevels:
         np.maximum.accumulate(self.side_profiles, axis=-1, out=self.side_profiles)
         return done
 
-    def scores_below(self, f: int, side: int) -> Floats:
-        """Best scores (F, 2, 2) on one side of a feature, by another feature, its side, and one or two leaves."""
+    def scores_below(self, f: int, side: int) -> FloatArray:
+        """Return scores (F, 2, 2) on one side of a feature, by another feature, its side, and one or two leaves."""
         F = self.pairs.n_features
         result = self._scores[f, :, 2 * side : 2 * side + 2, :F].transpose(2, 1, 0).astype(np.float64)
-        result[:f] = self._scores[:f, :, side::2, f].transpose(0, 2, 1)  # level three looks at a pair once
+        result[:f] = self._scores[:f, :, side::2, f].transpose(0, 2, 1)  # level three computes each pair once
         return np.maximum.accumulate(result, axis=-1)
 
     def level_four(self, stopper: Stopper) -> bool:
-        """Fill `pair_scores`: depth two on the four sides of each pair. False when stopped."""
+        """Fill `pair_scores`, depth two on the four sides of each pair; return False if stopped."""
         source, apart = self._source, self.pairs.counts.apart
         F, width = self.pairs.n_features, source.layout.width
         want = np.ones((F, F), dtype=bool) if apart is None else ~apart
-        # With very many samples counting takes the time, not the tables: one f at a time looks at the clock more often.
+        # With very many samples counting dominates: one f at a time checks the stopper more often.
         sweep = native.Work.SHARED_SWEEP if source.layout.entries.size <= _SHARED_ENTRIES else 1
         level = native.level_four(
             *(self.pairs.data.signed, source.members, source.entries, source.whole, source.limits),
@@ -269,7 +420,7 @@ class DeepLevels:
         size: int,
         stopper: Stopper,
     ) -> tuple[Array, bool]:
-        """Take a step for every feature (every `stride`-th) on the threads; results are joined by maximum."""
+        """Run a step for every `stride`-th feature on the threads; return the maximum, and whether all ran."""
         F, spread = self.pairs.n_features, self._source.layout
         queue = iter(range(0, F, stride))
         abandoned = Event()
@@ -297,7 +448,7 @@ class DeepLevels:
             futures = [pool.submit(worker) for _ in range(threads)]
             try:
                 results = [future.result() for future in futures]
-            except BaseException:  # of one thread, or Ctrl-C: the others would go on to their end
+            except BaseException:  # an error in one thread, or Ctrl-C: stop the others too
                 abandoned.set()
                 raise
         scores = results[0][0]
@@ -305,8 +456,8 @@ class DeepLevels:
             np.maximum(scores, other, out=scores)
         return scores, all(done for _, done in results)
 
-    def _pair_leaves(self) -> Floats:
-        """Scores (F, 2, F, 2) of the sides of all pairs as one leaf: feature, side, feature, side."""
+    def _pair_leaves(self) -> FloatArray:
+        """Return scores (F, 2, F, 2) of the sides of all pairs as one leaf: feature, side, feature, side."""
         pairs = self.pairs
         result = np.zeros((pairs.n_features, 2, pairs.n_features, 2))
         single = pairs.single[:, : pairs.n_features].astype(np.float64)
@@ -324,8 +475,8 @@ class DeepLevels:
             result = np.where(pairs.counts.apart[:, None, :, None], -np.inf, result)
         return result
 
-    def pair_profiles(self) -> Floats:
-        """Profiles (F, 2, F, 2, 4) of depth two on the sides of all pairs: feature, side, feature, side, leaves."""
+    def pair_profiles(self) -> FloatArray:
+        """Return depth-two profiles (F, 2, F, 2, 4) of the sides of all pairs: feature, side, feature, side, leaves."""
         result = np.zeros((*([self.pairs.n_features, 2] * 2), 4))
         result[..., 0] = self._pair_leaves()
         for h in range(3 if self.pair_scores.size else 0):
@@ -338,16 +489,16 @@ class DeepLevels:
 
 def _log_tables(pairs: PairLevel, needed: int, memory_limit: int) -> None:
     logger.info(
-        "tables of %d features would take %.2f GiB, above the memory limit of %.2f GiB: "
-        "root features are searched one by one, which is exact too, but slower",
+        "tables of %d features need %.2f GiB, more than the memory limit of %.2f GiB: "
+        "root features are searched one by one, which is exact but slower",
         pairs.n_features,
         needed / 2**30,
         memory_limit / 2**30,
     )
 
 
-def _mirrored(upper: Array) -> Floats:
-    """From (f, side, side, g), known for f < g, to (f, side, g, side) for all pairs."""
+def _mirrored(upper: Array) -> FloatArray:
+    """Return an array (f, side, g, side) for all pairs from one (f, side, side, g) for f < g."""
     F = upper.shape[0]
     above = np.triu(np.ones((F, F), dtype=bool), 1)
     result = np.zeros((F, 2, F, 2))

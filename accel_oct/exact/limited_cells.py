@@ -1,7 +1,4 @@
-"""The problem with limits on the cells of a tally: whatever is asked of samples follows from counts.
-
-Also its best priced values, best trees and outcomes.
-"""
+"""Trees under limits on the cells of a tally: problem, best priced values, best trees and outcomes, all from counts."""
 
 from __future__ import annotations
 
@@ -11,22 +8,26 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import TallySets
 from accel_oct.data.column_sets import n_sets
 from accel_oct.data.tally import Path
-from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
+from accel_oct.exact.enumeration import PathSets
+from accel_oct.exact.limited import (
+    Limit,
+    Limited,
+    PricedProblem,
+    SetOutcomes,
+    SideTables,
+    TableSides,
+    TooMany,
+    scaled_limits,
+)
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.outcomes import SetOutcomes, TooMany
-from accel_oct.exact.sample_sets import PathSets
-from accel_oct.exact.side_tables import SideTables, TableSides
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_DEPTH = 4
 
@@ -40,9 +41,9 @@ class CellProblem(PathSets, Limited):
     trees : TalliedTrees
     sets : TallySets
     counts : float array (n_cells,)
-        Of all samples, in units of the tally.
+        Counts of all samples, in units of the tally.
     masses : float array (n_cells,)
-        What a unit counts by the local rules.
+        Mass of a unit of each cell for the local rules.
     """
 
     trees: TalliedTrees
@@ -60,7 +61,7 @@ class CellProblem(PathSets, Limited):
         max_depth: int,
         rules: LocalRules | None = None,
     ) -> CellProblem:
-        """What limits and rules say of whole cells holds for every part of them in proportion; `gains` as above."""
+        """Return the problem of limits and rules about whole cells, which apply to parts of cells in proportion."""
         tally = trees.tally
         counts = tally.counts[0][:, 0].astype(np.float64)
         per_unit = np.divide(1.0, counts, out=np.zeros(counts.size), where=counts > 0)
@@ -106,7 +107,7 @@ class CellProblem(PathSets, Limited):
         return np.concatenate([[value], used])
 
     def priced(self, prices: FloatArray) -> PricedProblem:
-        """Not rounded: sums of cells are taken in floating point, and the error says how far they may be off."""
+        """Return the problem at some prices; weights are not rounded, and `error` bounds the floating-point error."""
         rewards = self.gains - np.tensordot(prices, self.uses, axes=1)
         free = rewards.min(axis=1)
         noise = 1e-12 * self.total_weight + float(np.abs(prices) @ self.rounding)
@@ -176,7 +177,7 @@ class CellProblem(PathSets, Limited):
 
 
 class CellOutcomes(SetOutcomes):
-    """Outcomes of sets of a tally; see `SetOutcomes`."""
+    """Outcomes of sets of samples of a tally; see `SetOutcomes`."""
 
     def __init__(
         self, problem: CellProblem, priced: PricedProblem, should_stop: Callable[[], bool], **limits: int
@@ -214,7 +215,7 @@ class CellTables(SideTables):
     ) -> None:
         self.columns = problem.columns
         self._problem, self._priced = problem, priced
-        self._first = priced.weights[:, 0]  # what the first class earns: values are counted from there
+        self._first = priced.weights[:, 0]  # values are relative to the rewards of the first class
         roots = self.columns if root is None else np.array([root], dtype=np.int64)
         self.known = True
         self._below: dict[int, FloatArray] = {}
@@ -272,7 +273,7 @@ class CellTables(SideTables):
         return roots, best[:, 0] + float(self._first @ problem.counts) - first, best[:, 1] + first
 
     def _with_leaf(self, root: int, best: FloatArray, sums: native.CellSums) -> FloatArray:
-        """Or no further split."""
+        """Return the maximum of the best splits and a leaf, for both sides of a root."""
         ones = sums.one[root]
         leaves = np.stack([sums.none[0] - ones, ones])
         values = np.maximum(leaves[:, : sums.n_rewards].max(axis=1, initial=0.0), 0.0) - sums.leaf_price
@@ -284,7 +285,7 @@ class CellTables(SideTables):
 def _best_tree(
     problem: CellProblem, priced: PricedProblem, root: int | None, should_stop: Callable[[], bool]
 ) -> tuple[DecisionTree, float]:
-    """A best priced tree, with some feature at the root if one is given, and what bounds it."""
+    """Return a best priced tree, with `root` at its root if given, and an upper bound on all such trees."""
     values = CellTables(problem, priced, root, should_stop)
     leaf = DecisionTree.leaf(int(problem.priced_leaves(priced, ()).argmax()))
     if not values.known:
@@ -297,7 +298,7 @@ def _best_tree(
         return found.tree(0) if found.loss.size else DecisionTree.leaf(0)
 
     def below(path: Path, height: int, sides: TableSides) -> DecisionTree:
-        """The better of a leaf and the best split."""
+        """Return the better of a leaf and the best split."""
         features, zero, one = sides
         totals = problem.priced_leaves(priced, path)
         best = int((zero + one).argmax()) if features.size else -1
@@ -317,18 +318,18 @@ def _best_tree(
         if root is None and problem.max_depth <= 2:
             return small((), problem.max_depth), values.value
         return below((), problem.max_depth, values.sides()), values.value
-    except TooMany:  # the time is up
+    except TooMany:  # stopped
         return leaf, values.value
 
 
 def _least(problem: CellProblem) -> float:
-    """Less than the least mass by more than sums of masses may be off, and by less than they can differ."""
+    """Return the least mass minus a tolerance: above the error of sums of masses, below their smallest difference."""
     assert problem.rules is not None
     return float(problem.rules.least[0]) - 1e-12 * float(problem.counts @ problem.masses)
 
 
 def _sums(problem: CellProblem, priced: PricedProblem) -> native.CellSums:
-    """Channels of all sets of columns, see `native.cell_values`."""
+    """Return the channels of all sets of columns, see `native.cell_values`."""
     tally, depth = problem.trees.tally, problem.max_depth
     channels = priced.weights[:, 1:] - priced.weights[:, :1]
     masses = problem.rules is not None and problem.rules.least[0] > 0

@@ -1,4 +1,4 @@
-"""The problem with limits on the points of the data, and what it becomes at given prices: best values and trees."""
+"""Trees under limits on the distinct points of the data: problem, best priced values and best trees."""
 
 from __future__ import annotations
 
@@ -9,30 +9,25 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import BinaryDataset, ScoredDataset
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.dataset import equal_rows
 from accel_oct.data.weights import accurate_sums
-from accel_oct.exact.columns import column_keys, pair_sums
+from accel_oct.exact.counts import column_keys, pair_sums
+from accel_oct.exact.enumeration import PointSets
+from accel_oct.exact.frontier import sides_from_pairs
 from accel_oct.exact.levels import DeepLevels, PairLevel
-from accel_oct.exact.limited import Limit, Limited, PricedProblem, scaled_limits
+from accel_oct.exact.limited import Limit, Limited, PricedProblem, SetOutcomes, SideTables, TableSides, scaled_limits
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.outcomes import SetOutcomes
 from accel_oct.exact.price_search import best_tree
-from accel_oct.exact.profile_search import sides_from_pairs
-from accel_oct.exact.sample_sets import PointSets
 from accel_oct.exact.samples import RowSamples, reduce_data
-from accel_oct.exact.side_tables import SideTables, TableSides
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-#: Bits of the total that priced weights are rounded to, so that all sums of them are exact.
+#: Bits of the total to which priced weights are rounded, so that all their sums are exact.
 _TOTAL_BITS = 50
 
 
@@ -53,9 +48,9 @@ class LimitedProblem(PointSets, Limited):
         scored: BinaryDataset | None = None,
         merge: bool = True,
     ) -> LimitedProblem:
-        """Limits and rules speak of the rows of `dataset`; what predictions earn is said by `scored`, if given.
+        """Return the problem of limits and rules about the rows of `dataset`, with the rewards of `scored` if given.
 
-        Without `merge` every row is a point of its own, in the order of the rows, whatever its features are.
+        Without `merge` every row is a point of its own, in the order of the rows, even if rows are equal.
         """
         first = point = np.arange(dataset.n_samples)
         if merge:
@@ -94,7 +89,6 @@ class LimitedProblem(PointSets, Limited):
         return len(self.X)
 
     def outcome(self, tree: DecisionTree) -> FloatArray:
-        """Value of a tree, then what it uses of each limit."""
         rows, predicted = np.arange(len(self.X)), tree.predictions(self.X)
         value = float(self.gains[rows, predicted].sum()) - self.leaf_price * tree.n_leaves
         used = self.uses[:, rows, predicted].sum(axis=1) + self.leaf_uses * tree.n_leaves
@@ -108,12 +102,11 @@ class LimitedProblem(PointSets, Limited):
 
     @cached_property
     def rounding(self) -> FloatArray:
-        """For each limit, what floating-point sums of uses may be off by, and more."""
         largest = np.abs(self.uses).max(axis=2).sum(axis=1) + 2**self.max_depth * np.abs(self.leaf_uses)
         return np.asarray((1e-12 + len(self.X) * 2.0**-52) * np.maximum(1.0, largest + np.abs(self.upper)))
 
     def restricted(self, columns: IntArray) -> LimitedProblem:
-        """The same with some of the features; points that they do not tell apart become one."""
+        """Return the problem with some of the features; points that agree in all of them are merged."""
         X = self.X[:, columns]
         points = equal_rows(X)
         first, point = points.first, points.group_of
@@ -126,19 +119,18 @@ class LimitedProblem(PointSets, Limited):
         return replace(self, X=X[first], gains=gains, uses=uses, rules=rules)
 
     def priced(self, prices: FloatArray) -> PricedProblem:
-        """The problem at some prices."""
         rewards = self.gains - np.tensordot(prices, self.uses, axes=1)
         leaf_price = self.leaf_price + float(prices @ self.leaf_uses)
-        # One class is free at every point: what it earns is earned by every tree.
+        # The reward of the worst class at every point is a constant: every tree earns it.
         free = rewards.min(axis=1)
         weights = rewards - free[:, None]
         total = float(weights.sum()) + 2**self.max_depth * abs(leaf_price)
         bits = _TOTAL_BITS - (math.frexp(total)[1] if total > 0 else 0)
         rounded, price = _on_grid(weights, bits), float(_on_grid(np.array([leaf_price]), bits)[0])
-        # Points to which no class is dearer than another stay: they may use what others earn.
+        # Keep points with equal rewards for all classes: they may use limits.
         rounded[rounded.max(axis=1) == 0.0, 0] = math.ldexp(1.0, -bits)
         error = float(np.abs(rounded - weights).max(axis=1).sum()) + 2**self.max_depth * abs(price - leaf_price)
-        # What prices multiply may cancel out in the rewards; its rounding does not.
+        # Priced uses may cancel out in the rewards; their rounding errors do not.
         noise = 1e-12 * float(np.abs(self.gains).sum()) + float(np.abs(prices) @ self.rounding)
         return PricedProblem(
             prices=prices,
@@ -188,7 +180,7 @@ class LimitedProblem(PointSets, Limited):
     ) -> tuple[DecisionTree, float]:
         rows = priced_rows(priced, self.rules)
 
-        def best(points: NDArray[np.bool_], depth: int, path: tuple[int, ...]) -> tuple[DecisionTree, float]:
+        def best(points: BoolArray, depth: int, path: tuple[int, ...]) -> tuple[DecisionTree, float]:
             own = points[rows.point]
             if not own.any():
                 return DecisionTree.leaf(0, depth), -priced.leaf_price
@@ -223,7 +215,7 @@ class PricedRows(NamedTuple):
 
 
 def priced_rows(priced: PricedProblem, rules: LocalRules | None) -> PricedRows:
-    """As weighted samples, zeros left out; the first of each point has its mass."""
+    """Return the nonzero priced weights as weighted samples; the first sample of each point has its mass."""
     point, label = np.nonzero(priced.weights)
     if rules is not None:
         first = np.append(True, point[1:] != point[:-1])
@@ -232,7 +224,7 @@ def priced_rows(priced: PricedProblem, rules: LocalRules | None) -> PricedRows:
 
 
 def _merged(rules: LocalRules, point: IntArray, n_points: int) -> LocalRules:
-    """Rules about rows as rules about the points that they belong to."""
+    """Return rules about rows as rules about the points that the rows belong to."""
     masses = np.zeros((len(rules.least), n_points))
     np.add.at(masses.T, point, rules.masses.T)
     return LocalRules(masses, rules.least, rules.apart)
@@ -243,7 +235,7 @@ def _on_grid(values: FloatArray, bits: int) -> FloatArray:
 
 
 def split_keys(problem: LimitedProblem) -> list[bytes | None]:
-    """Equal for equal or complementary columns with the same rules; None where a column splits nothing or may not."""
+    """Return keys of columns, None for unusable ones; equal for equal or complementary columns with the same rules."""
     X, rules = problem.X, problem.rules
     apart = np.zeros((X.shape[1], 0), dtype=bool) if rules is None or rules.apart is None else rules.apart
     usable = np.asarray(X.any(axis=0) & ~X.all(axis=0))
@@ -258,9 +250,9 @@ def _nothing() -> TableSides:
 
 
 class PointTables(SideTables):
-    """Best priced values of the sides of every feature, for all points; and one level lower where tables have them.
+    """Best priced values of the sides of every feature, and one level lower for depth four.
 
-    `below` keeps what is found one level lower for depth three too, where there is memory for it.
+    `below` keeps the values one level lower for depth three too, if the memory limit allows it.
     """
 
     by_leaves = True
@@ -286,11 +278,11 @@ class PointTables(SideTables):
         leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         self.value = max(leaf, float(sums.max(initial=-np.inf)))
-        # No tree has a larger loss: rewards are not negative.
+        # Upper bound on the loss of all trees: rewards are not negative.
         self.spread = self.value + priced.leaf_price * 2**problem.max_depth
 
     def _by_sums(self, should_stop: Callable[[], bool]) -> TableSides:
-        """Depth two or less."""
+        """Compute values for depth two or less."""
         height = max(1, self._problem.max_depth)
         everyone = np.arange(len(self._problem.X))
         rewards = self._problem.priced_rewards(self._priced)
@@ -333,7 +325,7 @@ class PointTables(SideTables):
         return self._both(*self._profiles, 1)
 
     def _both(self, profiles: FloatArray, weights: FloatArray, least: int) -> TableSides:
-        """Best values of both sides of every column with `least` leaves or more, from profiles in table units."""
+        """Return best values of both sides of every column with at least `least` leaves, from profiles."""
         data = self._data
         scores = self._units.to_score(profiles, weights[..., None])
         leaves = np.arange(1, profiles.shape[-1] + 1)
@@ -343,7 +335,7 @@ class PointTables(SideTables):
         return data.feature, zero, one
 
     def sides(self, least: int = 1) -> TableSides:
-        """For depths of three and four also with at least two leaves."""
+        """Return values below the root; `least` may be two for depths of three and four."""
         return self._sides if least == 1 else self._both(*self._profiles, least)
 
     def sides_below(self, feature: int, side: bool, least: int = 1) -> TableSides:
@@ -358,7 +350,7 @@ class PointTables(SideTables):
 
     @cached_property
     def _pairs(self) -> list[tuple[FloatArray, float]]:
-        """Weights and numbers of the rows that have both of two columns, and of all rows."""
+        """Weights and numbers of the rows in which both of two columns are one, and of all rows."""
         data = self._data
         weights = pair_sums(data.weights, data.X), data.weights.sum()
         numbers = weights if (data.weights > 0).all() else (pair_sums(np.ones(len(data.X)), data.X), len(data.X))
@@ -366,12 +358,12 @@ class PointTables(SideTables):
 
 
 def _pair_bytes(data: RowSamples) -> int:
-    """Memory that `PointTables._pairs` takes."""
+    """Return the bytes of `PointTables._pairs`."""
     return (1 if (data.weights > 0).all() else 2) * 8 * data.n_features**2
 
 
 def _side_sums(both: FloatArray, total: float, column: int, side: int) -> FloatArray:
-    """Sums (F, 2) on both sides of every column, over the rows on one side of one of them."""
+    """Return the sums (F, 2) on both sides of every column, over the rows on one side of one column."""
     one = both[column] if side else both.diagonal() - both[column]
     here = both[column, column] if side else total - both[column, column]
     return np.stack([here - one, one], axis=1)

@@ -1,7 +1,7 @@
 """The best tree for one leaf price: exact when finished, a tree and a valid bound at any time.
 
-A view on the profiles, which stops as soon as the price decides. Levels are computed from the shallow to the deep, and
-each gives a bound on what the next can add: a tree deeper than d has at least d + 2 leaves, so
+The profiles of `frontier` are computed only as far as the price requires. Levels are computed from shallow to deep, and
+each bounds the gain of the next: a tree deeper than d has at least d + 2 leaves, so
 V_{d+1}(S) <= max(V_d(S), E(S) - (d + 2) * price) with E the equivalent-point bound. Trees that are deeper than the
 tables are searched root by root, best bound first, and each side with the value that it has to beat.
 """
@@ -14,32 +14,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accel_oct.errors import NoTreeError
-from accel_oct.exact.levels import ceiling_of, side_ceilings
+from accel_oct.exact.frontier import Known, ProfileSolver
+from accel_oct.exact.levels import SearchCounts, Units, ceiling_of, side_ceilings
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.profile_search import Known, ProfileSolver
-from accel_oct.exact.profiles import Units
 from accel_oct.exact.samples import Samples, reduce_data
-from accel_oct.exact.steps import SearchCounts
+from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
-
-Floats = NDArray[np.float64]
 
 _DEEPEST_TABLES = 4
 
 _FEW_ROOTS = 1 / 12
-"""Share of the roots up to which they are opened one by one instead of all at once by level four: one root alone takes
-about twelve times its share of that level."""
+"""Share of the roots up to which they are searched one by one instead of all at once by level four: one root alone
+takes about twelve times its share of that level."""
 
 _SECONDS_PER_CELL = 1.5e-8
-"""Of taking one side of the data, with its columns compared: it cannot be interrupted, so it is not begun too late."""
+"""Seconds per cell for restricting the data to one side. It cannot be interrupted, so it is not started too late."""
 
 
 @dataclass
-class Outcome:
+class BoundedTree:
     """A known tree's value and a proven bound, in table units; the tree is built on request."""
 
     value: float
@@ -64,11 +61,11 @@ class PriceSearch:
         self.price = self.units.price(leaf_price)
         self.stopper = stopper or Stopper()
         self.counts = counts or SearchCounts()
-        self.report: Callable[[Outcome], None] | None = None
+        self.report: Callable[[BoundedTree], None] | None = None
         self.known_value: Callable[[], float] | None = None
         self._profiles = ProfileSolver(self.stopper, threads, memory_limit, self.counts)
 
-    def search(self, data: Samples, depth: int, target: float = -np.inf, *, top: bool = False) -> Outcome:
+    def search(self, data: Samples, depth: int, target: float = -np.inf, *, top: bool = False) -> BoundedTree:
         """Best tree of depth at most `depth`.
 
         The result is exact (value equals upper), or proven useless (upper at most `target`), or the search was stopped.
@@ -88,42 +85,42 @@ class PriceSearch:
         goal = self.goal(target, top)
         if known.depth == depth or known.complete or best.upper <= max(best.value, goal) or self.stopper():
             return best
-        # One level less gives a good tree to begin with, and it may be all that there is to do. At the top others may
-        # know a better tree already, and when this depth stays open anyway there is nothing to be gained.
-        deeper = ceiling - (depth + 1) * self.price  # no tree of just this depth is worth more
+        # Search one level less first: it gives a good tree, and may already prove optimality. Skip it at the top if a
+        # better tree is known and the bound for this depth stays above it anyway.
+        deeper = ceiling - (depth + 1) * self.price  # bound on the trees of exactly this depth
         if depth > max(4, known.depth + 1) and not (top and goal > best.value and deeper > goal):
-            # Not published: what bounds the shallower trees does not bound these.
+            # Not published: a bound on shallower trees is not a bound on trees of this depth.
             shallow = self.search(data, depth - 1, target)
-            best = Outcome(shallow.value, max(shallow.value, shallow.upper, deeper), shallow.tree)
+            best = BoundedTree(shallow.value, max(shallow.value, shallow.upper, deeper), shallow.tree)
             if best.upper <= max(best.value, target) or self.stopper():
                 return best
         return _Roots(self, data, known, depth).run(best, target, top)
 
-    def best(self, profiles: Floats) -> Floats:
-        """Best values (...) of profiles (..., leaves) for the price."""
+    def best(self, profiles: FloatArray) -> FloatArray:
+        """Return the best values (...) of profiles (..., leaves) for the price."""
         return np.asarray((profiles - self.price * np.arange(1, profiles.shape[-1] + 1)).max(axis=-1))
 
-    def _outcome(self, known: Known, depth: int, ceiling: float) -> Outcome:
-        """What tables of some depth say about trees of this depth."""
+    def _outcome(self, known: Known, depth: int, ceiling: float) -> BoundedTree:
+        """Return the best tree and the bound for this depth from tables of a smaller or equal depth."""
         values = known.profile.lower - self.price * np.arange(1, known.profile.lower.size + 1)
         leaves = int(np.argmax(values)) + 1
         upper = float(self.best(known.profile.upper))
         if known.depth < depth and not known.complete:
             upper = max(upper, ceiling - (known.exact_leaves + 1) * self.price)
-        return Outcome(float(values[leaves - 1]), upper, lambda: known.profile.tree(leaves))
+        return BoundedTree(float(values[leaves - 1]), upper, lambda: known.profile.tree(leaves))
 
     def _few_roots(self, data: Samples, known: Known, goal: float) -> bool:
-        """Whether few roots may lead to more than `goal`."""
+        """Return whether few roots may exceed `goal`."""
         more = side_ceilings(data) - (known.depth + 1) * self.price
         bounds = np.maximum(self.best(known.sides), more).sum(axis=1)
         return bool(np.count_nonzero(bounds > goal) < _FEW_ROOTS * data.n_features)
 
     def goal(self, target: float, top: bool) -> float:
-        """What a tree has to beat: the whole tree also the best one that others have found by now."""
+        """Return the value to beat: the target, and at the top also the best value known to the caller."""
         return max(target, self.known_value()) if top and self.known_value is not None else target
 
-    def publish(self, outcome: Outcome, top: bool) -> None:
-        """Report progress to the listener when the whole tree is searched."""
+    def publish(self, outcome: BoundedTree, top: bool) -> None:
+        """Report progress if this is the search of the whole tree."""
         if top and self.report is not None:
             self.report(outcome)
 
@@ -131,9 +128,9 @@ class PriceSearch:
 class _Roots:
     """Best-first over root features with a bound for each of their sides.
 
-    A side starts with what tables of depth d say, max(V_d, E - (d + 2) * price), and is tightened by similar support,
-    V(S) <= V(S') + W(S - S'), whenever another side is known. A side is only searched for values that can still beat
-    the incumbent, given the bound of the other side.
+    The bound of a side starts at max(V_d, E - (d + 2) * price) from tables of depth d, and is tightened by similar
+    support, V(S) <= V(S') + W(S - S'), whenever another side is solved. A side is searched only for values that beat
+    the incumbent given the bound of the other side.
     """
 
     def __init__(self, search: PriceSearch, data: Samples, known: Known, depth: int) -> None:
@@ -142,13 +139,13 @@ class _Roots:
         self._depth = depth
         self._weights = data.side_weights
         shallow = search.best(known.sides)
-        # Sides have a depth that is one lower, and all shapes of up to that many leaves and one more.
+        # The depth of sides is one lower; they have all shapes of up to that depth plus one leaves.
         self._upper = np.maximum(shallow, side_ceilings(data) - known.exact_leaves * search.price)
         self._promise = shallow.sum(axis=1)  # the best tree that is known below each root
         self._turns = 0
 
-    def run(self, best: Outcome, target: float, top: bool) -> Outcome:
-        """Open roots until the best bound left does not beat the incumbent or the target."""
+    def run(self, best: BoundedTree, target: float, top: bool) -> BoundedTree:
+        """Search roots until the best bound left does not beat the incumbent or the target."""
         search = self._search
         closed = np.zeros(self._data.n_features, dtype=bool)
         before = best.upper
@@ -174,11 +171,11 @@ class _Roots:
                 return best
             closed[f] = True
 
-    def _next(self, closed: NDArray[np.bool_], goal: float) -> int:
-        """By turns the root with the largest bound, which holds the bound of all up, and the one of most promise.
+    def _next(self, closed: BoolArray, goal: float) -> int:
+        """Return alternately the root with the largest bound, which bounds all trees, and the most promising one.
 
-        Every root whose bound beats the final value has to be opened whatever the order is, so those that are likely to
-        have good trees cost little, and what they find closes others.
+        Every root whose bound beats the final value has to be searched in any order, so promising roots cost little
+        extra, and the trees found there close others.
         """
         bounds = np.where(closed, -np.inf, self._upper.sum(axis=1))
         first = int(np.argmax(bounds))
@@ -188,25 +185,25 @@ class _Roots:
         open_roots = bounds > goal
         return int(np.argmax(np.where(open_roots, self._promise, -np.inf))) if open_roots.any() else first
 
-    def _bound(self, best: Outcome, before: float) -> float:
-        """A bound on every tree, whatever its root.
+    def _bound(self, best: BoundedTree, before: float) -> float:
+        """Return a bound on all trees, whatever their root.
 
-        Closed roots count too: one that was closed because it cannot beat the target may still be worth more than the
-        best tree known here, and whoever asked may use this bound for something else than that target.
+        Closed roots count too: a root that cannot beat the target may still be better than the best tree known here,
+        and the caller may use the bound for more than a comparison with the target.
         """
         return max(best.value, min(before, float(self._upper.sum(axis=1).max())))
 
-    def _open(self, f: int, threshold: float) -> Outcome | None:
-        """Search both sides of a root; None when the root is proven not to beat the threshold."""
+    def _open(self, f: int, threshold: float) -> BoundedTree | None:
+        """Search both sides of a root; return None if the root is proven not to beat the threshold."""
         data, search = self._data, self._search
-        sides: list[Outcome | None] = [None, None]
-        # The lighter side first: it is cheaper, and its result may already close the root.
+        sides: list[BoundedTree | None] = [None, None]
+        # The lighter side first: it is cheaper, and its result may close the root.
         order = np.argsort(self._weights[f])
         for side in (int(order[0]), int(order[1])):
             child = data.at((f, side)).without_light_columns(search.leaf_price)
             outcome = search.search(child, self._depth - 1, threshold - self._upper[f, 1 - side])
             self._upper[f, side] = min(self._upper[f, side], outcome.upper)
-            if not search.stopper():  # takes seconds on very large data, and a stopped search does not use it
+            if not search.stopper():  # takes seconds on very large data
                 self._tighten(f, side)
             sides[side] = outcome
             if self._upper[f].sum() <= threshold:
@@ -214,7 +211,7 @@ class _Roots:
         zero, one = sides
         assert zero is not None and one is not None
         value = zero.value + one.value
-        return Outcome(value, value, lambda: data.branch(f, zero.tree(), one.tree()))
+        return BoundedTree(value, value, lambda: data.branch(f, zero.tree(), one.tree()))
 
     def _tighten(self, f: int, side: int) -> None:
         units = self._search.units
@@ -230,13 +227,13 @@ class BestTree:
     Attributes
     ----------
     value, bound : float
-        Score minus leaf price per leaf of the tree, and the proven upper bound; equal when `exact`.
+        Score minus leaf price per leaf of the tree, and the proven upper bound; equal if `exact`.
     found : DecisionTree or None
-        In arrays for the depth limit; None where local rules allow no tree: value and bound are minus infinity then.
+        In arrays for the depth limit; None if local rules allow no tree: then value and bound are minus infinity.
     exact : bool
     seconds : float
     counts : SearchCounts
-        How many sets were looked at on which level.
+        Numbers of sample sets searched by level.
     """
 
     value: float
@@ -252,10 +249,10 @@ class BestTree:
         Raises
         ------
         NoTreeError
-            Where local rules allow none.
+            If local rules allow no tree.
         """
         if self.found is None:
-            raise NoTreeError("there is no tree: the rules allow none, not even a single leaf")
+            raise NoTreeError("no tree is allowed: a single leaf breaks the rules, and so does every larger tree")
         return self.found
 
     @property
@@ -282,7 +279,7 @@ def best_tree(
     known_value: Callable[[], float] | None = None,
     counts: SearchCounts | None = None,
 ) -> BestTree:
-    """Tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
+    """Find the tree of depth at most `max_depth` with the largest score minus `leaf_price` per leaf.
 
     Parameters
     ----------
@@ -291,18 +288,18 @@ def best_tree(
     leaf_price : float
         Price of a leaf in the units of the weights, on the same grid.
     rules : LocalRules, optional
-        What leaves and paths must satisfy.
+        Rules about leaves and paths.
     incumbent : DecisionTree, optional
         A known tree that keeps the rules; the result is at least as good.
     deadline, should_stop
-        When to stop early: a reading of `time.monotonic`, a function asked now and then.
+        When to stop early: a reading of `time.monotonic`, and a function that is called from time to time.
     on_improvement : callable, optional
         Called with (seconds, value, bound) whenever either improves.
     known_value : callable, optional
-        The value of the best tree that the caller knows by now, asked now and then. Trees that are not better are not
-        looked for, so the result may be worse than that and its bound may be equal to it.
+        Returns the value of the best tree that the caller knows; called from time to time. Trees that are not better
+        are not searched for, so the result may be worse than this value and the bound equal to it.
     counts : SearchCounts, optional
-        Filled while the search goes on, for whoever watches.
+        Updated during the search, to show its progress.
     """
     start = time.monotonic()
     features = np.asarray(X, dtype=bool)
@@ -335,11 +332,11 @@ def best_tree(
 
 def _reporter(
     on_improvement: Callable[[float, float, float], None], start: float, convert: Callable[[float], Any], known: float
-) -> Callable[[Outcome], None]:
-    """Pass on only what improves; the bound never rises and the value never falls."""
+) -> Callable[[BoundedTree], None]:
+    """Return a listener that passes on improvements only: the value never falls and the bound never rises."""
     last = [known, np.inf]
 
-    def report(outcome: Outcome) -> None:
+    def report(outcome: BoundedTree) -> None:
         value = max(last[0], float(convert(outcome.value)))
         bound = min(last[1], max(value, float(convert(outcome.upper))))
         if value > last[0] or bound < last[1]:

@@ -1,14 +1,14 @@
-"""Sets of samples, as the tables see them: one interface, for rows and for tallies.
+"""Sets of samples as the tables read them: one interface, for rows and for tallies.
 
-*Rows* are reduced to what decides their optimal trees. Rows that agree in every feature and in the class become one
-weighted row. Constant columns go, of equal or complementary columns the one with the smallest index stays, each column
-is flipped so that its ones are the minority, and columns are sorted by how many ones they have: counts are taken inside
-intersections of one-sides, and the outer loops run over the sparse columns. Under local rules masses add up like
-weights, a row without weight stays if it has mass, a column with a side that is too light goes, and columns are
-interchangeable only if the same columns must stay apart from them.
+*Rows* are reduced without a change of the optimal trees. Rows that agree in every feature and in the class become one
+weighted row. Constant columns are removed, of equal or complementary columns the one with the smallest index is kept,
+each column is flipped so that its ones are the minority, and columns are sorted by their number of ones: counts are
+taken inside intersections of one-sides, and the outer loops run over the sparse columns. Under local rules masses add
+up like weights, a row without weight is kept if it has mass, a column with a side that is too light is removed, and
+columns are interchangeable only if the same columns must stay apart from them.
 
-A *tally* has the counts of sets of columns in the place of rows. It answers the same questions from them. Two answers
-are weaker, as it does not know which samples are equal: its ceiling is all that can be earned, and no column is light.
+A *tally* has counts of sets of columns instead of rows. Two of its answers are weaker, because it does not know which
+samples are equal: its ceiling is the total reward, and it finds no light columns.
 """
 
 from __future__ import annotations
@@ -17,32 +17,36 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.data import Tally
 from accel_oct.data.column_sets import given
 from accel_oct.data.dataset import equal_rows, round_to_grid
-from accel_oct.exact.columns import as_factor, both_sides, column_keys, weighted_sums
-from accel_oct.exact.counts import CompiledCounts, PairCounts, ProductCounts, TallyCounts
+from accel_oct.exact.counts import (
+    ClassRewards,
+    CompiledCounts,
+    PairCounts,
+    ProductCounts,
+    TallyCounts,
+    as_factor,
+    both_sides,
+    column_keys,
+    weighted_sums,
+)
 from accel_oct.exact.local_rules import LocalRules
-from accel_oct.exact.statistic import ClassRewards
+from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Samples(ABC):
     """A set of samples with the columns that can split it.
 
-    Scores are what trees earn, in units of the weights. Arrays (F, 2) have the zero side and the one side of every
-    column.
+    Scores are in units of the weights. Arrays (F, 2) have the zero side and the one side of every column.
 
     Attributes
     ----------
@@ -50,14 +54,14 @@ class Samples(ABC):
     feature : int64 array (F,)
         Index of each column in the original data.
     flipped : bool array (F,)
-        Columns that stand for the complement of the original.
+        Whether a column is the complement of the original one.
     rules : LocalRules or None
-        For these samples and columns. Every column that is left has two sides that may be leaves.
+        For these samples and columns. Both sides of every column are allowed as leaves.
     """
 
     n_classes: int
-    feature: Ints
-    flipped: Bools
+    feature: IntArray
+    flipped: BoolArray
     rules: LocalRules | None
 
     @property
@@ -67,30 +71,30 @@ class Samples(ABC):
 
     @property
     def signed(self) -> bool:
-        """Two classes: one signed number per set of samples is enough."""
+        """Whether there are two classes, so that one signed number per set of samples is enough."""
         return self.n_classes == 2
 
     @property
     def statistic(self) -> ClassRewards:
-        """What a leaf is worth."""
+        """The score of leaves."""
         return ClassRewards(self.signed, () if self.rules is None else self.rules.least)
 
     @property
     def n_distinct(self) -> int | None:
-        """Number of distinct rows, where there are rows."""
+        """Number of distinct rows; None for a tally."""
         return None
 
     @property
     def allows_a_leaf(self) -> bool:
-        """Whether there is any tree: a single leaf, then."""
+        """Whether a single leaf is allowed; if not, no tree is."""
         return self.rules is None or self.rules.allow_a_leaf
 
     def has_room_for(self, leaves: int) -> bool:
-        """Whether rules may leave room for so many leaves."""
+        """Return False if the rules rule out trees with this number of leaves."""
         return self.rules is None or bool(np.all(self.rules.room_for(leaves, self.rules.totals)))
 
     def branch(self, column: int, zero: DecisionTree, one: DecisionTree) -> DecisionTree:
-        """Tree that branches on a column, in terms of the original features: undoes the column's flip."""
+        """Return the tree that branches on a column, in the original features (the flip of the column is undone)."""
         if self.flipped[column]:
             zero, one = one, zero
         return DecisionTree.branch(int(self.feature[column]), zero, one)
@@ -98,62 +102,62 @@ class Samples(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Numbers that are read to take one side of a column."""
+        """Number of values that are read to restrict the set to one side of a column."""
 
     @property
     @abstractmethod
-    def class_weights(self) -> Floats:
+    def class_weights(self) -> FloatArray:
         """Score (K,) of a leaf of each class."""
 
     @property
     def total_weight(self) -> float:
-        """Score of a leaf of each class, together."""
+        """Sum of the class weights."""
         return float(self.class_weights.sum())
 
     @property
     @abstractmethod
-    def side_weights(self) -> Floats:
+    def side_weights(self) -> FloatArray:
         """Total weights (F, 2) of the sides."""
 
     @property
     @abstractmethod
     def ceiling(self) -> float:
-        """Score that no tree exceeds."""
+        """Upper bound on the score of all trees."""
 
     @property
     @abstractmethod
-    def side_ceilings(self) -> Floats:
-        """Scores (F, 2) that no tree on a side exceeds."""
+    def side_ceilings(self) -> FloatArray:
+        """Upper bounds (F, 2) on the scores of all trees on a side."""
 
     @abstractmethod
-    def beyond(self, column: int, side: int) -> Floats:
-        """Bounds (F, 2) on what the best trees of sides score more than those of one side of a column.
+    def beyond(self, column: int, side: int) -> FloatArray:
+        """Return bounds (F, 2) on V(S) - V(S') for all sides S, with S' the given side of a column.
 
-        Similar support: V(S) <= V(S') + W(S - S'), with S' the given side. The best tree of S is put on S'. Under rules
-        it has to be allowed there: no leaf may lose mass, so S - S' has to have none, and every column that may stand
-        below the column of S may stand below that of S'; infinite where it does not.
+        Similar support: V(S) <= V(S') + W(S - S'), because the best tree of S is a tree of S'. Under rules it has to
+        be allowed on S': no leaf may lose mass, so S - S' must have none, and every column that may be used below the
+        column of S must be allowed below that of S'; the bound is infinite otherwise.
         """
 
     @abstractmethod
     def at(self, *path: tuple[int, int]) -> Self:
-        """The samples on some sides of some columns, with the columns that may go on below them."""
+        """Return the samples at the end of a path of (column, side), with the columns that may split them."""
 
     @abstractmethod
     def without_light_columns(self, leaf_price: float) -> Self:
-        """The same without columns that are known not to be needed by the best tree for this leaf price."""
+        """Return the samples without columns that some best tree for this leaf price does not use."""
 
     @abstractmethod
     def counts(self, stopper: Stopper, table_limit: int = 0, *, pairs: bool = True) -> PairCounts:
-        """Counts of all pairs of columns, and the best further split of each side.
+        """Count all pairs of columns, with the best further split of each side.
 
         Parameters
         ----------
         stopper : Stopper
-            Asked between some features and the next.
+            Checked between steps of some features.
         table_limit : int
-            Bytes that the table of pairs may take to be kept; small ones always are.
+            Largest size in bytes of a table of pairs that is kept; small tables are always kept.
         pairs : bool
-            False: of single columns only.
+            False: count single columns only.
         """
 
 
@@ -164,18 +168,18 @@ class RowSamples(Samples):
     Attributes
     ----------
     X : uint8 array (n, F)
-        Remaining columns, flipped where `flipped` says so.
+        Remaining columns, with the flips of `flipped` applied.
     y, weights : arrays (n,)
-        Class index and weight of each row: positive, or zero where a rule gives the row a mass.
+        Class index and weight of each row. A weight is zero only if a rule gives the row a mass.
     row_ceiling : float array (n,)
-        Per row its share of the equivalent-point bound: summed over samples S it is E(S). The majority weight of a
-        point (rows with equal features) is credited to its first row, so any union of points sums up exactly.
+        Share of each row in the equivalent-point bound: the sum over samples S is E(S). The majority weight of a point
+        (rows with equal features) is assigned to its first row, so the sum over any union of points is exact.
     """
 
     X: NDArray[np.uint8]
-    y: Ints
-    weights: Floats
-    row_ceiling: Floats
+    y: IntArray
+    weights: FloatArray
+    row_ceiling: FloatArray
 
     @property
     def n_samples(self) -> int:
@@ -196,16 +200,16 @@ class RowSamples(Samples):
         return float(self.weights.sum())
 
     @cached_property
-    def class_weights(self) -> Floats:
+    def class_weights(self) -> FloatArray:
         """Weight of each class."""
         return np.bincount(self.y, self.weights, self.n_classes).astype(np.float64)
 
     @cached_property
-    def _factor(self) -> NDArray[Any]:
+    def _factor(self) -> Array:
         return as_factor(self.X)
 
     @cached_property
-    def side_weights(self) -> Floats:
+    def side_weights(self) -> FloatArray:
         return both_sides(self.weights, self._factor)
 
     @cached_property
@@ -214,10 +218,10 @@ class RowSamples(Samples):
         return float(self.row_ceiling.sum())
 
     @cached_property
-    def side_ceilings(self) -> Floats:
+    def side_ceilings(self) -> FloatArray:
         return both_sides(self.row_ceiling, self._factor)
 
-    def beyond(self, column: int, side: int) -> Floats:
+    def beyond(self, column: int, side: int) -> FloatArray:
         outside = self.X[:, column] != side
         extra = both_sides(self.weights * outside, self._factor)
         if self.rules is None:
@@ -229,24 +233,53 @@ class RowSamples(Samples):
         rows = np.all([self.X[:, column] == side for column, side in path], axis=0)
         return self.restricted(rows, *(column for column, _ in path))
 
-    def restricted(self, rows: NDArray[Any], *path: int) -> RowSamples:
-        """The same for some of the rows, with the columns reduced again to what may go on below a path."""
-        return _reduce_columns(
-            self.X[rows],
-            self.y[rows],
-            self.weights[rows],
-            self.row_ceiling[rows],
-            self.n_classes,
-            self.feature,
-            self.flipped,
-            None if self.rules is None else self.rules.of_rows(rows),
-            path,
+    def restricted(self, rows: Array, *path: int) -> RowSamples:
+        """Return some of the rows, with the columns reduced to those that may split them below a path of columns."""
+        part = replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            weights=self.weights[rows],
+            row_ceiling=self.row_ceiling[rows],
+            rules=None if self.rules is None else self.rules.of_rows(rows),
+        )
+        return part._with_reduced_columns(path)
+
+    def _with_reduced_columns(self, path: tuple[int, ...]) -> RowSamples:
+        """Return the rows with the columns that split them and may be used below a path, one of each equal set."""
+        X, rules, n_samples = self.X, self.rules, self.n_samples
+        usable = np.arange(self.n_features)
+        if rules is not None:
+            usable = _usable_columns(X, rules, path)
+            X, rules = X[:, usable], rules.of_columns(usable)
+        feature, ones = self.feature[usable], X.sum(axis=0, dtype=np.int64)
+        keys = column_keys(X)
+        if rules is not None and rules.apart is not None:
+            keys = [key + partners.tobytes() for key, partners in zip(keys, rules.apart, strict=True)]
+        # Of equal columns the smallest original index is kept, whatever the current order of the columns is.
+        kept: dict[bytes, int] = {}
+        for column in np.argsort(feature, kind="stable").tolist():
+            if 0 < ones[column] < n_samples:
+                kept.setdefault(keys[column], column)
+        chosen = np.array(list(kept.values()), dtype=np.int64)
+        flip = 2 * ones[chosen] > n_samples
+        minority = np.where(flip, n_samples - ones[chosen], ones[chosen])
+        order = np.argsort(minority, kind="stable")
+        chosen, flip = chosen[order], flip[order]
+        columns = np.take(X, chosen, axis=1)
+        columns ^= flip.astype(np.uint8)
+        return replace(
+            self,
+            X=columns,
+            feature=feature[chosen],
+            flipped=self.flipped[usable][chosen] ^ flip,
+            rules=None if rules is None else rules.of_columns(chosen),
         )
 
     def counts(self, stopper: Stopper, table_limit: int = 0, *, pairs: bool = True) -> PairCounts:
         rules, statistic = self.rules, self.statistic
         masses, apart = (None, None) if rules is None else (rules.masses, rules.apart)
-        # The kernels know one mass; several are counted by matrix products, and root features searched one by one.
+        # Kernels support one mass; several are counted by matrix products, and root features searched one by one.
         if pairs and (rules is None or len(rules.least) == 1):
             rows = self.X, self.y, self.weights, self.n_classes
             return CompiledCounts(*rows, statistic, stopper, table_limit, masses=masses, apart=apart)
@@ -255,10 +288,10 @@ class RowSamples(Samples):
         return ProductCounts(self.X, amounts, statistic, stopper, pairs=pairs, apart=apart)
 
     def without_light_columns(self, leaf_price: float) -> RowSamples:
-        """The same without columns that some best tree for this leaf price (in units of weight) does not use.
+        """Return the samples without columns that some best tree for this leaf price (in units of weight) does not use.
 
-        *Rule.* Let E(S) be the equivalent-point bound of a set: no tree scores more on it. A column goes if E of one of
-        its sides is at most the leaf price.
+        *Rule.* Let E(S) be the equivalent-point bound of a set: no tree scores more on it. A column is removed if E of
+        one of its sides is at most the leaf price.
 
         *Proof.* Let T be any tree with a node that branches on such a column c, S the samples that get to the node, A
         the subtree on the light side of c and B the other one. Put B in the place of the node. Samples of the other
@@ -292,57 +325,57 @@ class RowSamples(Samples):
 
 @dataclass(frozen=True, eq=False)
 class TallySamples(Samples):
-    """Samples of a tally: what sets of columns earn, by class; made by `tallied_data`.
+    """Samples of a tally: rewards of sets of columns by class; made by `tallied_data`.
 
-    Columns are those that can split: both sides have weight, and are allowed by the rules. None is flipped.
+    Both sides of every column have weight and are allowed by the rules. No column is flipped.
 
     Attributes
     ----------
     values : tuple of float arrays (K + J, number of sets)
-        By size of the sets of columns of the tally: what the samples that have all of them earn where class k is
-        predicted, then their masses.
+        By size of the sets of columns of the tally: the reward for class k of the samples in which all columns of the
+        set are one, then their masses.
     apart : bool array (all columns, all columns) or None
         As in `LocalRules`.
     """
 
-    values: tuple[Floats, ...]
-    apart: Bools | None
+    values: tuple[FloatArray, ...]
+    apart: BoolArray | None
 
     @property
     def size(self) -> int:
         return sum(part.size for part in self.values)
 
     @cached_property
-    def class_weights(self) -> Floats:
+    def class_weights(self) -> FloatArray:
         return self.values[0][: self.n_classes, 0]
 
     @property
     def n_columns(self) -> int:
-        """Of the tally."""
+        """Number of columns of the tally."""
         return self.values[1].shape[1] if len(self.values) > 1 else 0
 
     @cached_property
-    def side_weights(self) -> Floats:
+    def side_weights(self) -> FloatArray:
         return np.asarray(_sides(self._totals, self._single)[: self.n_classes].sum(axis=0))
 
     @property
     def ceiling(self) -> float:
-        """All that can be earned: which samples are equal is not known."""
+        """The total reward: a tally does not know which samples are equal."""
         return self.total_weight
 
     @property
-    def side_ceilings(self) -> Floats:
+    def side_ceilings(self) -> FloatArray:
         return self.side_weights
 
     @property
-    def _totals(self) -> Floats:
+    def _totals(self) -> FloatArray:
         return self.values[0][:, 0]
 
     @property
-    def _single(self) -> Floats:
+    def _single(self) -> FloatArray:
         return self.values[1][:, self.feature]
 
-    def beyond(self, column: int, side: int) -> Floats:
+    def beyond(self, column: int, side: int) -> FloatArray:
         both, own = self._single.copy(), int(self.feature[column])
         others = np.delete(np.arange(self.n_features), column)
         small, large = np.minimum(self.feature[others], own), np.maximum(self.feature[others], own)
@@ -362,7 +395,7 @@ class TallySamples(Samples):
         return _with_columns(values, self, self.feature[[column for column, _ in path]])
 
     def without_light_columns(self, leaf_price: float) -> TallySamples:
-        """All of them: which are light is not known."""
+        """Return the samples unchanged: a tally does not know which columns are light."""
         return self
 
     def counts(self, stopper: Stopper, table_limit: int = 0, *, pairs: bool = True) -> PairCounts:
@@ -380,20 +413,28 @@ class TallySamples(Samples):
         )
 
 
-def _sides(totals: Floats, single: Floats) -> Floats:
-    """Sums (channels, F, 2) of both sides from those of all samples and of the one sides."""
+def _sides(totals: FloatArray, single: FloatArray) -> FloatArray:
+    """Return the sums (channels, F, 2) of both sides from those of all samples and of the one sides."""
     return np.stack([totals[:, None] - single, single], axis=-1)
 
 
 def reduce_data(
-    X: NDArray[np.bool_], y: Ints, weights: Floats, n_classes: int, rules: LocalRules | None = None
+    X: ArrayLike, y: ArrayLike, weights: ArrayLike, n_classes: int, rules: LocalRules | None = None
 ) -> RowSamples:
-    """Merge equal rows, drop rows without weight and mass, and reduce the columns."""
+    """Merge equal rows, remove rows without weight and mass, and reduce the columns.
+
+    Parameters
+    ----------
+    X, y, weights, n_classes
+        Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
+    rules : LocalRules, optional
+        Rules about leaves and paths.
+    """
+    X, y, weights = np.asarray(X, dtype=bool), np.asarray(y, np.int64), np.asarray(weights, np.float64)
     keep = weights > 0 if rules is None else (weights > 0) | (rules.masses > 0).any(axis=0)
     if not keep.all():
         X, y, weights = X[keep], y[keep], weights[keep]
         rules = None if rules is None else rules.of_rows(keep)
-    n_features = X.shape[1]
     groups = equal_rows(X, y)
     merged = groups.sums(weights)
     ceiling = np.zeros(merged.size)
@@ -403,70 +444,21 @@ def reduce_data(
         ceiling[first] = np.maximum.reduceat(merged, first)
     if rules is not None:
         rules = LocalRules(np.array([groups.sums(mass) for mass in rules.masses]), rules.least, rules.apart)
-    rows = groups.first
-    return _reduce_columns(
-        X[rows].view(np.uint8),
-        y[rows],
-        merged,
-        ceiling,
-        n_classes,
-        np.arange(n_features),
-        np.zeros(n_features, bool),
-        rules,
-    )
-
-
-def _reduce_columns(
-    X: NDArray[np.uint8],
-    y: Ints,
-    weights: Floats,
-    ceiling: Floats,
-    n_classes: int,
-    feature: Ints,
-    flipped: NDArray[np.bool_],
-    rules: LocalRules | None = None,
-    path: tuple[int, ...] = (),
-) -> RowSamples:
-    n_samples = X.shape[0]
-    ones = X.sum(axis=0, dtype=np.int64)
-    if rules is not None:
-        usable = _usable_columns(X, rules, path)
-        X, ones, feature, flipped = X[:, usable], ones[usable], feature[usable], flipped[usable]
-        rules = rules.of_columns(usable)
-    keys = column_keys(X)
-    if rules is not None and rules.apart is not None:
-        keys = [key + partners.tobytes() for key, partners in zip(keys, rules.apart, strict=True)]
-    # Of equal columns the smallest original index stays, whatever order the columns are in now.
-    seen: set[bytes] = set()
-    kept: list[int] = []
-    for column in np.argsort(feature, kind="stable"):
-        if ones[column] in (0, n_samples):
-            continue
-        if keys[column] in seen:
-            continue
-        seen.add(keys[column])
-        kept.append(int(column))
-    chosen = np.array(kept, dtype=np.int64)
-    flip = 2 * ones[chosen] > n_samples
-    minority = np.where(flip, n_samples - ones[chosen], ones[chosen])
-    order = np.argsort(minority, kind="stable")
-    chosen, flip = chosen[order], flip[order]
-    columns = np.take(X, chosen, axis=1)
-    columns ^= flip.astype(np.uint8)
-    return RowSamples(
+    samples = RowSamples(
         n_classes=n_classes,
-        feature=feature[chosen],
-        flipped=flipped[chosen] ^ flip,
-        rules=None if rules is None else rules.of_columns(chosen),
-        X=columns,
-        y=y,
-        weights=weights,
+        feature=np.arange(X.shape[1]),
+        flipped=np.zeros(X.shape[1], bool),
+        rules=rules,
+        X=X[groups.first].view(np.uint8),
+        y=y[groups.first],
+        weights=merged,
         row_ceiling=ceiling,
     )
+    return samples._with_reduced_columns(())
 
 
-def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ...]) -> Ints:
-    """Columns that may stand below the path and have two sides that are heavy enough."""
+def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ...]) -> IntArray:
+    """Return the columns that are allowed below the path and have two sides that are heavy enough."""
     if not rules.allow_a_leaf:
         return np.zeros(0, dtype=np.int64)
     one = weighted_sums(rules.masses, X)
@@ -477,22 +469,22 @@ def _usable_columns(X: NDArray[np.uint8], rules: LocalRules, path: tuple[int, ..
 
 
 def tallied_data(
-    tally: Tally, earned: Floats, n_classes: int, rules: LocalRules | None = None, grid_bits: int = 0
+    tally: Tally, earned: FloatArray, n_classes: int, rules: LocalRules | None = None, grid_bits: int = 0
 ) -> TallySamples:
-    """What the levels need of a tally.
+    """Return the samples of a tally.
 
     Parameters
     ----------
     tally : Tally
     earned : float array (n_cells, n_classes)
-        What a unit of each cell earns where a class is predicted, not negative.
+        Reward of a unit of each cell by predicted class, not negative.
     n_classes : int
     rules : LocalRules, optional
         Masses of whole cells.
     grid_bits : int
-        What a set of columns earns is rounded to a multiple of ``2.0 ** -grid_bits``, of which all samples together
-        earn less than ``2**52``. All sums are exact then, and the sides of a split add up to what is split; what a leaf
-        earns is off by at most half a multiple for each of the ``2**depth`` sets that it is made of.
+        Rewards of sets of columns are rounded to multiples of ``2.0 ** -grid_bits``; the total must be below ``2**52``
+        multiples. Then all sums are exact, and the sides of a split add up to the set. The reward of a leaf is off by
+        at most half a multiple for each of the ``2**depth`` sets that it is computed from.
     """
     factors = earned.T
     values = tuple(_combined(factors, counts, grid_bits) for counts in tally.counts)
@@ -515,8 +507,8 @@ def tallied_data(
     return _with_columns(values, everyone)
 
 
-def _combined(factors: Floats, counts: Ints, grid_bits: int) -> Floats:
-    """``factors @ counts`` on a grid; cell by cell, as a copy of all counts would be as large as the tally."""
+def _combined(factors: FloatArray, counts: IntArray, grid_bits: int) -> FloatArray:
+    """Return ``factors @ counts`` on a grid, cell by cell: a copy of all counts would be as large as the tally."""
     result = np.zeros((len(factors), counts.shape[1]))
     for channel, cell in zip(*np.nonzero(factors), strict=True):
         result[channel] += factors[channel, cell] * counts[cell]
@@ -524,8 +516,8 @@ def _combined(factors: Floats, counts: Ints, grid_bits: int) -> Floats:
     return result if on_it else round_to_grid(result, grid_bits)
 
 
-def _with_columns(values: tuple[Floats, ...], data: TallySamples, path: Ints | None = None) -> TallySamples:
-    """For some of the samples, with the columns that can split them below a path."""
+def _with_columns(values: tuple[FloatArray, ...], data: TallySamples, path: IntArray | None = None) -> TallySamples:
+    """Return the samples with these values, with the columns that can split them below a path."""
     n_classes, rules = data.n_classes, data.rules
     columns = np.zeros(0, dtype=np.int64) if len(values) < 2 else data.feature
     if columns.size:

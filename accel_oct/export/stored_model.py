@@ -33,7 +33,7 @@ from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.export.checked_json import JsonObject, parsed
 from accel_oct.mip import Solver
-from accel_oct.objectives.named import NAMED
+from accel_oct.objectives.built_in import NAMED
 from accel_oct.solving.config import Config
 from accel_oct.solving.result import STATUSES, ConstraintReport, HistoryRow, Result
 from accel_oct.support.arguments import MAX_SUPPORTED_DEPTH, checked_depth

@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accel_oct.errors import InvalidInputError
-from accel_oct.formulation.component import Component, Response, TreePoint
 from accel_oct.formulation.incumbent import Rule, broken_rules
 from accel_oct.formulation.master import Master
-from accel_oct.mip import InvalidCutError, Needs, Rows, Validity
+from accel_oct.mip import InvalidCutError, Rows
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
-from accel_oct.mip.rows import FloatArray
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 
 #: Tolerance of sums in floating point, relative to the sum of the absolute values of their terms; `violation` of the
@@ -240,32 +239,3 @@ class Agreement:
         if tree.n_leaves == 1:
             return f"the leaf {data.class_names[int(tree.label[0])]!r}"
         return f"a tree with {tree.n_leaves} leaves and {data.feature_names[int(tree.feature[0])]!r} at its root"
-
-
-class Vouched:
-    """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees.
-
-    Parameters
-    ----------
-    component : Component
-    author : str
-    agreement : Agreement
-    """
-
-    def __init__(self, component: Component, author: str, agreement: Agreement) -> None:
-        self._component, self._author, self._agreement = component, author, agreement
-
-    @property
-    def name(self) -> str:
-        return self._component.name
-
-    @property
-    def needs(self) -> Needs:
-        return self._component.needs
-
-    def respond(self, point: TreePoint) -> Response | None:
-        response = self._component.respond(point)
-        for cuts in () if response is None else response.cuts:
-            if cuts.validity is not Validity.OPTIMALITY and cuts.rows.n_rows:
-                self._agreement.check_cuts(f"{self._author}: its {cuts.validity.name} cuts", cuts.rows)
-        return response

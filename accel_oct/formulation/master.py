@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
@@ -19,7 +18,7 @@ from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.data.dataset import equal_rows
 from accel_oct.data.weights import accurate_sums
 from accel_oct.mip import MipModel, Rows
-from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree, Topology
 
 
@@ -342,7 +341,7 @@ class Master:
         return DecisionTree(feature, np.where(p > 0.5, w.argmax(axis=1), -1))
 
     @cached_property
-    def branch_priorities(self) -> npt.NDArray[np.int64]:
+    def branch_priorities(self) -> IntArray:
         """Branch on the root first, and leave the rest to the solver.
 
         With priorities level by level, some instances took two to four times as long as with none.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accel_oct.formulation.master import Master
-from accel_oct.mip.rows import FloatArray, IntArray
+from accel_oct.support.arrays import FloatArray, IntArray
 
 #: A branch variable above this counts as one.
 _INTEGRAL = 1.0 - 1e-6

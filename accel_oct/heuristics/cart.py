@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
+from accel_oct.support.arrays import IntArray
 from accel_oct.tree import DecisionTree, Topology
 
 _MOST_CELLS = 4 * 10**7
@@ -77,7 +77,7 @@ def _drawn_rows(dataset: BinaryDataset, max_depth: int, seed: int) -> Any:
 
 def _converted(fitted: Any, max_depth: int) -> DecisionTree:
     """Convert scikit-learn's tree to heap order; every leaf has class 0 until it is relabelled."""
-    children: tuple[NDArray[np.int64], NDArray[np.int64]] = (fitted.children_left, fitted.children_right)
+    children: tuple[IntArray, IntArray] = (fitted.children_left, fitted.children_right)
     feature = np.full(Topology(max_depth).n_nodes, -1)
     label = feature.copy()
     todo = [(1, 0)]

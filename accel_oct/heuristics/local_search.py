@@ -15,7 +15,9 @@ search does not continue from a tree that is refused because it violates a const
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,14 +25,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accel_oct.exact import Subtree, SubtreeCache
+from accel_oct.data import BinaryDataset
+from accel_oct.exact import DepthTwoSolver, Subtree, SubtreeCache
 from accel_oct.exact.price_search import best_tree
+from accel_oct.exact.samples import reduce_data
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Literals = frozenset[tuple[int, int]]
 Criterion = Literal["gini", "entropy", "error"]
 
@@ -52,6 +55,9 @@ _NEARLY = 1.2
 """Another subtree gets exact tails if its loss is at most this many times that of the present one."""
 _LONGEST_EXACT = 16.0
 """Limit on the estimated seconds of exact subtrees."""
+
+_LONGEST_AT_FIRST = 1.0
+"""Most seconds of an exact subtree at the start of a search."""
 
 
 class OutOfTime(Exception):
@@ -79,7 +85,7 @@ class GrownNode:
         """Both sides; None at a leaf."""
         return None if self.zero is None or self.one is None else (self.zero, self.one)
 
-    def tree(self, columns: Ints | None = None) -> DecisionTree:
+    def tree(self, columns: IntArray | None = None) -> DecisionTree:
         """Convert to a tree; `columns` translates the features."""
         if self.zero is None or self.one is None:
             return DecisionTree.leaf(self.label)
@@ -90,16 +96,16 @@ class GrownNode:
 class GrowingData(NamedTuple):
     """Training data: features (n, F), class indices, weights, number of classes."""
 
-    X: NDArray[np.bool_]
-    y: Ints
-    weights: Floats
+    X: BoolArray
+    y: IntArray
+    weights: FloatArray
     n_classes: int
 
-    def of_rows(self, rows: Ints) -> GrowingData:
+    def of_rows(self, rows: IntArray) -> GrowingData:
         """Select samples."""
         return GrowingData(self.X[rows], self.y[rows], self.weights[rows], self.n_classes)
 
-    def of_columns(self, columns: Ints) -> GrowingData:
+    def of_columns(self, columns: IntArray) -> GrowingData:
         """Select features, in increasing order; returns the same arrays if all are selected."""
         whole = columns.size == self.X.shape[1]
         return self if whole else self._replace(X=np.ascontiguousarray(self.X[:, columns]))
@@ -108,7 +114,7 @@ class GrowingData(NamedTuple):
 class Place(NamedTuple):
     """The place of a subtree: its samples, the literals of its path, and the number of levels below."""
 
-    samples: Ints
+    samples: IntArray
     literals: Literals
     room: int
 
@@ -143,9 +149,9 @@ class Grower:
         self._subtree_for = cache.at_price(leaf_price)
         self._affordable = affordable
         self._should_stop = should_stop
-        self._counts: OrderedDict[Literals, Floats] = OrderedDict()
+        self._counts: OrderedDict[Literals, FloatArray] = OrderedDict()
 
-    def leaf(self, samples: Ints) -> GrownNode:
+    def leaf(self, samples: IntArray) -> GrownNode:
         """Return the best leaf."""
         weights = np.bincount(self.y[samples], self.weights[samples], self.n_classes)
         label = int(np.argmax(weights))
@@ -159,13 +165,13 @@ class Grower:
             Place(place.samples[ones], place.literals | {(feature, 1)}, place.room - 1),
         )
 
-    def joined(self, samples: Ints, feature: int, zero: GrownNode, one: GrownNode) -> GrownNode:
+    def joined(self, samples: IntArray, feature: int, zero: GrownNode, one: GrownNode) -> GrownNode:
         """Return a branch, or a leaf if that is at least as good."""
         leaf = self.leaf(samples)
         value = zero.value + one.value
         return leaf if leaf.value >= value else GrownNode(value, leaf.label, feature, zero, one)
 
-    def grow(self, place: Place, criterion: Criterion, allowed: NDArray[np.bool_] | None = None) -> GrownNode:
+    def grow(self, place: Place, criterion: Criterion, allowed: BoolArray | None = None) -> GrownNode:
         """Grow greedy splits down to the last levels, exact ones there, and prune.
 
         `allowed` marks the features of greedy splits.
@@ -185,7 +191,7 @@ class Grower:
             place.samples, feature, self.grow(zero, criterion, allowed), self.grow(one, criterion, allowed)
         )
 
-    def is_settled(self, samples: Ints) -> bool:
+    def is_settled(self, samples: IntArray) -> bool:
         """Return whether a leaf is optimal because its error is at most the price of another leaf."""
         weights = np.bincount(self.y[samples], self.weights[samples], self.n_classes)
         return bool(weights.sum() - weights.max() <= self.price)
@@ -199,7 +205,7 @@ class Grower:
         found = self._subtree_for(place.literals, place.samples, max_depth=place.room)
         return self._node(found, 0, place.samples)
 
-    def node(self, tree: DecisionTree, samples: Ints, at: int = 1) -> GrownNode:
+    def node(self, tree: DecisionTree, samples: IntArray, at: int = 1) -> GrownNode:
         """Return the branches of a tree as a subtree for some samples, pruned, with the best labels."""
         feature = int(tree.feature[at - 1])
         if feature < 0:
@@ -208,7 +214,7 @@ class Grower:
         sides = [self.node(tree, samples[ones == side], 2 * at + side) for side in (0, 1)]
         return self.joined(samples, feature, *sides)
 
-    def _node(self, found: Subtree, at: int, samples: Ints) -> GrownNode:
+    def _node(self, found: Subtree, at: int, samples: IntArray) -> GrownNode:
         if found.feature[at] < 0:
             score = float(self.weights[samples][self.y[samples] == found.label[at]].sum())
             return GrownNode(score - self.price, int(found.label[at]))
@@ -218,7 +224,7 @@ class Grower:
         one = self._node(found, 2 * at + 2, samples[ones])
         return GrownNode(zero.value + one.value, zero.label, feature, zero, one)
 
-    def scores(self, place: Place, criterion: Criterion) -> Floats:
+    def scores(self, place: Place, criterion: Criterion) -> FloatArray:
         """Return the score of a split on each feature; minus infinity if it separates nothing."""
         counts = self._class_counts(place)
         ones, zeros = counts[:, :-1], counts[:, -1:] - counts[:, :-1]
@@ -226,7 +232,7 @@ class Grower:
         scores = _purity(ones, first, criterion) + _purity(zeros, second, criterion)
         return np.where((first > 0) & (second > 0), scores, -np.inf)
 
-    def _class_counts(self, place: Place) -> Floats:
+    def _class_counts(self, place: Place) -> FloatArray:
         """Return the weight of each class on the one-side of each feature, and in total: (classes, F + 1)."""
         known = self._counts.get(place.literals)
         if known is not None:
@@ -240,7 +246,7 @@ class Grower:
             self._counts.popitem(last=False)
         return counts
 
-    def sums(self, amounts: Floats, samples: Ints) -> Floats:
+    def sums(self, amounts: FloatArray, samples: IntArray) -> FloatArray:
         """Return approximate sums of the amounts on the one-side of each feature."""
         # Single precision: the sums only choose what to try; values of trees are computed exactly.
         light = amounts.astype(np.float32)
@@ -251,7 +257,7 @@ class Grower:
             total += light[..., first : first + step] @ rows
         return total
 
-    def predictions(self, node: GrownNode, samples: Ints) -> Ints:
+    def predictions(self, node: GrownNode, samples: IntArray) -> IntArray:
         """Return the prediction of a subtree for each sample."""
         result = np.full(samples.size, node.label, dtype=np.int64)
         sides = node.sides
@@ -262,7 +268,7 @@ class Grower:
         return result
 
 
-def _purity(counts: Floats, totals: Floats, criterion: Criterion) -> Floats:
+def _purity(counts: FloatArray, totals: FloatArray, criterion: Criterion) -> FloatArray:
     """Return weight times (1 - impurity) of sets with these class weights (classes, F), up to a constant."""
     if criterion == "error":
         return np.asarray(counts.max(axis=0))
@@ -274,7 +280,7 @@ def _purity(counts: Floats, totals: Floats, criterion: Criterion) -> Floats:
     return np.asarray((counts * logarithms).sum(axis=0))
 
 
-def _best(scores: Floats, allowed: NDArray[np.bool_] | None) -> int:
+def _best(scores: FloatArray, allowed: BoolArray | None) -> int:
     """Return the first of the best features; -1 if none separates anything."""
     if allowed is not None and np.any(np.isfinite(scores[allowed])):
         scores = np.where(allowed, scores, -np.inf)
@@ -307,8 +313,6 @@ class LocalSearch:
         Estimated seconds of an exact subtree; infinite if it is impossible.
     remaining : callable
         Remaining seconds.
-    longest : float
-        Limit on the seconds of an exact subtree.
     seed : int
     counts : LocalSearchCounts, optional
         Statistics shared with other searches.
@@ -322,7 +326,6 @@ class LocalSearch:
         should_stop: Callable[[], bool],
         exact_seconds: Callable[[int, int], float],
         remaining: Callable[[], float] = lambda: math.inf,
-        longest: float = 1.0,
         seed: int = 0,
         counts: LocalSearchCounts | None = None,
     ) -> None:
@@ -331,7 +334,7 @@ class LocalSearch:
         self._should_stop = should_stop
         self._exact_seconds = exact_seconds
         self._remaining = remaining
-        self.longest = longest
+        self.longest = _LONGEST_AT_FIRST
         self._rng = np.random.default_rng(seed)
         self._whole = Place(np.arange(len(grower.y)), frozenset(), max_depth)
         self._known: dict[tuple[Literals, int], GrownNode] = {}
@@ -430,7 +433,7 @@ class LocalSearch:
         below = self._pass(sides[swapped], zero, alternate), self._pass(sides[1 - swapped], one, alternate)
         return grower.joined(place.samples, feature, *below)
 
-    def _best_feature(self, node: GrownNode, samples: Ints) -> tuple[int, int]:
+    def _best_feature(self, node: GrownNode, samples: IntArray) -> tuple[int, int]:
         """Return the feature that sends most weight to a correct side, and whether the sides are swapped."""
         grower = self._grower
         assert node.zero is not None and node.one is not None
@@ -543,3 +546,172 @@ class LocalSearch:
         parts = self._grower.split(place, node.feature)
         zero, one = (self._with_exact_tails(side, part) for side, part in zip(sides, parts, strict=True))
         return self._grower.joined(place.samples, node.feature, zero, one)
+
+
+_DRAWN_ROWS = 12_000
+"""Sampled rows of the first search on large data; up to twice as many rows are searched without sampling."""
+
+_LONGEST_STEP = 2.0
+"""Limit on the seconds of a step that cannot be interrupted."""
+
+_LARGEST_TABLES = 2**27
+_CACHE_BYTES = 2**26
+
+
+def table_seconds(n_samples: int, n_features: int, n_classes: int, levels: int) -> float:
+    """Estimate the time of the tables of best trees with `levels` levels, without the savings by bounds.
+
+    Depth two visits all pairs of features. Each further level repeats this for every feature at its root, whose sides
+    share the samples; every unordered set of features is visited once. Measured on a core of 2020.
+    """
+    channels = 1 if n_classes == 2 else n_classes
+    above = max(0, levels - 2)
+    pairs = float(n_features) ** 2 if levels > 1 else float(n_features)
+    sets: float = math.prod(n_features / k for k in range(1, above + 1))
+    return sets * pairs * (2e-10 * channels + 3e-12 * n_samples / 2.0**above) + 2e-9 * n_samples * n_features
+
+
+class Improver:
+    """Finds better and better trees.
+
+    Parameters
+    ----------
+    dataset : BinaryDataset
+    max_depth : int
+    leaf_price : float
+        In units of weight.
+    offer : callable (DecisionTree)
+        Called with every tree that is better than those before; returns whether it is feasible.
+    stopper : Stopper
+        Called at every node; may be replaced between time slices.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        dataset: BinaryDataset,
+        max_depth: int,
+        leaf_price: float,
+        offer: Callable[[DecisionTree], bool],
+        stopper: Stopper,
+        seed: int = 0,
+    ) -> None:
+        self._max_depth = max_depth
+        self._offer = offer
+        self.stopper = stopper
+        self._seed = seed
+        self.counts = LocalSearchCounts()
+        samples = GrowingData(dataset.X, dataset.y, dataset.weights, dataset.n_classes)
+        rows: IntArray | None = None
+        if len(samples.y) > 2 * _DRAWN_ROWS:
+            rows = np.sort(np.random.default_rng(seed).choice(len(samples.y), _DRAWN_ROWS, replace=False))
+        part, price = samples, leaf_price
+        if rows is not None:
+            part = samples.of_rows(rows)
+            price *= float(part.weights.sum() / samples.weights.sum())
+        # Columns that are equal on the sampled rows are merged: at worst, a better tree is missed.
+        self._columns = np.sort(reduce_data(*part).without_light_columns(price).feature)
+        self._whole = self._search(samples.of_columns(self._columns), leaf_price, self._offer_node)
+        self._drawn: LocalSearch | None = None
+        if rows is not None:
+            self._drawn = self._search(part.of_columns(self._columns), price, self._keep_for_later)
+        self._pending: list[GrownNode] = []
+        self._busy = threading.Lock()
+
+    @property
+    def n_features(self) -> int:
+        """Number of remaining columns."""
+        return int(self._columns.size)
+
+    def begin(self, known: DecisionTree | None = None) -> None:
+        """Start from greedy trees by several criteria and the known tree; make the tails of the best exact."""
+        with self._busy:
+            self._timed(lambda: self._starts(known))
+
+    def work(self, seconds: float, steps: int | None = None) -> None:
+        """Make at least one step, for some seconds or a number of steps; returns at once if another thread works."""
+        if not self.n_features or not self._busy.acquire(blocking=False):
+            return
+        try:
+            self._timed(lambda: self._steps(seconds, steps))
+        finally:
+            self._busy.release()
+
+    # ---------------------------------------------------------------- inside
+
+    def _timed(self, work: Callable[[], None]) -> None:
+        began = time.monotonic()
+        with contextlib.suppress(OutOfTime):
+            work()
+        self.counts.seconds += time.monotonic() - began
+
+    def _starts(self, known: DecisionTree | None) -> None:
+        first = self._drawn or self._whole
+        for criterion in ("gini", "entropy", "error"):
+            first.start_greedily(criterion)
+            self._carry_over()
+        first.make_tails_exact()
+        self._carry_over()
+        tree = None if known is None else self._translated(known)
+        if tree is not None:
+            self._whole.start_from(tree)
+
+    def _steps(self, seconds: float, steps: int | None) -> None:
+        began = time.monotonic()
+        done = 0
+        while not self.stopper():
+            (self._drawn or self._whole).step()
+            self._carry_over()
+            done += 1
+            if time.monotonic() - began >= seconds or (steps is not None and done >= steps):
+                return
+
+    def _carry_over(self) -> None:
+        """Improve the last tree of the sampled rows on all rows."""
+        if self._pending:
+            node = self._pending.pop()
+            self._pending.clear()
+            self._whole.start_from(node.tree(), only_tails=True)
+
+    def _search(self, samples: GrowingData, price: float, offer: Callable[[GrownNode], bool]) -> LocalSearch:
+        solver = DepthTwoSolver(samples.X, samples.y, samples.weights, samples.n_classes)
+        n_features, n_classes = samples.X.shape[1], samples.n_classes
+
+        def should_stop() -> bool:
+            return self.stopper()
+
+        def remaining() -> float:
+            return self.stopper.remaining
+
+        def affordable(n_samples: int) -> bool:
+            if solver.table_bytes > _LARGEST_TABLES:
+                return False
+            return solver.seconds(n_samples) <= min(_LONGEST_STEP, self.stopper.remaining)
+
+        def exact_seconds(n_samples: int, levels: int) -> float:
+            if solver.table_bytes > _LARGEST_TABLES:
+                return math.inf
+            return table_seconds(n_samples, n_features, n_classes, levels)
+
+        grower = Grower(samples, price, SubtreeCache(solver, _CACHE_BYTES), affordable, should_stop)
+        return LocalSearch(
+            grower, self._max_depth, offer, should_stop, exact_seconds, remaining, seed=self._seed, counts=self.counts
+        )
+
+    def _keep_for_later(self, node: GrownNode) -> bool:
+        self._pending.append(node)
+        return True
+
+    def _offer_node(self, node: GrownNode) -> bool:
+        return self._offer(node.tree(self._columns).with_max_depth(self._max_depth))
+
+    def _translated(self, tree: DecisionTree) -> DecisionTree | None:
+        """Return the tree in terms of the remaining columns; None if it uses others."""
+        used = tree.feature >= 0
+        places = np.searchsorted(self._columns, tree.feature)
+        if not self._columns.size or np.any(places[used] >= self._columns.size):
+            return None
+        places = np.minimum(places, self._columns.size - 1)
+        if np.any(self._columns[places][used] != tree.feature[used]):
+            return None
+        return DecisionTree(np.where(used, places, -1), tree.label)

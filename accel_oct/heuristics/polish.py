@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import Subtree
 from accel_oct.formulation import Master, Response, Site, TreePoint
 from accel_oct.mip import Event, Needs
+from accel_oct.support.arrays import IntArray
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
 
 
 def polish(

@@ -154,7 +154,7 @@ def _indices(numbers: Array, length: int) -> bool:
 
 @dataclass(eq=False)
 class Entries(Record):
-    """The samples that can be counted, see `accel_oct.exact.layout`."""
+    """The samples that can be counted, see `accel_oct.exact.counts`."""
 
     rows: Annotated[Array, Kind(np.uint8, 2)]  # (E, P) 0 or 1
     channel: Annotated[Array, Kind(np.int32, 1)]  # (E,)

@@ -1,8 +1,8 @@
-"""What an objective is written against.
+"""The interface of objectives.
 
-An objective knows no data. When a solve begins it is bound to the data and says what predictions are worth, in one of
-two forms: a sum over the samples (`LinearScore`), which every part of the library maximises as if it were weighted
-accuracy, or a ratio of two such sums (`RatioScore`), which takes a sequence of linear ones.
+An objective holds no data. At the start of a solve it is bound to the data, and gives the score of predictions in one
+of two forms: a sum over the samples (`LinearScore`), which the library maximises like weighted accuracy, or a ratio of
+two such sums (`RatioScore`), which is maximised by a sequence of linear ones.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset, scored_dataset
 from accel_oct.data.reads import READS, checked_reads
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 
-FloatArray = NDArray[np.float64]
 Amount = TypeVar("Amount", float, FloatArray)
 
 _USUAL_EXPONENT = 400
@@ -29,23 +28,23 @@ _USUAL_EXPONENT = 400
 
 @dataclass(frozen=True, eq=False)
 class LinearScore:
-    """``offset + (sum over the samples of what the tree's predictions earn) / norm``; to be maximised.
+    """``offset + (sum over the samples of the rewards of their predictions) / norm``; to be maximised.
 
     Attributes
     ----------
     name : str
     dataset : BinaryDataset
     amounts : float array (n_samples, n_classes) or None
-        What predicting each class for each sample earns, not negative; None for its weight where the class is its own.
+        Reward of predicting each class for each sample, not negative. None: the weight for the correct class, else 0.
     norm : float
         Positive.
     offset : float
     reads : set of str
-        What rewards depend on, in the words of `accel_oct.constraints.Traits`. A tally takes an objective that reads
-        classes, groups and weights, a search over every split one that reads neither features nor their values. By
-        default everything is assumed to be read.
+        Inputs of the rewards, as in `accel_oct.constraints.Traits`. A tally supports objectives that read classes,
+        groups and weights; a search over every split, those that read neither features nor their values. The default
+        is all inputs.
     arrays : tuple of str
-        Names of arguments that hold one entry per row: these cannot follow the folds of a cross-validation.
+        Names of arguments with one entry per row, which cannot be split into the folds of a cross-validation.
     """
 
     name: str
@@ -69,12 +68,12 @@ class LinearScore:
         reads: Set[str] = READS,
         arrays: tuple[str, ...] = (),
     ) -> LinearScore:
-        """From rewards of either sign: what a sample earns whatever is predicted goes into the offset."""
+        """Return the score for rewards of any sign; the least reward of every sample becomes part of the offset."""
         least = rewards.min(axis=1)
         amounts = rewards - least[:, None]
         largest = float(amounts.max(initial=0.0))
         offset = math.fsum(least) / norm
-        if largest == 0.0:  # nothing to choose: every prediction earns the same
+        if largest == 0.0:  # all predictions have the same reward
             amounts = np.repeat(dataset.weights[:, None], dataset.n_classes, axis=1)
             return cls(name, dataset, amounts, dataset.total_weight, offset - 1.0, reads, arrays)
         exponent = math.frexp(largest)[1]
@@ -84,15 +83,15 @@ class LinearScore:
 
     @cached_property
     def rows(self) -> BinaryDataset:
-        """What trees are scored on: rows that earn their weight where they are predicted to be of their class."""
+        """The rows on which trees are scored: each has its weight as reward for the prediction of its class."""
         return self.dataset if self.amounts is None else scored_dataset(self.dataset, self.amounts)
 
     def value(self, tree: DecisionTree) -> float:
-        """The score of a tree, leaf penalties not counted."""
+        """Return the score of a tree without leaf penalties."""
         return self.reported(tree.score(self.rows))
 
     def reported(self, earned: Amount) -> Amount:
-        """The score of trees that earn so much on `rows`; rounded rewards may add up to more than there is."""
+        """Return the score for rewards on `rows`, capped at the best possible score: rounded rewards may exceed it."""
         if self.amounts is None:
             return earned / self.norm + self.offset
         capped: Amount = np.minimum(earned, self._most)
@@ -100,7 +99,7 @@ class LinearScore:
 
     @cached_property
     def _most(self) -> float:
-        """What is earned where every prediction is the best one."""
+        """Sum of the largest rewards of all samples."""
         return math.fsum(self.amounts.max(axis=1)) if self.amounts is not None else self.norm
 
 
@@ -113,7 +112,7 @@ class RatioScore:
     name : str
     dataset : BinaryDataset
     numerator, denominator : float arrays (n_samples, n_classes)
-        The sum of the denominators is positive whatever is predicted.
+        The sum of the denominators is positive for all predictions.
     arrays : tuple of str
         As in `LinearScore`.
     """
@@ -125,12 +124,12 @@ class RatioScore:
     arrays: tuple[str, ...] = ()
 
     def parts(self, tree: DecisionTree) -> tuple[float, float]:
-        """Numerator and denominator of a tree."""
+        """Return numerator and denominator of a tree."""
         rows, predicted = np.arange(self.dataset.n_samples), tree.predictions(self.dataset.X)
         return float(self.numerator[rows, predicted].sum()), float(self.denominator[rows, predicted].sum())
 
     def value(self, tree: DecisionTree) -> float:
-        """The score of a tree, leaf penalties not counted."""
+        """Return the score of a tree without leaf penalties."""
         over, under = self.parts(tree)
         return over / under
 
@@ -139,11 +138,11 @@ Score = LinearScore | RatioScore
 
 
 class Objective(ABC):
-    """What `accel_oct.solve` takes as `objective`."""
+    """An objective of `accel_oct.solve`."""
 
     @abstractmethod
     def bind(self, dataset: BinaryDataset) -> Score:
-        """What predictions are worth on these data.
+        """Return the score of predictions on these data.
 
         Raises
         ------
@@ -153,23 +152,23 @@ class Objective(ABC):
 
     @property
     def is_accuracy(self) -> bool:
-        """Whether the score is the share of the weight that is classified correctly, on any data."""
+        """Whether the score is the share of the weight that is classified correctly."""
         return False
 
     def on_tally(self) -> Objective:
-        """The objective in terms that a tally knows, to be bound to its cells.
+        """Return the objective for a tally, to be bound to its cells.
 
         Raises
         ------
         InvalidInputError
-            Naming the argument that cannot be told from a tally.
+            Naming the argument that needs rows.
         """
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Objective):
-    """An objective that is bound already, for whoever solves on the same data more than once."""
+    """An objective that is already bound, for several solves on the same data."""
 
     score: Score
 

@@ -20,18 +20,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accel_oct.exact.enumeration import Enumeration, Path, SideBests
-from accel_oct.exact.limited import Limited, PricedProblem
-from accel_oct.exact.outcomes import Outcomes, SetOutcomes, TooMany
-from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.data.tally import Path
+from accel_oct.exact.enumeration import Enumeration, SampleSet, SideBests
+from accel_oct.exact.limited import Limited, Outcomes, PricedProblem, SetOutcomes, TooMany
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.repair import Repair
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Closing(Enumeration[Outcomes]):

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.limited import Limited, PricedProblem
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
 
 _MOST_STEPS = 60
 

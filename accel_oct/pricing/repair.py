@@ -13,9 +13,8 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from accel_oct.exact.limited import Limited, PricedProblem
-from accel_oct.exact.outcomes import Outcomes, TooMany
-from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.enumeration import SampleSet
+from accel_oct.exact.limited import Limited, Outcomes, PricedProblem, TooMany
 from accel_oct.tree import DecisionTree
 
 _ENOUGH = 1000

@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.exact.limited import Limited, PricedProblem
 from accel_oct.exact.limited_points import LimitedProblem, split_keys
 from accel_oct.pricing.closing import Closing, RootByRoot
 from accel_oct.pricing.dual import Dual
 from accel_oct.pricing.repair import Repair
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
-
 
 _MOST_ROOTS = 8
 """Most open roots whose prices are kept, with tables and again without."""

@@ -108,7 +108,7 @@ class Config:
         return updated
 
     @classmethod
-    def from_toml(cls, path: str | Path, base: Config | None = None) -> Config:
+    def from_toml(cls, path: str | Path) -> Config:
         """Read a TOML file with the keys of `from_mapping`."""
         text = read_text(path, _MAX_TOML_BYTES, "config file")
         try:
@@ -117,7 +117,7 @@ class Config:
             raise InvalidInputError(f"config file {path} is not valid TOML: {error}") from error
         except RecursionError:
             raise InvalidInputError(f"config file {path} is nested too deeply") from None
-        return cls.from_mapping(values, base)
+        return cls.from_mapping(values)
 
 
 def _updated(base: Any, values: Mapping[str, Any], where: str) -> Any:

@@ -1,8 +1,8 @@
 """The driver: runs the phases of a computation under one clock, one stopper and one reporter.
 
-`accel_oct.solve`, `frontier`, `near_optimal`, ratios, tallies and the search over every split each are a `SearchRun`
-with some phases. `drive` runs these until one proves something, it is time to stop or there are no more, and says how
-it ended.
+`accel_oct.solve`, `frontier`, `near_optimal`, ratios, tallies and the search over every split are `SearchRun` objects
+with phases. `drive` runs the phases until one finds a proof, the run is stopped or none is left, and returns a
+`RunOutcome`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class SearchRun:
     ----------
     clock : Clock
     progress : callable (ProgressEvent) or None
-        Gets every event; returns True to ask for the end.
+        Called with every event; returns True to stop the run.
 
     Attributes
     ----------
     reporter : Reporter
         Makes the events.
     stopper : Stopper
-        Asked by all long work, which makes asking a heartbeat.
+        Called by all long computations; the calls also serve as heartbeats of the reporter.
     history : list of HistoryRow
         One for every change of objective or bound.
     """
@@ -56,7 +56,7 @@ class SearchRun:
 
     @property
     def is_proven(self) -> bool:
-        """Whether what was found is proven to be what was asked for."""
+        """Whether the result is proven."""
         raise NotImplementedError
 
     @property
@@ -65,10 +65,10 @@ class SearchRun:
         return False
 
     def check(self) -> None:
-        """Check what a phase has left behind; called after each."""
+        """Check the state after a phase."""
 
     def finish(self, status: Status) -> None:
-        """Settle what is known; called once, before the outcome is made."""
+        """Finish the state; called once, before the outcome is made."""
 
     def note(self, objective: float, bound: float) -> bool:
         """Report objective and bound, and add them to the history, if one of them is new; returns whether it is."""
@@ -83,7 +83,7 @@ class SearchRun:
         return self.stopper.run(work)
 
     def outcome(self, status: Status, decided_by: str) -> RunOutcome:
-        """End the run."""
+        """Finish the run and return its outcome."""
         self.finish(status)
         return RunOutcome(status, decided_by, self.clock.seconds, tuple(self.history))
 
@@ -95,17 +95,17 @@ RunType = TypeVar("RunType", bound=SearchRun, contravariant=True)
 
 
 class Phase(Protocol[RunType]):
-    """A step of a run that may improve what is known."""
+    """A step of a run that may improve its result or its bound."""
 
     @property
     def name(self) -> str:
-        """What `stats["decided_by"]` says when this phase finds the proof."""
+        """Name in `stats["decided_by"]` if this phase finds the proof."""
 
     def applies(self, run: RunType, /) -> bool:
-        """Whether it can do anything for this problem, by its switches and by what it needs."""
+        """Return whether the phase is enabled and can help with this problem."""
 
     def run(self, run: RunType, /) -> Status | None:
-        """Work on the state. Returns what ends the run without a proof, or None to go on."""
+        """Work on the state; return the status of a run that ends without a proof, or None to continue."""
 
 
 OneRun = TypeVar("OneRun", bound=SearchRun)
@@ -125,7 +125,7 @@ class SinglePhase(Generic[OneRun]):
 
 
 def drive(run: OneRun, phases: Iterable[Phase[OneRun]]) -> RunOutcome:
-    """Run the phases that apply until one proves something, it is time to stop or there are no more."""
+    """Run the phases that apply until one finds a proof, the run is stopped or none is left."""
     for phase in phases:
         if not phase.applies(run):
             continue

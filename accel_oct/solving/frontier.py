@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint
@@ -17,21 +16,19 @@ from accel_oct.constraints.base import check_traits, named_groups, trees_to_chec
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
-from accel_oct.exact.steps import Steps
+from accel_oct.exact.levels import Steps
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import Problem, TallyProblem, refuse_beside_tally
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE, Problem, TallyProblem, refuse_beside_tally
 from accel_oct.solving.result import HistoryRow, Result, RunOutcome, Status, build_result
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
 
 
 def frontier(
@@ -49,35 +46,34 @@ def frontier(
     client: Any = None,
     checkpoint: Any = None,
 ) -> Frontier:
-    """The best tree for every number of leaves, each with its proof, in one pass.
+    """Find the best tree for every number of leaves, each with its proof, in one pass.
 
     Parameters
     ----------
     X, y, sample_weight
-        As for `accel_oct.solve`. A `Tally` in the place of X gives the same scores and bounds, and so do
-        data in pieces with the name of the target in the place of y.
+        As for `accel_oct.solve`. A `Tally` as X gives the same scores and bounds, and so do data in pieces with the
+        name of the target as y.
     max_depth : int
-        Exact up to 4 on data of any usual size; deeper where time allows, else with valid bounds.
+        Depth limit. Up to 4 the frontier is exact on data of usual size; deeper searches that end early have bounds.
     constraints : sequence of Constraint, optional
-        Those that leave subtrees independent, such as `MinLeafWeight` and `ForbiddenPairs` on paths, and `MaxLeaves`,
-        which ends the frontier.
+        Local constraints, such as `MinLeafWeight` and `ForbiddenPairs` on paths, and `MaxLeaves`, which ends the
+        frontier.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio.
     solver : Solver or str
         As for `accel_oct.solve`. Its threads are used; no backend runs.
     time_limit : float, optional
-        Seconds; what is not proven by then comes with a valid bound.
+        Seconds; scores that are not proven by then have valid bounds.
     memory_limit : int
         Bytes that the tables may take.
     progress : callable (ProgressEvent), optional
         As for `accel_oct.solve`; objective and bound of the events are score and bound for the largest number of
         leaves.
     client : distributed.Client, str or int, optional
-        Spreads what is deeper than the tables over the workers of a dask cluster: a client, the address of a scheduler,
-        or a number of processes on this machine. The result does not depend on it. Needs the extra ``dask``.
+        Runs searches deeper than the tables on the workers of a dask cluster: a client, the address of a scheduler, or
+        a number of processes on this machine. The result does not depend on it. Needs the extra ``dask``.
     checkpoint : path, optional
-        File that keeps what is proven of a deep search, with or without `client`; if it is there, the search goes on
-        from it.
+        File for the proven parts of a deep search, with or without `client`; an existing file is continued.
 
     Returns
     -------
@@ -86,9 +82,9 @@ def frontier(
     Raises
     ------
     InvalidInputError
-        Naming the argument that cannot be used, or the constraint that `accel_oct.solve` can take and this cannot.
+        Naming the invalid argument, or a constraint that only `accel_oct.solve` supports.
     ClusterError
-        When the cluster cannot go on; what is proven by then is in the checkpoint.
+        If the cluster fails; the checkpoint has the proven parts.
     """
     began, threads = time.perf_counter(), as_solver(solver).n_threads
     problem = _problem(X, y, sample_weight, max_depth, constraints, objective, client)
@@ -107,7 +103,7 @@ def _problem(
     objective: Any,
     client: Any = None,
 ) -> Problem:
-    """What is to be solved, for every leaf penalty."""
+    """Return the problem, without a leaf penalty."""
     if isinstance(X, Tally):
         refuse_beside_tally(client=client)
     check_client(client)
@@ -122,13 +118,13 @@ def _problem(
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
         if isinstance(score, RatioScore):
-            raise InvalidInputError(f"objective: the frontier cannot take {score.name}, a ratio; accel_oct.solve can")
+            raise InvalidInputError(f"objective: frontier does not support {score.name}, a ratio; accel_oct.solve does")
         problem = Problem.of(score, max_depth, 0.0, constraints)
     for constraint in problem.coupling:
         if not constraint.traits.by_tables:
             raise InvalidInputError(
-                f"constraints: the frontier cannot take {constraint.name!r}, which ties subtrees together; "
-                "accel_oct.solve can, for one leaf penalty at a time"
+                f"constraints: frontier does not support {constraint.name!r}, which couples subtrees; "
+                "accel_oct.solve does, for one leaf penalty at a time"
             )
     if not isinstance(problem, TallyProblem):
         check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
@@ -141,7 +137,7 @@ class FrontierRun(SearchRun):
     Attributes
     ----------
     table : FrontierTable
-        Once it was computed.
+        Set by `compute`.
     """
 
     def __init__(self, problem: Problem, clock: Clock, progress: Sink | None) -> None:
@@ -151,7 +147,7 @@ class FrontierRun(SearchRun):
         self._most = min(2**problem.max_depth, problem.max_leaves or 2**problem.max_depth)
 
     def compute(self, compute: Callable[..., FrontierTable], threads: int, memory_limit: int) -> Status:
-        """Compute the table; returns what ends the run where it is not proven."""
+        """Compute the table; return the status of a run that is not proven."""
         steps = Steps()
         self.reporter.describe(lambda: (steps.doing, steps.figures))
 
@@ -177,18 +173,18 @@ class FrontierRun(SearchRun):
 
     @property
     def _end(self) -> int:
-        """One more than the largest number of leaves that has an entry."""
+        """The largest number of leaves with an entry, plus one."""
         size = self.table.scores.size
         return min(size, (self.problem.max_leaves or size) + 1)
 
     @property
     def scores(self) -> FloatArray:
-        """In units of weight; position h - 1 belongs to at most h leaves."""
+        """Scores in units of weight; position h - 1 belongs to at most h leaves."""
         return self.table.scores[1 : self._end]
 
     @property
     def bounds(self) -> FloatArray:
-        """The same for bounds."""
+        """Bounds in units of weight, in the same order."""
         return self.table.upper_bounds[1 : self._end]
 
     @property
@@ -208,7 +204,7 @@ def computed_frontier(
     progress: Sink | None,
     compute: Callable[..., FrontierTable] | None = None,
 ) -> Frontier:
-    """The frontier of a problem whose constraints it can take."""
+    """Compute the frontier of a problem with supported constraints."""
     if clock.limit is not None and not clock.limit >= 0:
         raise InvalidInputError(f"`time_limit` must be a number of seconds >= 0 or None, got {clock.limit!r}")
     usable = usable_threads(threads)
@@ -232,21 +228,21 @@ def solve_path(
     memory_limit: int = SubtreeBoundConfig().memory_limit,
     progress: Sink | None = None,
 ) -> list[Result]:
-    """The optimum of every leaf penalty, read off one `frontier`.
+    """Find the optimum for every leaf penalty, from one `frontier`.
 
     Parameters are those of `frontier`; `leaf_penalties` in any order.
 
     Returns
     -------
     list of Result
-        One per penalty, in the order given; `seconds` counts the shared pass in each. Where constraints allow no tree
+        One per penalty, in the given order; `seconds` includes the shared pass in each. If constraints allow no tree,
         the status is "infeasible", as in `accel_oct.solve`.
     """
     penalties = [float(penalty) for penalty in _checked_iterable(leaf_penalties)]
     began, threads = time.perf_counter(), as_solver(solver).n_threads
     problem = _problem(X, y, sample_weight, max_depth, constraints, objective)
     for penalty in penalties:
-        problem.original.leaf_price(penalty)  # refuses bad ones before any work is done
+        problem.original.leaf_price(penalty)  # raises for invalid penalties before the computation
     table = computed_frontier(problem, Clock(began, time_limit), threads, memory_limit, progress)
     return [table.best(penalty) for penalty in penalties]
 
@@ -261,7 +257,7 @@ def _checked_iterable(leaf_penalties: Any) -> Any:
 # ---------------------------------------------------------------- the result
 
 
-NO_TREE = "there is no tree: the constraints allow none, not even a single leaf"
+NO_TREE = "no tree is allowed: a single leaf violates the constraints, and so does every larger tree"
 
 
 @dataclass(frozen=True)
@@ -272,12 +268,12 @@ class FrontierPoint:
     ----------
     max_leaves : int
     score : float
-        Share of the weight that the tree classifies correctly, or what another objective makes of it; minus infinity
-        where constraints allow no tree.
+        Score of the objective, by default the share of the weight that is classified correctly; minus infinity if
+        constraints allow no tree.
     bound : float
-        No tree with at most `max_leaves` leaves (that keeps every constraint) has a larger score.
+        Upper bound on the scores of all feasible trees with at most `max_leaves` leaves.
     found : DecisionTree or None
-        May have fewer leaves, when more do not help. None where constraints allow no tree.
+        May have fewer leaves, if more do not improve the score. None if constraints allow no tree.
     """
 
     max_leaves: int
@@ -287,31 +283,31 @@ class FrontierPoint:
 
     @property
     def tree(self) -> DecisionTree:
-        """The tree; `NoTreeError` where there is none, see `found`."""
+        """The tree; raises `NoTreeError` if there is none, see `found`."""
         if self.found is None:
             raise NoTreeError(NO_TREE)
         return self.found
 
     @property
     def is_proven(self) -> bool:
-        """Whether no tree with as many leaves scores more."""
+        """Whether the score is proven to be optimal."""
         return self.bound == self.score
 
 
 class Frontier:
     """The best score for every number of leaves up to ``2**max_depth``; made by `accel_oct.frontier`.
 
-    Indexed by number of leaves, iterated from one leaf on; trees are rebuilt when they are asked for. Under `MaxLeaves`
-    it ends at the limit. Other constraints that it takes are about single leaves and paths: where they allow any tree
-    they allow a single leaf, so either every point has a tree or none has; then scores and bounds are minus
-    infinity, and `tree` raises `NoTreeError`.
+    Indexed by number of leaves, iterated from one leaf on; trees are built on demand. Under `MaxLeaves` it ends at the
+    limit. Other supported constraints are about single leaves and paths: if they allow any tree they allow a single
+    leaf, so either every point has a tree or none has. In the latter case scores and bounds are minus infinity, and
+    `tree` raises `NoTreeError`.
 
     Attributes
     ----------
     scores, bounds : float arrays
         Position h - 1 belongs to at most h leaves.
     status : {"optimal", "infeasible", "time_limit", "interrupted"}
-        "optimal" when every point is proven, "infeasible" when it is proven that there is no tree.
+        "optimal" if every point is proven, "infeasible" if it is proven that no tree is feasible.
     seconds : float
     """
 
@@ -329,7 +325,7 @@ class Frontier:
 
     @property
     def max_leaves(self) -> int:
-        """The largest number of leaves that has an entry."""
+        """The largest number of leaves with an entry."""
         return len(self.scores)
 
     def __len__(self) -> int:
@@ -340,14 +336,14 @@ class Frontier:
 
     def __getitem__(self, max_leaves: int) -> FrontierPoint:
         if not 1 <= max_leaves <= self.max_leaves:
-            raise IndexError(f"the frontier knows 1 to {self.max_leaves} leaves, not {max_leaves}")
+            raise IndexError(f"the frontier has entries for 1 to {self.max_leaves} leaves, not for {max_leaves}")
         position = max_leaves - 1
         return FrontierPoint(
             max_leaves, float(self.scores[position]), float(self.bounds[position]), self._found(max_leaves)
         )
 
     def tree(self, max_leaves: int) -> DecisionTree:
-        """The best tree known with at most that many leaves; `NoTreeError` where constraints allow none."""
+        """Return the best known tree with at most `max_leaves` leaves; raise `NoTreeError` if there is none."""
         found = self._found(max_leaves)
         if found is None:
             raise NoTreeError(NO_TREE)
@@ -359,7 +355,7 @@ class Frontier:
         return None if self.scores[max_leaves - 1] == -np.inf else self._table.tree(max_leaves)
 
     def result(self, max_leaves: int) -> Result:
-        """The best tree known with at most that many leaves, as a result: leaf penalties are not counted."""
+        """Return the best known tree with at most `max_leaves` leaves as a result, without leaf penalties."""
         tree = self._found(max_leaves)
         score, bound = float(self.scores[max_leaves - 1]), float(self.bounds[max_leaves - 1])
         proven = score == bound
@@ -367,7 +363,7 @@ class Frontier:
         return self._result(tree, score, bound, status, self.seconds)
 
     def best(self, leaf_penalty: float) -> Result:
-        """The optimum of a leaf penalty; status "infeasible", and no tree, where constraints allow none."""
+        """Return the optimum for a leaf penalty; the status is "infeasible" if constraints allow no tree."""
         began = time.perf_counter()
         problem = self._problem
         price = problem.score.rows.leaf_price(leaf_penalty, problem.score.norm)

@@ -1,6 +1,6 @@
-"""Near-optimal trees: all trees that are almost as good as the best one (also called a Rashomon set).
+"""Near-optimal trees: all trees with an objective close to the optimum (also called a Rashomon set).
 
-`near_optimal` counts them and lists the first; `NearOptimalTrees` is what it returns.
+`near_optimal` counts and lists them, and returns `NearOptimalTrees`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, Constraint, bind_all
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
@@ -22,20 +21,17 @@ from accel_oct.data import BinaryDataset, ScoredDataset, Tally
 from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.exact.coded import Coded
-from accel_oct.exact.near_optimal_search import ListedTree, NearOptimalSearch
-from accel_oct.exact.point_counting import CountingProblem
-from accel_oct.exact.tally_counting import TallyCounting
-from accel_oct.exact.tree_listing import as_decision_tree
+from accel_oct.exact.coded import CodedPoints, CodedProblem, CodedTally
+from accel_oct.exact.near_optimal import ListedTree, NearOptimalSearch, as_decision_tree
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import checked_tally, refuse_beside_tally
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE, checked_tally, refuse_beside_tally
 from accel_oct.solving.result import Status
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.support.progress import Figure, Sink
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Clock, Stopper
 from accel_oct.tree import DecisionTree
@@ -49,9 +45,6 @@ __all__ = [
     "PredictionGroup",
     "near_optimal",
 ]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def near_optimal(
@@ -73,59 +66,57 @@ def near_optimal(
     as_model: Callable[[DecisionTree, float, float], Any] | None = None,
     splits: str = "",
 ) -> NearOptimalTrees:
-    """All trees that are almost as good as the best one: how many there are, and the first of them.
+    """Count all trees with an objective close to the optimum, and list the best of them.
 
     The objective is that of `accel_oct.solve`: ``(weight classified correctly) / (total weight) - leaf_penalty *
     (number of leaves)``. Counted are the trees of depth at most `max_depth` with an objective of at least the optimum
     minus `within`.
 
-    *What a tree is here.* A feature at each branch node and a class at each leaf, any class and not only the heaviest.
-    Every split separates the samples that reach it: neither side is empty, and samples of weight zero do not count. No
-    two sibling leaves have the same class, for their split would be superfluous. Two trees are the same if they have
-    the same features and classes in the same places: trees that predict alike may differ (see
-    `NearOptimalTrees.by_predictions`), and equal or complementary columns are different features, each with trees of
-    its own.
+    *Definition of a tree.* A tree has a feature at each branch node and a class at each leaf, any class and not only
+    the heaviest. Every split separates the samples that reach it: both sides have samples of positive weight. Sibling
+    leaves have different classes. Two trees are the same if they have the same features and classes in the same places:
+    different trees may have the same predictions (see `NearOptimalTrees.by_predictions`), and equal or complementary
+    columns are different features.
 
     *Tolerance.* Objectives are compared exactly, on the grid of weights of `BinaryDataset`; `within` is enlarged by
-    1e-9, the tolerance of every proof of this library, so that ``within=0.01`` of 100 samples includes the loss of one.
+    1e-9, the tolerance of all proofs of this library, so that ``within=0.01`` of 100 samples includes the loss of one.
 
-    *Order.* Best objective first, then fewer leaves; then by the feature of the root, then by the zero side's place in
-    the same order on its own samples, then the one side's. Of two leaves of equal weight the smaller class index comes
-    first.
+    *Order.* Best objective first, then fewer leaves; then by the feature of the root, then by the place of the zero
+    side in the same order on its own samples, then by that of the one side. Leaves of equal weight are ordered by class
+    index.
 
     Parameters
     ----------
     X, y, sample_weight
         As for `accel_oct.solve`; a `Tally` for accuracy alone.
     max_depth : int
-        Up to 4 fast on data of any usual size; deeper as time allows.
+        Fast up to 4 on data of usual size.
     leaf_penalty : float
     within : float
-        In units of the objective: 0.01 is one point of accuracy, infinity is all trees.
+        Largest difference to the optimum, in units of the objective; infinity for all trees.
     limit : int or None
-        How many trees are listed, best first; counting does not depend on it. None lists all, as far as the memory
-        limit allows: `complete` says whether they are all there.
+        Largest number of listed trees, best first; counting does not depend on it. None lists all, as far as the memory
+        limit allows; `complete` tells whether all are listed.
     labels : {"any", "best"}
-        "best" has only trees with the heaviest class in each leaf, the smallest class index of equal ones.
+        "best" restricts trees to the heaviest class in each leaf, the smallest class index of equal ones.
     sources : sequence of str, optional
-        One name per feature: the column of the raw table that it was made from; by default what the data know. For
+        One name per feature: the column of the raw table that it was made from; by default those of the data. Used by
         `NearOptimalTree.columns` and `NearOptimalTrees.importance`.
     objective : Objective or str, optional
         As for `accel_oct.solve`; a sum over the samples, not a ratio. `within` and `leaf_penalty` are in its units.
     solver : Solver or str
         As for `accel_oct.solve`. Its threads are used; no backend runs.
     time_limit : float, optional
-        Seconds; what is there by then is returned, with status "time_limit".
+        Seconds; the results so far are returned with status "time_limit".
     memory_limit : int
-        Bytes for each of: tables of best values, what is counted, what is listed. Status "memory_limit" says that it
-        was not enough to count all trees, or to list those that were asked for.
+        Bytes for each of: tables of best values, counts, lists. Status "memory_limit": it was not enough to count all
+        trees, or to list the requested ones.
     progress : callable (ProgressEvent), optional
-        As for `accel_oct.solve`; the figures "listed" and "counted" of the events say how many trees there are at
-        least.
+        As for `accel_oct.solve`; the figures "listed" and "counted" of the events are lower bounds.
     as_model : callable (tree, objective, optimum), optional
-        What `NearOptimalTrees.model` makes of a tree; `OptimalTreeClassifier.near_optimal` gives one.
+        Function behind `NearOptimalTrees.model`, set by `OptimalTreeClassifier.near_optimal`.
     splits : str
-        For the summary: what the columns of X are, where they are a choice of all splits of a table.
+        Description of the columns of X for the summary, if they are a choice of all splits of a table.
 
     Returns
     -------
@@ -144,7 +135,7 @@ def near_optimal(
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
         if isinstance(score, RatioScore):
-            raise InvalidInputError(f"objective: near-optimal trees of {score.name}, a ratio, cannot be found")
+            raise InvalidInputError(f"objective: near_optimal does not support {score.name}, a ratio")
         setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), sources)
     setting = replace(setting, as_model=as_model, splits=splits)
     slack = _number(within, "within")
@@ -164,7 +155,9 @@ def near_optimal(
         found.trees,
         optimum=None,
         within=slack,
-        counts=NearOptimalCounts(found.count, found.counted, found.by_leaves if found.counted else None),
+        at_least=found.count,
+        counted=found.counted,
+        count_by_leaves=found.by_leaves if found.counted else None,
         complete=found.complete,
         status=outcome.status,
         seconds=outcome.seconds,
@@ -186,7 +179,7 @@ class NearOptimalRun(SearchRun):
         self._is_finished = False
 
     def search(self, search: NearOptimalSearch, limit: int | None) -> Status | None:
-        """List and count; returns what ended that early."""
+        """List and count; return the status of a search that ended early."""
         self.reporter.describe(lambda: ("", dict(self._figures)))
         stopped = self.perform(lambda stopper: search.run(limit))
         ended = search.found.ended
@@ -194,7 +187,7 @@ class NearOptimalRun(SearchRun):
         return stopped or "time_limit" if ended == "stopped" else ended
 
     def report(self, listed: int, at_least: int) -> None:
-        """Report how many trees were listed, and how many there are at least."""
+        """Report the number of listed trees, and the lower bound on all trees."""
         self._figures.update({"listed": listed, "counted": at_least})
         self.reporter.report()
 
@@ -219,18 +212,18 @@ def _search(
 ) -> NearOptimalSearch:
     slack = within * setting.score.norm + PROOF_TOLERANCE * setting.score.rows.total_weight
     numbers = setting.leaf_price, setting.max_depth, slack, labels == "any"
-    problem: Coded
+    problem: CodedProblem
     if setting.tallied is not None:
-        problem = TallyCounting.of(setting.tallied, *numbers)
+        problem = CodedTally.of(setting.tallied, *numbers)
     else:
-        problem = CountingProblem.of(setting.X, setting.gains, *numbers)
+        problem = CodedPoints.of(setting.X, setting.gains, *numbers)
     return NearOptimalSearch(
         problem, should_stop=stopper, threads=threads, memory_limit=memory_limit, on_progress=report
     )
 
 
 def _number(value: Any, argument: str) -> float:
-    """Not negative, maybe infinite."""
+    """Return a nonnegative number, possibly infinite, or raise InvalidInputError."""
     try:
         number = math.nan if isinstance(value, bool | str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -241,7 +234,7 @@ def _number(value: Any, argument: str) -> float:
 
 
 def _limit(value: Any, argument: str) -> int | None:
-    """A whole number of at least one, or None."""
+    """Return an integer of at least one, or None; raise InvalidInputError for anything else."""
     if value is None:
         return None
     try:
@@ -258,33 +251,33 @@ def _limit(value: Any, argument: str) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Points with their gains and masses, and what columns are called.
+    """Points with their gains and masses, and the columns that features were made from.
 
     Attributes
     ----------
     dataset : BinaryDataset
-        As the user gave it.
+        The user's data.
     score : LinearScore
         The objective.
     X : bool array (n_points, n_features)
         Distinct rows of positive weight.
     gains : float array (n_points, n_classes)
-        What predicting a class at a point earns.
+        Reward of predicting a class at a point.
     masses : float array (n_points,)
         Weight of the samples at each point.
     leaf_penalty, leaf_price : float
         Per leaf: in units of the objective, and in units of gains.
     max_depth : int
     column_names : tuple of str
-        Of the columns that binary features were made from.
+        Names of the columns that binary features were made from.
     column_of : int array (n_features,)
-        Which of them each feature belongs to.
+        Place of the column of each feature.
     as_model : callable (tree, objective, optimum) or None
-        Makes a fitted classifier of a tree, where one asked.
+        Returns a fitted classifier for a tree.
     splits : str
-        What trees may split on, in words, where that is not everything.
+        Description of the splits that trees may use, if these are a choice.
     tallied : TalliedTrees or None
-        In the place of points, where there is a tally: `dataset` has its cells then, and there are no points.
+        The tally, if there is one: then `dataset` has its cells, and there are no points.
     """
 
     dataset: BinaryDataset
@@ -303,7 +296,7 @@ class Setting:
 
     @classmethod
     def of_tally(cls, trees: TalliedTrees, leaf_penalty: Any, max_depth: int, sources: Any = None) -> Setting:
-        """What is earned is the weight classified correctly."""
+        """Return the setting of a tally; the gain is the weight classified correctly."""
         cells = trees.cells()
         names, column_of = _columns(cells, sources)
         return cls(
@@ -322,7 +315,7 @@ class Setting:
 
     @classmethod
     def of(cls, score: LinearScore, leaf_penalty: Any, max_depth: int, sources: Any = None) -> Setting:
-        """Gains are what predictions earn; for accuracy, weights classified correctly."""
+        """Return the setting of a score; gains are the rewards of predictions."""
         dataset, rows = score.dataset, score.rows
         leaf_price = rows.leaf_price(leaf_penalty, score.norm)
         present = dataset.weights > 0
@@ -350,7 +343,7 @@ class Setting:
 
 
 def _columns(dataset: BinaryDataset, sources: Any) -> tuple[tuple[str, ...], IntArray]:
-    """Names of columns, and the column of every feature; every feature by itself without sources."""
+    """Return the names of columns, and the column of every feature; without sources every feature is a column."""
     sources = dataset.sources if sources is None else sources
     if sources is None:
         return dataset.feature_names, np.arange(dataset.n_features)
@@ -366,14 +359,14 @@ def _columns(dataset: BinaryDataset, sources: Any) -> tuple[tuple[str, ...], Int
     return tuple(place), column_of
 
 
-# ---------------------------------------------------------------- how much trees rely on columns
+# ---------------------------------------------------------------- reliance of trees on columns
 
 
 Conditions = frozenset[tuple[int, int]]
 
 
 class ImportanceRow(NamedTuple):
-    """Of one column: the smallest and the largest reliance of all trees, and the share of trees that use it."""
+    """Smallest and largest reliance of all trees on a column, and the share of trees that use it."""
 
     name: str
     lowest: float
@@ -389,9 +382,9 @@ class ImportanceTable:
     ----------
     rows : tuple of ImportanceRow
     n_trees : int
-        How many trees the ranges are over.
+        Number of trees in the ranges.
     complete : bool
-        Whether these were all trees that are good enough: else some tree may lie outside of the ranges.
+        Whether these are all near-optimal trees; else some tree may lie outside of the ranges.
     """
 
     rows: tuple[ImportanceRow, ...]
@@ -406,7 +399,7 @@ class ImportanceTable:
         return iter(self.rows)
 
     def __getitem__(self, which: int | str) -> ImportanceRow:
-        """By place, or by name."""
+        """Return a row by place, or by name."""
         if not isinstance(which, str):
             return self.rows[which]
         for row in self.rows:
@@ -416,7 +409,7 @@ class ImportanceTable:
 
     @property
     def title(self) -> str:
-        """Which trees the ranges are over."""
+        """Title with the number of trees."""
         over = "all" if self.complete else "the listed"
         return f"{self.score_name} lost when a column is shuffled, over {over} {self.n_trees} trees"
 
@@ -429,13 +422,12 @@ class ImportanceTable:
 
 
 class Reliance:
-    """Compute the reliance of many trees on columns; what their paths have in common is added up once.
+    """Compute the reliance of many trees on columns; sums over shared conditions are cached.
 
     The *reliance* of a tree on a column is the training accuracy that it loses when the column's values are shuffled
     among the samples: the expectation over all pairs (i, j) of samples, drawn by weight, of sample i with the column's
-    values of sample j. (Fisher, Rudin, Dominici 2019 call it model reliance, here as a difference.) Sample i then
-    reaches a leaf if it meets the conditions of the path that are not on the column and j meets those that are, so the
-    expectation is
+    values of sample j. (Model reliance of Fisher, Rudin, Dominici 2019, here as a difference.) Sample i then reaches a
+    leaf if it meets the conditions of the path on other columns and j meets those on this column, so the expectation is
 
         sum over leaves of  gain of the leaf's class over the samples that meet the former
                             * share of the samples that meet the latter.
@@ -447,7 +439,7 @@ class Reliance:
         self._all = self._sum(frozenset())
 
     def of(self, tree: DecisionTree) -> dict[int, float]:
-        """By column that the tree uses, the accuracy that it loses when the column is shuffled."""
+        """Return by column that the tree uses the accuracy that it loses when the column is shuffled."""
         column_of = self._setting.column_of
         leaves = [(tree.path(int(leaf)), int(tree.label[leaf - 1])) for leaf in tree.leaves]
         earned = sum(float(self._sum(frozenset(path))[label]) for path, label in leaves)
@@ -463,7 +455,7 @@ class Reliance:
         return result
 
     def _sum(self, conditions: Conditions) -> FloatArray:
-        """Gains of every class, and the mass, of the points that meet all conditions."""
+        """Return the gains of every class, and the mass, of the points that meet all conditions."""
         found = self._sums.get(conditions)
         if found is None:
             setting = self._setting
@@ -476,7 +468,7 @@ class Reliance:
 
 
 def importance_table(setting: Setting, trees: Iterable[DecisionTree], complete: bool) -> ImportanceTable:
-    """Ranges over some trees."""
+    """Return the ranges of reliance of some trees."""
     n_columns = len(setting.column_names)
     lowest, highest, used = np.full(n_columns, np.inf), np.full(n_columns, -np.inf), np.zeros(n_columns)
     reliance, n_trees = Reliance(setting), 0
@@ -499,7 +491,7 @@ def importance_table(setting: Setting, trees: Iterable[DecisionTree], complete: 
 
 @dataclass(frozen=True)
 class NearOptimalTree:
-    """One of the trees that are good enough.
+    """A near-optimal tree.
 
     Attributes
     ----------
@@ -507,14 +499,14 @@ class NearOptimalTree:
     objective : float
         Score minus the leaf penalty per leaf.
     score : float
-        What the objective makes of its predictions: accuracy, unless another one was asked for.
+        Score of the objective; accuracy by default.
     accuracy : float
-        Share of the weight that it classifies correctly.
+        Share of the weight that is classified correctly.
     n_leaves : int
     features : tuple of int
-        Binary features that it branches on, increasing.
+        Binary features of its branches, increasing.
     columns : tuple of str
-        The columns that these were made from, as `sources` calls them; else their own names.
+        The columns that these were made from, by their names in `sources`; without sources the names of the features.
     """
 
     tree: DecisionTree
@@ -528,7 +520,7 @@ class NearOptimalTree:
 
 @dataclass(frozen=True)
 class PredictionGroup:
-    """Trees that predict alike on all training samples of positive weight.
+    """Trees with the same predictions on all training samples of positive weight.
 
     Attributes
     ----------
@@ -545,76 +537,51 @@ class PredictionGroup:
         return len(self.members)
 
 
-@dataclass(frozen=True)
-class NearOptimalCounts:
-    """How many trees there are.
-
-    Attributes
-    ----------
-    at_least : int
-        As many for certain.
-    counted : bool
-        Whether there are no more.
-    by_leaves : mapping of int to int, or None
-        By number of leaves; None if they were not counted.
-    """
-
-    at_least: int
-    counted: bool
-    by_leaves: Mapping[int, int] | None
-
-
+@dataclass(eq=False, repr=False)
 class NearOptimalTrees:
-    """Trees whose objective is almost that of the best one; made by `accel_oct.near_optimal`.
+    """Trees with an objective close to the optimum; made by `accel_oct.near_optimal`.
 
-    Has length, indices and iteration like a sequence: of the trees that were listed, best first. There may be more of
-    them: `count` says how many there are, `complete` whether all were listed.
+    A sequence of the listed trees, best first. There may be more trees: `count` is their number, and `complete` tells
+    whether all are listed.
 
     Attributes
     ----------
     optimum : float or None
         The largest objective of all trees; None if the search ended before it was known.
     within : float
-        How much less the objective of a tree may be.
+        Largest difference to the optimum.
     at_least : int
-        So many trees are good enough for certain: all of them if `counted`.
+        Number of near-optimal trees; a lower bound unless `counted`.
     counted : bool
+        Whether all trees were counted.
     count_by_leaves : mapping of int to int, or None
-        How many trees have how many leaves; None if not counted.
+        Number of trees by number of leaves; None if not counted.
     complete : bool
-        Whether every tree that is good enough was listed.
+        Whether all near-optimal trees are listed.
     status : {"finished", "time_limit", "memory_limit", "interrupted"}
-        What ended the search.
+        How the search ended.
     seconds : float
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        listed: Sequence[ListedTree],
-        *,
-        optimum: float | None,
-        within: float,
-        counts: NearOptimalCounts,
-        complete: bool,
-        status: Status,
-        seconds: float,
-    ) -> None:
-        self._setting, self._listed = setting, listed
-        self.optimum, self.within = optimum, within
-        self.at_least, self.counted, self.count_by_leaves = counts.at_least, counts.counted, counts.by_leaves
-        self.complete = complete
-        self.status: Status = status
-        self.seconds = seconds
+    _setting: Setting
+    _listed: Sequence[ListedTree]
+    optimum: float | None
+    within: float
+    at_least: int
+    counted: bool
+    count_by_leaves: Mapping[int, int] | None
+    complete: bool
+    status: Status
+    seconds: float
 
     @property
     def count(self) -> int | None:
-        """How many trees are good enough; None if they were not all counted, see `at_least`."""
+        """The number of near-optimal trees; None if not all were counted, see `at_least`."""
         return self.at_least if self.counted else None
 
     @property
     def threshold(self) -> float | None:
-        """The least objective that is good enough, up to the tolerance."""
+        """The least objective of a near-optimal tree, up to the tolerance."""
         return None if self.optimum is None else self.optimum - self.within
 
     # ---------------------------------------------------------------- as a sequence
@@ -638,7 +605,7 @@ class NearOptimalTrees:
 
     @property
     def summary(self) -> str:
-        """How many trees there are, or what ended the search before that was known."""
+        """The number of trees, or the reason why it is unknown, in one sentence."""
         ended = "" if self.status == "finished" else f"; the search ended early ({self.status.replace('_', ' ')})"
         if self.optimum is None:
             return f"unknown: the search ended ({self.status.replace('_', ' ')}) before the best objective was known"
@@ -675,26 +642,25 @@ class NearOptimalTrees:
     # ---------------------------------------------------------------- choosing
 
     def model(self, place: int = 0) -> Any:
-        """The tree at a place as a fitted classifier, where `OptimalTreeClassifier.near_optimal` listed it."""
+        """Return the tree at a place as a fitted classifier; only after `OptimalTreeClassifier.near_optimal`."""
         if self._setting.as_model is None or self.optimum is None:
-            raise InvalidInputError("model needs trees that OptimalTreeClassifier.near_optimal has listed")
+            raise InvalidInputError("model needs trees that were listed by OptimalTreeClassifier.near_optimal")
         entry = self[place]
         return self._setting.as_model(entry.tree, entry.objective, self.optimum)
 
     def filter(self, rule: Callable[[DecisionTree], bool] | Constraint) -> NearOptimalTrees:
-        """Those of the listed trees that keep a rule.
+        """Return the listed trees that satisfy a rule.
 
         Parameters
         ----------
         rule : callable (DecisionTree) -> bool, or Constraint
-            A constraint from `accel_oct.constraints`, or of your own, is bound to the training data; trees without
-            violation are kept.
+            A constraint is bound to the training data; trees without violation are kept.
 
         Returns
         -------
         NearOptimalTrees
-            In the same order. `optimum` is still that of all trees. If all trees were listed then these are all that
-            keep the rule, and are counted; else there may be more of them.
+            In the same order. `optimum` is that of all trees. If all trees were listed, these are all trees that
+            satisfy the rule, and are counted; else there may be more.
         """
         if isinstance(rule, Constraint):
             tallied = self._setting.tallied
@@ -706,48 +672,38 @@ class NearOptimalTrees:
         else:
             raise InvalidInputError(f"rule must be a function of a tree or a constraint, got {shown(rule)}")
         by_leaves = dict(sorted(Counter(listed.n_leaves for listed in kept).items())) if self.complete else None
-        return NearOptimalTrees(
-            self._setting,
-            kept,
-            optimum=self.optimum,
-            within=self.within,
-            counts=NearOptimalCounts(len(kept), self.complete, by_leaves),
-            complete=self.complete,
-            status=self.status,
-            seconds=self.seconds,
-        )
+        return replace(self, _listed=kept, at_least=len(kept), counted=self.complete, count_by_leaves=by_leaves)
 
     def among_kept(self, optimum: float | None, within: float, limit: int | None, status: Status) -> NearOptimalTrees:
-        """The same trees, all of which keep some constraints, measured from the optimum under these constraints.
+        """Return these trees, all of which satisfy some constraints, relative to the optimum under the constraints.
 
         Parameters
         ----------
         optimum : float or None
-            Of the trees that keep the constraints; None where it is not known, and then no tree is good enough for
-            certain.
+            The largest objective under the constraints; None if unknown: then no tree is listed or counted.
         within : float
-            These trees are all listed trees that keep the constraints and are worse by at most this.
+            Largest difference of these trees to the optimum.
         limit : int or None
-            Most trees that stay listed.
+            Largest number of trees that stay listed.
         status : str
-            What ended the search.
+            How the search ended.
         """
         listed = [] if optimum is None else self._listed[:limit]
-        at_least = 0 if optimum is None else self.at_least
         counted = self.counted and optimum is not None
-        return NearOptimalTrees(
-            self._setting,
-            listed,
+        return replace(
+            self,
+            _listed=listed,
             optimum=optimum,
             within=within,
-            counts=NearOptimalCounts(at_least, counted, self.count_by_leaves if counted else None),
+            at_least=0 if optimum is None else self.at_least,
+            counted=counted,
+            count_by_leaves=self.count_by_leaves if counted else None,
             complete=self.complete and len(listed) == len(self._listed) and optimum is not None,
             status=status,
-            seconds=self.seconds,
         )
 
     def by_predictions(self) -> list[PredictionGroup]:
-        """The listed trees in groups that predict alike on all training samples of positive weight, best first."""
+        """Return the listed trees in groups with equal predictions on all training samples of positive weight."""
         self._need_rows("by_predictions")
         groups: dict[bytes, list[NearOptimalTree]] = {}
         for entry in self:
@@ -755,7 +711,7 @@ class NearOptimalTrees:
         return [PredictionGroup(members[0], tuple(members)) for members in groups.values()]
 
     def importance(self) -> ImportanceTable:
-        """How much the listed trees rely on each column: a range, and the share of trees that use it.
+        """Return the range of the reliance of the listed trees on each column, and the share of trees that use it.
 
         The reliance of a tree on a column is the training accuracy that it loses when the column's values are shuffled
         among the samples, in expectation over all pairs of samples. All features of a column, see `sources` of
@@ -767,4 +723,4 @@ class NearOptimalTrees:
 
     def _need_rows(self, method: str) -> None:
         if self._setting.tallied is not None:
-            raise InvalidInputError(f"{method} needs the samples one by one, which a tally does not have")
+            raise InvalidInputError(f"{method} needs rows, which a tally does not have")

@@ -11,7 +11,7 @@ from typing import Any
 
 from accel_oct import constraints, objectives
 from accel_oct.errors import InvalidInputError, InvalidTypeError, did_you_mean, shown
-from accel_oct.objectives.named import NAMED
+from accel_oct.objectives.built_in import NAMED
 
 __all__ = ["CONSTRAINTS", "OBJECTIVES", "Call", "constraint", "objective"]
 

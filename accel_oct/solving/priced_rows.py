@@ -23,12 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.formulation import Incumbent, Master
 from accel_oct.mip import Rows
-from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.pricing import PriceBound, RootBounds
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 #: Added on the right, relative to the size of a row: bounds and sums are floating-point numbers.
 _SLACK = 1e-9
@@ -74,11 +73,11 @@ def hand_over(
     return HandOverStatistics(len(rows), int(closed.sum()), best)
 
 
-def closed_roots(known: RootBounds, incumbent: Incumbent, goal: Callable[[float], float]) -> NDArray[np.bool_]:
+def closed_roots(known: RootBounds, incumbent: Incumbent, goal: Callable[[float], float]) -> BoolArray:
     """Return which features no better tree has at its root; the root of the best tree known stays open."""
     if incumbent.tree is None:
         return np.asarray(known.bounds == -np.inf)
-    closed: NDArray[np.bool_] = (known.bounds < goal(incumbent.value)) | (known.bounds <= incumbent.value)
+    closed: BoolArray = (known.bounds < goal(incumbent.value)) | (known.bounds <= incumbent.value)
     root = int(incumbent.tree.feature[0])
     if root >= 0:
         closed[root] = False

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
 from accel_oct.constraints.base import local_rules
@@ -19,19 +18,90 @@ from accel_oct.data.dataset import equal_rows
 from accel_oct.data.reads import fits_tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import FrontierTable, LocalRules, frontier_table
-from accel_oct.exact.frontier import table_of
 from accel_oct.exact.limited import Limited
 from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.samples import tallied_data
+from accel_oct.exact.samples import reduce_data, tallied_data
 from accel_oct.formulation import Incumbent
 from accel_oct.objectives import LinearScore, Objective, RatioScore, as_objective
-from accel_oct.solving.proof import BoundRounding
 from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-FloatArray = NDArray[np.float64]
+#: Error of a MIP solver's bound, in units of weight and relative to the total weight. Solvers have row tolerances of
+#: 1e-7 to 1e-6.
+SOLVER_NOISE = 1e-6
+SOLVER_NOISE_RELATIVE = 1e-9
+
+#: Tolerance of "optimal": no tree beats the returned one by more than this in the normalised objective. Two trees with
+#: equal values for the decimal leaf penalty differ by less in binary arithmetic.
+PROOF_TOLERANCE = 1e-9
+
+
+class BoundRounding:
+    """Turns a solver's bound into a valid one on the lattice of values that trees can have.
+
+    With integral weights the value of every tree is an integer minus `leaf_price` times its number of leaves, so a
+    bound may be lowered to the largest such number that is not above it; with real weights only the noise is added.
+
+    Parameters
+    ----------
+    total_weight, leaf_price : float
+        In units of weight.
+    max_leaves : int
+        An upper bound on the leaves of some optimal tree.
+    integral : bool
+        Whether all weights are integers.
+    scale : float
+        The solver's objective is the value times this.
+
+    Attributes
+    ----------
+    slack : float
+        A tree is proven when a valid bound exceeds its value by no more than this: `PROOF_TOLERANCE`, and more where
+        values lie closer together than a solver can tell.
+    """
+
+    def __init__(
+        self, total_weight: float, leaf_price: float, max_leaves: int, integral: bool, scale: float = 1.0
+    ) -> None:
+        self.total_weight = total_weight
+        self.leaf_price = leaf_price
+        self.max_leaves = max_leaves
+        self.integral = integral
+        self.scale = scale
+        self.noise = max(SOLVER_NOISE / scale, SOLVER_NOISE_RELATIVE * total_weight)
+        self.slack = PROOF_TOLERANCE * total_weight
+        if not integral or self.noise > 0.1:
+            # No lattice, or a unit below the precision of the total: every theta may be off by a row's tolerance.
+            self.slack += 2 * self.noise + SOLVER_NOISE * total_weight
+        elif 0 < leaf_price < 10 * self.noise:
+            # Trees that differ only in their number of leaves are closer together than the noise.
+            self.slack += 2 * self.noise
+
+    @property
+    def trivial(self) -> float:
+        """The bound without a solver: one leaf that is always right."""
+        return self.total_weight - self.leaf_price
+
+    def next_above(self, value: float) -> float:
+        """Return a lower bound on the value of every tree that beats `value` by more than the tolerance."""
+        if not self.integral or not np.isfinite(value):
+            return value
+        paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
+        tolerance = PROOF_TOLERANCE * self.total_weight
+        return float(np.min(np.floor(value + tolerance + paid) + 1.0 - paid)) - self.noise
+
+    def valid(self, solver_bound: float) -> float:
+        """Return a valid bound on the value of every tree from the bound that a solver reports, possibly infinite."""
+        bound = solver_bound / self.scale
+        if not bound < self.trivial:
+            return self.trivial
+        if not self.integral:
+            return min(bound + self.noise, self.trivial)
+        paid = self.leaf_price * np.arange(1, self.max_leaves + 1)
+        return float(np.max(np.floor(bound + self.noise + paid) - paid))
 
 
 @dataclass(frozen=True)
@@ -115,7 +185,8 @@ class Problem:
     def frontier_table(self, compute: Callable[..., FrontierTable] = frontier_table, **options: Any) -> FrontierTable:
         """Compute the best score for every number of leaves, by a function like `accel_oct.exact.frontier_table`."""
         data = self.table_data
-        return compute(data.X, data.y, data.weights, data.n_classes, self.max_depth, rules=self.table_rules, **options)
+        samples = reduce_data(data.X, data.y, data.weights, data.n_classes, self.table_rules)
+        return compute(samples, self.max_depth, **options)
 
     @cached_property
     def rules(self) -> LocalRules | None:
@@ -188,7 +259,7 @@ class Problem:
 _FEW_ROWS = 1000
 
 
-def _distinct(X: NDArray[np.bool_]) -> int:
+def _distinct(X: BoolArray) -> int:
     """Number of different rows."""
     return len(equal_rows(X).starts)
 
@@ -223,7 +294,7 @@ class TallyProblem(Problem):
     trees : TalliedTrees
         The tally.
     earned : float array (n_cells, n_classes)
-        What a unit of a cell earns where a class is predicted.
+        Reward of a unit of each cell by predicted class.
     """
 
     trees: TalliedTrees = field(kw_only=True)
@@ -243,7 +314,7 @@ class TallyProblem(Problem):
         Raises
         ------
         InvalidInputError
-            Naming the argument that cannot be used, or what asks for more than a tally knows.
+            Naming the argument that cannot be used, or an input that reads more than a tally has.
         """
         depth = checked_tally(tally, max_depth)
         trees = tallied_trees(tally)
@@ -281,7 +352,7 @@ class TallyProblem(Problem):
             raise InvalidInputError("checkpoint must be None for a tally, whose frontier is a matter of seconds")
         grid_bits = self.score.rows.grid_bits
         data = tallied_data(self.trees.tally, self.earned, self.original.n_classes, self.rules, grid_bits)
-        return table_of(data, self.max_depth, **options)
+        return frontier_table(data, self.max_depth, **options)
 
     def priced(self, limits: Sequence[LinearLimit]) -> CellProblem:
         return CellProblem.of(self.trees, self.earned, limits, self.leaf_price, self.max_depth, self.rules)
@@ -346,14 +417,12 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
         raise InvalidInputError(f"objective: {score.name}, a ratio, cannot be used on a tally, only on rows")
     again = objective.bind(trees.cells(PARTS)) if fits_tally(score.reads) else None
     if not isinstance(again, LinearScore) or not _same_by_cell(score, again):
-        raise InvalidInputError(
-            f"objective: {score.name} asks for more than a tally knows: classes, groups and weights"
-        )
+        raise InvalidInputError(f"objective: {score.name} reads more than the classes, groups and weights of a tally")
     return score
 
 
 def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
-    """Whether an objective says of cells in two parts, see `PARTS`, what it says of whole ones."""
+    """Return whether the scores for cells split in two parts, see `PARTS`, agree with those for whole cells."""
     if (score.amounts is None) != (again.amounts is None) or not np.isclose(score.offset, again.offset, rtol=1e-9):
         return False
     if score.amounts is None or again.amounts is None:
@@ -365,7 +434,7 @@ def _same_by_cell(score: LinearScore, again: LinearScore) -> bool:
 
 
 def _earned(score: LinearScore, tally: Tally) -> FloatArray:
-    """Return what a unit of each cell earns for each predicted class."""
+    """Return the reward of a unit of each cell by predicted class."""
     unit = 2.0**tally.unit
     if score.amounts is None:
         return np.eye(tally.n_classes)[score.dataset.y] * unit

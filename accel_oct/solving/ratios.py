@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import Constraint, MaxLeaves
 from accel_oct.formulation import ComponentFactory
@@ -35,35 +34,32 @@ from accel_oct.objectives import Accuracy, Fixed, LinearScore, RatioScore
 from accel_oct.solving.config import Config
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.frontier import Frontier, frontier
-from accel_oct.solving.problem import Problem
-from accel_oct.solving.proof import PROOF_TOLERANCE, SOLVER_NOISE
+from accel_oct.solving.problem import PROOF_TOLERANCE, SOLVER_NOISE, Problem
 from accel_oct.solving.result import Result, Scope, Status, build_result
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
 
-FloatArray = NDArray[np.float64]
-
-
 _EXACT = 2.0**51
 
-#: What a difference of two products may be off by, relative to the products.
+#: Error of a difference of two products, relative to the products.
 _ROUNDED = 2.0**-50
 
-#: What rounding may add to the tolerance of a proof: where linear problems are less sure than this, nothing is claimed.
+#: Largest rounding error of linear problems that is added to the tolerance of a proof; beyond it nothing is claimed.
 MOST_NOISE = 1e-6
 
 
 @dataclass(frozen=True)
 class Level:
-    """What a linear problem says of trees with at most some number of leaves.
+    """Result of a linear problem for trees with at most some number of leaves.
 
     Attributes
     ----------
     leaves : int
     found : DecisionTree or None
     bound : float
-        On what is maximised, of all of them; minus infinity where there is none.
+        Upper bound on the linear objective of all such trees; minus infinity if there are none.
     """
 
     leaves: int
@@ -91,9 +87,9 @@ class RatioSearch(SearchRun):
     clock, progress
         As in `SearchRun`.
     rounding : float
-        How far the linear problems may be off, relative to the largest sums in them.
+        Error of the linear problems, relative to their largest sums.
     exact : bool
-        Whether they are not off at all where all numbers are whole, however large; else where a unit can be told.
+        Whether the linear problems are exact for all integers; else only for integers whose unit exceeds the error.
     gap : float
         Relative gap at which to stop.
     """
@@ -119,7 +115,7 @@ class RatioSearch(SearchRun):
         over, under = score.numerator, score.denominator
         self._least, self._most = float(under.min(axis=1).sum()), float(under.max(axis=1).sum())
         highest = float(over.max(axis=1).sum())
-        # By number of leaves: what no ratio exceeds, and the best ratio known as (numerator, denominator).
+        # By number of leaves: upper bound on the ratio, and the best known ratio as (numerator, denominator).
         self.upper = np.full(most_leaves, highest / (self._least if highest > 0 else self._most))
         self.known = np.full((most_leaves, 2), [-math.inf, 1.0])
         self._noise = 0.0
@@ -214,26 +210,26 @@ class RatioSearch(SearchRun):
             self.tree, self.objective = tree, objective
 
     def may_win(self, leaves: int) -> bool:
-        """Whether a tree with so many leaves may be better than the best one known."""
+        """Return whether a tree with this number of leaves may be better than the best known one."""
         return bool(self.upper[leaves - 1] - self._paid[leaves - 1] > self.objective)
 
 
 def _affordable(rewards: FloatArray) -> FloatArray:
-    """Rewards (samples, classes) with losses cut down to what makes the sum of a tree clearly negative.
+    """Return rewards (samples, classes) with losses clipped where the sum of a tree is clearly negative anyway.
 
-    With S the sum of the best rewards, a tree that loses 2 S or more at one sample has a sum of at most -S. It keeps
-    that if the loss is cut down to 2 S, and trees with a larger sum keep their sums. No sum falls.
+    With S the sum of the best rewards, a tree that loses at least 2 S at one sample has a sum of at most -S. This stays
+    true if the loss is clipped to 2 S, and trees with a larger sum keep their sums. No sum decreases.
     """
     best = rewards.max(axis=1, keepdims=True)
     losses = best - rewards
     total = math.fsum(best.ravel())
-    if not total > 0.0:  # no sum is positive: what is lost does not matter
+    if not total > 0.0:  # no sum is positive: any clipping is valid
         total = float(losses[losses > 0].min(initial=math.inf))
     return np.where(losses > 2 * total, best - 2 * total, rewards)
 
 
 def _whole_power(over: FloatArray, under: FloatArray) -> int | None:
-    """The power of two that makes all numbers whole, if a small one does."""
+    """Return the smallest power of two, up to 8, that makes all numbers integers; None if there is none."""
     for power in range(9):
         if all(np.array_equal(part, np.floor(part)) for part in (np.ldexp(over, power), np.ldexp(under, power))):
             return power
@@ -241,9 +237,9 @@ def _whole_power(over: FloatArray, under: FloatArray) -> int | None:
 
 
 def levels_of(table: Frontier, size: int, worthwhile: Callable[[int], bool]) -> list[Level]:
-    """What a frontier says up to so many leaves, its trees where they are better than those with one leaf less.
+    """Return the levels of a frontier up to `size` leaves, with trees where one more leaf improves the score.
 
-    Trees are rebuilt where that is worth while; beyond a limit on leaves there is no more.
+    Trees are built only if `worthwhile`. Beyond a limit on leaves the last bound is repeated.
     """
     last = min(len(table), size)
     better = np.diff(table.scores[:last], prepend=-math.inf) > 0
@@ -259,7 +255,7 @@ def levels_of(table: Frontier, size: int, worthwhile: Callable[[int], bool]) -> 
 
 @dataclass(frozen=True)
 class RatioSteps:
-    """Solves the linear problems: by the frontier where nothing else was asked for, or by `accel_oct.solve`."""
+    """Solves the linear problems: by the frontier if config and constraints allow it, else by `accel_oct.solve`."""
 
     solve: Callable[..., Result]
     max_depth: int
@@ -312,7 +308,7 @@ class RatioSteps:
 def best_ratio(
     score: RatioScore, leaf_penalty: float, steps: RatioSteps, clock: Clock, progress: Sink | None
 ) -> Result:
-    """By a sequence of linear problems."""
+    """Find the tree with the best penalised ratio by a sequence of linear problems."""
     data = score.dataset
     problem = Problem.of(Accuracy().bind(data), steps.max_depth, leaf_penalty, steps.constraints)
     tables = steps.by_frontier(problem)

@@ -32,7 +32,7 @@ STATUSES: tuple[str, ...] = get_args(Status)
 
 
 class HistoryRow(NamedTuple):
-    """What was known at a moment of the solve, in normalised units; minus infinity before there is a tree."""
+    """Objective and bound at a time of the solve, in normalised units; minus infinity before there is a tree."""
 
     seconds: float
     objective: float
@@ -60,16 +60,16 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class Scope:
-    """The trees that a bound, an optimum or a proof that there is no tree speaks of.
+    """The set of trees to which a bound, an optimum or a proof of infeasibility refers.
 
     Attributes
     ----------
     max_depth : int or None
         None: any depth.
     splits : str
-        What the trees may split on, in words.
+        Description of the splits of the trees.
     complete : bool
-        Whether no other splits exist; if not, trees over other splits may keep constraints that these break.
+        Whether no other splits exist; if not, trees over other splits may be feasible.
     """
 
     max_depth: int | None
@@ -78,12 +78,12 @@ class Scope:
 
     @classmethod
     def of_features(cls, max_depth: int, n_features: int) -> Scope:
-        """Trees over all features of a binary data set."""
+        """Return the scope of trees over all features of a binary data set."""
         return cls(max_depth, f"{n_features} binary feature{'' if n_features == 1 else 's'}")
 
     @property
     def depth(self) -> str:
-        """How deep the trees may be, in words."""
+        """Description of the depth limit."""
         return "any depth" if self.max_depth is None else f"depth at most {self.max_depth}"
 
     def __str__(self) -> str:
@@ -92,19 +92,19 @@ class Scope:
 
 @dataclass(frozen=True)
 class ConstraintReport:
-    """How a tree stands to a constraint.
+    """Value, limits and slack of a constraint for a tree.
 
     Attributes
     ----------
     name : str
     value : float or None
-        What the constraint limits, of this tree; None where it does not say.
+        The limited quantity; None if the constraint does not report it.
     lower, upper : float or None
-        Between which limits the value must be; None where there is none.
+        Limits of the value; None for no limit.
     slack : float
-        How far the tree is from breaking it.
+        Distance of the tree from a violation.
     multiplier : float or None
-        What the objective would gain, to first order, from one unit more of the limit; None where it was not priced.
+        Gain of the objective, to first order, per unit of the limit; None if it was not priced.
     """
 
     name: str
@@ -117,16 +117,16 @@ class ConstraintReport:
 
 @dataclass(frozen=True)
 class Result:
-    """A tree, what it is worth, and what is proven about it.
+    """The result of a solve: a tree, its objective, and a proven bound.
 
     Attributes
     ----------
     found : DecisionTree or None
-        The best tree found. None only under constraints that no tree keeps, or none that was met in time.
+        The best tree found. None only under constraints, if no tree is feasible or none was found in time.
     objective : float
         Share of the weight classified correctly, minus the leaf penalty per leaf; minus infinity without a tree.
     bound : float
-        No tree of that depth (that keeps every constraint) has a larger objective.
+        Upper bound on the objective of all feasible trees of the given depth.
     status : str
         "optimal" only with a proof: ``bound == objective``. "infeasible" only with a proof too: no tree of that depth
         over these features keeps the constraints.

@@ -16,8 +16,7 @@ from accel_oct.mip import SolveOptions
 from accel_oct.pricing import RootBounds
 from accel_oct.solving.config import Config
 from accel_oct.solving.driver import Phase, SearchRun, drive
-from accel_oct.solving.problem import Problem
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE, Problem
 from accel_oct.solving.result import Result, Scope, Status, build_result
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper

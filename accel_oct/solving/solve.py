@@ -63,36 +63,36 @@ def solve(
     Parameters
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
-        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset` or a `Tally`, with nothing in y and
-        sample_weight. On a tally no solver takes part, and what is said of solvers below does not count. Or data in
-        pieces with binary columns (see `accel_oct.gather`), with names of columns in y and sample_weight.
+        Binary features (`OptimalTreeClassifier` takes raw columns); or a `BinaryDataset` or a `Tally`, without y and
+        sample_weight; or data in pieces with binary columns (see `accel_oct.gather`), with names of columns as y and
+        sample_weight. No solver runs on a tally.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int
         0 gives a single leaf.
     leaf_penalty : float
-        Accuracy that a further leaf must bring.
+        Least gain of accuracy per leaf.
     sample_weight : array-like, shape (n_samples,), optional
     constraints : sequence of Constraint, optional
-        What the tree must satisfy, from `accel_oct.constraints` or of your own.
+        Constraints on the tree, from `accel_oct.constraints` or third-party.
     objective : Objective or str, optional
-        From `accel_oct.objectives` or of your own, or "accuracy", "balanced_accuracy" or "f1"; accuracy by default.
+        From `accel_oct.objectives` or third-party, or "accuracy", "balanced_accuracy" or "f1"; accuracy by default.
     solver : Solver or str
         The backend with its threads, seed, gap and options, or the name of a backend.
     config : Config or str
-        Which techniques are used: a value, or a name of `accel_oct.solving.config.PRESETS`: "default", "paper",
-        "baseline" or a row of the paper's tables.
+        The techniques: a value, or a name of `accel_oct.solving.config.PRESETS`: "default", "paper", "baseline" or a
+        row of the paper's tables.
     components : sequence of factories, optional
-        Cuts and heuristics of your own: each a callable (Master) -> Component, usually the component's class, or the
-        name of one that an installed package registered (entry-point group ``accel_oct.components``). They take part in
-        branch and cut, which the config "default" seldom needs: choose another one to see them at work.
+        Third-party cuts and heuristics: each a callable (Master) -> Component, usually the component's class, or the
+        name of one that an installed package registered (entry-point group ``accel_oct.components``). They are used in
+        branch and cut, which the config "default" seldom needs.
     time_limit : float, optional
         Seconds; the best tree so far and a valid bound are returned when it is reached.
     progress : callable (ProgressEvent), optional
         Called when the objective or the bound changes, at the beginning of every phase and several times per second,
         from the thread that solves. Returns True to end the solve, with status "stopped".
     start : sequence of DecisionTree, optional
-        Trees to begin with; the result is at least as good as those that keep the constraints, pruned or not.
+        Initial trees; the result is at least as good as the feasible ones among them, pruned or not.
 
     Returns
     -------
@@ -101,9 +101,9 @@ def solve(
     Raises
     ------
     InvalidInputError
-        Naming the argument that cannot be used.
+        Naming the invalid argument.
     BackendUnavailableError
-        When the backend's solver is not installed or not licensed.
+        If the backend's solver is not installed or not licensed.
     """
     began = time.perf_counter()
     switches, solver = as_config(config), as_solver(solver)

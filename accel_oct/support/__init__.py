@@ -1,1 +1,1 @@
-"""Support for every layer: checks of arguments, files, stopping, progress."""
+"""Support for every layer: types of arrays, checks of arguments, files, stopping, progress."""

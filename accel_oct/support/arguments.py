@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import operator
 import time
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import FloatArray
 
 #: 2**21 nodes: far beyond anything that can be solved, small enough never to exhaust memory by a typing error.
 MAX_SUPPORTED_DEPTH = 20
@@ -23,6 +27,34 @@ def checked_depth(max_depth: Any, name: str = "max_depth") -> int:
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
         raise InvalidInputError(f"{name} must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(max_depth)}")
     return depth
+
+
+def number_array(values: Any, shape: tuple[int, ...], where: str, meaning: str = "") -> FloatArray:
+    """Return finite numbers as an array of some shape, or raise InvalidInputError that begins with `where`.
+
+    `meaning` explains the shape in the message.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{where} must hold numbers, got {shown(values)}") from None
+    if array.shape != shape:
+        raise InvalidInputError(f"{where} must have the shape {shape}{meaning}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{where} holds a NaN or infinite value")
+    return array
+
+
+def class_index(label: Any, classes: Sequence[Any], where: str) -> int:
+    """Return the place of a class among all classes; None is the second of two classes."""
+    if label is None:
+        if len(classes) != 2:
+            raise InvalidInputError(f"{where} must name a class, there are {len(classes)}")
+        return 1
+    places = [k for k, known in enumerate(classes) if np.ndim(label) == 0 and known == label]
+    if not places:
+        raise InvalidInputError(f"{where} {shown(label)} is not a class; known are {shown(list(classes))}")
+    return places[0]
 
 
 def time_left(time_limit: float | None, began: float) -> float | None:

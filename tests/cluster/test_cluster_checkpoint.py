@@ -16,7 +16,7 @@ from accel_oct.cluster import checkpoint, spread_table
 from accel_oct.constraints import MinLeafWeight, StatisticalParity
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact import frontier_table
+from accel_oct.exact import frontier_table, reduce_data
 
 
 def dataset(seed: int = 3, n_features: int = 9) -> BinaryDataset:
@@ -28,7 +28,7 @@ def dataset(seed: int = 3, n_features: int = 9) -> BinaryDataset:
 def written(tmp_path: Path) -> Path:
     """The file of a search that was stopped in the middle."""
     path = tmp_path / "run.json"
-    found = spread_table(*arrays(dataset()), 5, checkpoint=path, should_stop=stop_after(25))
+    found = spread_table(reduce_data(*arrays(dataset())), 5, checkpoint=path, should_stop=stop_after(25))
     assert not found.exact and 2 <= len(json.loads(path.read_text())["regions"]) <= 15
     return path
 
@@ -40,7 +40,7 @@ def test_a_file_from_the_middle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     path = tmp_path / "run.json"
     used = with_workers(monkeypatch, 3)
     expected = spread_table(
-        *arrays(dataset()),
+        reduce_data(*arrays(dataset())),
         5,
         checkpoint=path,
         progress=lambda *_: files.append(path.read_text()) if path.exists() else None,
@@ -51,7 +51,7 @@ def test_a_file_from_the_middle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     for text in files[::3]:
         path.write_text(text)
         used = with_workers(monkeypatch, 2, len(text))
-        found = spread_table(*arrays(dataset()), 5, checkpoint=path)
+        found = spread_table(reduce_data(*arrays(dataset())), 5, checkpoint=path)
         np.testing.assert_array_equal(found.scores, expected.scores)
         assert all(found.tree(leaves) == expected.tree(leaves) for leaves in range(1, 33))
         left.append(len(used[0].done))
@@ -83,7 +83,7 @@ def test_written_when_something_fails(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     monkeypatch.setattr(ShuffledWorkers, "collect", fails)
     with pytest.raises(MemoryError):
-        spread_table(*arrays(dataset()), 5, checkpoint=tmp_path / "run.json")
+        spread_table(reduce_data(*arrays(dataset())), 5, checkpoint=tmp_path / "run.json")
     assert len(json.loads((tmp_path / "run.json").read_text())["regions"]) == 3
 
 
@@ -186,7 +186,7 @@ def test_an_empty_file_and_a_shallow_frontier(tmp_path: Path) -> None:
 def test_constraints_that_tie_subtrees_together(tmp_path: Path) -> None:
     """Are refused as without a file."""
     data = dataset()
-    with pytest.raises(InvalidInputError, match="ties subtrees together"):
+    with pytest.raises(InvalidInputError, match="couples subtrees"):
         rule = StatisticalParity(data.X[:, 0], 0.1)
         frontier(data, max_depth=5, constraints=[rule], checkpoint=tmp_path / "run.json")
 
@@ -196,8 +196,8 @@ def test_minus_infinity_in_profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     data = dataset()
     rules: Any = MinLeafWeight(3).bind(data).traits.local
     path = tmp_path / "run.json"
-    first = spread_table(*arrays(data), 5, rules=rules, checkpoint=path)
-    again = spread_table(*arrays(data), 5, rules=rules, checkpoint=path)
-    expected = frontier_table(*arrays(data), 5, rules=rules)
+    first = spread_table(reduce_data(*arrays(data), rules), 5, checkpoint=path)
+    again = spread_table(reduce_data(*arrays(data), rules), 5, checkpoint=path)
+    expected = frontier_table(reduce_data(*arrays(data), rules), 5)
     for found in (first, again):
         np.testing.assert_array_equal(found.scores, expected.scores)

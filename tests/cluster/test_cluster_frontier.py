@@ -21,7 +21,7 @@ from accel_oct.cluster import spread_table
 from accel_oct.cluster.regions import SHORT
 from accel_oct.constraints import ForbiddenPairs, MinLeafWeight
 from accel_oct.data import BinaryDataset
-from accel_oct.exact import frontier_table
+from accel_oct.exact import frontier_table, reduce_data
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def test_every_number_of_leaves_is_optimal(monkeypatch: pytest.MonkeyPatch, way:
     way.arrange(monkeypatch)
     used = with_workers(monkeypatch, 3)
     for place, data in enumerate(instances()[:: 1 if way.depth < 5 else 3]):
-        table = spread_table(*arrays(data), way.depth, short=way.short)
+        table = spread_table(reduce_data(*arrays(data)), way.depth, short=way.short)
         assert table.exact, place
         np.testing.assert_array_equal(table.scores[1:], optimal_scores(data, way.depth, 2**way.depth), str(place))
         for leaves in (1, 2, 5, 2**way.depth):
@@ -95,10 +95,10 @@ def test_the_result_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPat
     """Whatever their number and whoever is done first: scores, bounds and all trees are those of one process."""
     way.arrange(monkeypatch)
     data = noise(seed, n_classes=seed)
-    expected = frontier_table(*arrays(data), way.depth)
+    expected = frontier_table(reduce_data(*arrays(data)), way.depth)
     for slots in (1, 2, 7, 100):
         used = with_workers(monkeypatch, slots, seed)
-        table = spread_table(*arrays(data), way.depth, short=way.short)
+        table = spread_table(reduce_data(*arrays(data)), way.depth, short=way.short)
         np.testing.assert_array_equal(table.scores, expected.scores)
         np.testing.assert_array_equal(table.upper_bounds, expected.upper_bounds)
         for leaves in range(1, 2**way.depth + 1):
@@ -116,10 +116,10 @@ def test_ties_are_broken_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
         rng = np.random.default_rng(seed)
         n_features, n_samples = int(rng.integers(4, 7)), int(rng.integers(12, 40))
         data = BinaryDataset.from_arrays(rng.random((n_samples, n_features)) < 0.5, rng.integers(0, 2, n_samples))
-        expected = frontier_table(*arrays(data), 4)
+        expected = frontier_table(reduce_data(*arrays(data)), 4)
         for slots in (2, 7):
             with_workers(monkeypatch, slots, seed)
-            table = spread_table(*arrays(data), 4, short=-1.0)
+            table = spread_table(reduce_data(*arrays(data)), 4, short=-1.0)
             for leaves in range(1, 17):
                 assert table.tree(leaves) == expected.tree(leaves), (seed, slots, leaves)
 
@@ -161,7 +161,7 @@ def test_bounds_hold_on_the_way_and_after_a_stop(monkeypatch: pytest.MonkeyPatch
                 rows.append((scores, bounds))
 
             table = spread_table(
-                *arrays(data),
+                reduce_data(*arrays(data)),
                 way.depth,
                 short=way.short,
                 should_stop=stop_after(steps),
@@ -186,7 +186,7 @@ def test_the_other_side_of_a_root_is_spared(monkeypatch: pytest.MonkeyPatch) -> 
     counts = []
     for slots in (1, 100):
         used = with_workers(monkeypatch, slots)
-        assert spread_table(*arrays(data), 5).exact
+        assert spread_table(reduce_data(*arrays(data)), 5).exact
         counts.append(len(used[0].done))
     assert counts[0] < counts[1] <= 24
     assert counts[0] < 20

@@ -409,7 +409,7 @@ class OtherOnATally(ReadsWeights):
 
 
 ROWS, FORBID = "rows_hold_for_every_allowed_tree", "forbidding_a_tree_forbids_no_allowed_one"
-TRAITS, READS, TALLY = "traits_agree_with_violation", "nothing_else_is_read", "a_tally_tells_the_same"
+TRAITS, READS, TALLY = "traits_agree_with_violation", "reads_are_complete", "a_tally_allows_the_same_trees"
 ALONE = "violation_depends_on_the_tree_alone"
 
 BROKEN: list[tuple[type, str]] = [

@@ -552,7 +552,7 @@ def test_a_frontier_is_a_classifier_per_number_of_leaves(tables: bool, monkeypat
     assert len(OptimalTreeClassifier(None, max_leaf_nodes=3).frontier(X, y)) == 3
     with pytest.raises(InvalidInputError, match="max_depth=None needs max_leaf_nodes"):
         OptimalTreeClassifier(None).frontier(X, y)
-    with pytest.raises(InvalidInputError, match="ties subtrees together"):
+    with pytest.raises(InvalidInputError, match="couples subtrees"):
         OptimalTreeClassifier(2, constraints=[Recall(0, at_least=0.5)]).frontier(X, y)
 
 

@@ -35,9 +35,9 @@ from accel_oct.cuts import path_bound
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import LocalRules, best_tree, frontier_table
-from accel_oct.exact.layout import layout
-from accel_oct.exact.profile_search import ProfileSolver
-from accel_oct.exact.profiles import Units
+from accel_oct.exact.counts import layout
+from accel_oct.exact.frontier import ProfileSolver
+from accel_oct.exact.levels import Units
 from accel_oct.exact.samples import reduce_data
 from accel_oct.formulation import Master
 from accel_oct.objectives import Accuracy
@@ -112,7 +112,7 @@ def _check(instance: Instance, rules: Rules, depth: int, memory: int, steps: tup
     arrays = (data.X, data.y, data.weights, data.n_classes)
     exact = np.array(ruled_scores(data, depth, rules.minima, rules.pairs))
     optimum, price = ruled_value(exact, instance.leaf_price), instance.leaf_price
-    table = frontier_table(*arrays, depth, rules=local, memory_limit=memory)
+    table = frontier_table(reduce_data(*arrays, local), depth, memory_limit=memory)
     np.testing.assert_array_equal(table.scores[1:], exact, err_msg=repr((rules, depth, instance)))
     assert table.exact
     found = best_tree(*arrays, depth, price, rules=local, memory_limit=memory)
@@ -130,10 +130,9 @@ def _check(instance: Instance, rules: Rules, depth: int, memory: int, steps: tup
             assert tree.score(data) == score and _keeps(tree, data, rules), (rules, depth, instance)
         assert all(table.tree(h).n_leaves <= h for h in range(1, exact.size + 1))
     for count in steps:
-        stop = {"rules": local, "memory_limit": memory, "should_stop": _stop_after(count)}
-        table = frontier_table(*arrays, depth, **stop)
+        table = frontier_table(reduce_data(*arrays, local), depth, memory_limit=memory, should_stop=_stop_after(count))
         assert np.all(table.scores[1:] <= exact) and np.all(table.upper_bounds[1:] >= exact), (count, rules, instance)
-        found = best_tree(*arrays, depth, price, **stop | {"should_stop": _stop_after(count)})
+        found = best_tree(*arrays, depth, price, rules=local, memory_limit=memory, should_stop=_stop_after(count))
         assert found.value <= optimum <= found.bound, (count, rules, depth, instance)
 
 
@@ -409,7 +408,7 @@ def test_the_frontier_refuses_what_ties_subtrees_together() -> None:
     """Naming the constraint, and who can take it."""
     for rule in (MaxFeatures(1), ForbiddenPairs([(0, 1)], on="tree")):
         for call in (accel_oct.frontier, lambda *a, **k: accel_oct.solve_path(*a, leaf_penalties=[0.1], **k)):
-            with pytest.raises(InvalidInputError, match=r"(feature|forbidden pairs).*ties subtrees.*solve"):
+            with pytest.raises(InvalidInputError, match=r"(feature|forbidden pairs).*couples subtrees.*solve"):
                 call([[0, 1], [1, 0]], [0, 1], max_depth=1, constraints=[MinLeafWeight(amount=1), rule])
 
 

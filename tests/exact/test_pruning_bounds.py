@@ -20,8 +20,7 @@ from accel_oct.exact.levels import PairLevel, side_ceilings
 from accel_oct.exact.price_search import PriceSearch
 from accel_oct.exact.samples import reduce_data
 from accel_oct.objectives import Accuracy
-from accel_oct.solving.problem import Problem
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding, Problem
 
 STEPS = (*range(12), 20)
 #: More than any search below needs: one that forgets to end fails instead of hanging.
@@ -119,7 +118,7 @@ def test_parity(way: str, depth: int) -> None:
     for weights in (None, rng.integers(1, 4, y.size)):
         instance = Instance(X ^ (rng.random(depth) < 0.5), y, weights, 0.2 / y.size, depth)
         _check_best_tree(instance, depth, _memory(way))
-        table = frontier_table(*_arrays(instance.dataset), depth, memory_limit=_memory(way))
+        table = frontier_table(reduce_data(*_arrays(instance.dataset)), depth, memory_limit=_memory(way))
         assert table.exact and table.scores[-1] == instance.dataset.total_weight > table.scores[-2]
         assert table.tree(2**depth).score(instance.dataset) == table.scores[-1]
 
@@ -153,7 +152,7 @@ def test_frontier(way: str, length: int) -> None:
         shown = slice(1, exact.size + 1)
         reported: list[tuple[np.ndarray, np.ndarray]] = []
         table = frontier_table(
-            *_arrays(data),
+            reduce_data(*_arrays(data)),
             length,
             memory_limit=_memory(way),
             progress=lambda seconds, scores, bounds, to=reported: to.append((scores, bounds)),
@@ -165,7 +164,9 @@ def test_frontier(way: str, length: int) -> None:
         for leaves in range(1, exact.size + 1):
             assert table.tree(leaves).score(data) == exact[leaves - 1]
         for steps in STEPS:
-            table = frontier_table(*_arrays(data), length, memory_limit=_memory(way), should_stop=_stop_after(steps))
+            table = frontier_table(
+                reduce_data(*_arrays(data)), length, memory_limit=_memory(way), should_stop=_stop_after(steps)
+            )
             assert np.all(table.scores[shown] <= exact) and np.all(table.upper_bounds[shown] >= exact), (
                 steps,
                 instance,
@@ -177,7 +178,7 @@ def test_one_thread_stopped_is_stopped() -> None:
     parity = np.array([[row >> place & 1 for place in range(4)] for row in range(16)], dtype=bool)
     X, y = np.column_stack([np.eye(16, 4, dtype=bool), parity]), parity.sum(axis=1) % 2  # sparse columns are first
     for steps in range(14):
-        table = frontier_table(X, y, np.ones(16), 2, 4, threads=2, should_stop=_stop_after(steps))
+        table = frontier_table(reduce_data(X, y, np.ones(16), 2), 4, threads=2, should_stop=_stop_after(steps))
         assert table.scores[16] <= 16 <= table.upper_bounds[16], steps
 
 
@@ -206,7 +207,7 @@ def test_a_root_with_one_side_unfinished_stays_open() -> None:
     )
     exact = np.array(optimal_scores(dataset, 4, 8))
     for steps in range(40):
-        table = frontier_table(*_arrays(dataset), 4, memory_limit=0, should_stop=_stop_after(steps))
+        table = frontier_table(reduce_data(*_arrays(dataset)), 4, memory_limit=0, should_stop=_stop_after(steps))
         assert np.all(table.scores[1:9] <= exact) and np.all(table.upper_bounds[1:9] >= exact), steps
 
 
@@ -254,7 +255,8 @@ def test_subtree_bounds(way: str, length: int) -> None:
                 np.testing.assert_array_equal(bounds.path_profile([(f, side)], height, exact=True)[:6], below)
         everyone = optimal_scores(data, length, leaves)
         assert np.all(bounds.path_profile((), length)[:leaves] >= everyone), instance
-        assert bounds.refine_all()
+        for feature in range(bounds.exact.size):
+            bounds.refine(feature)
         np.testing.assert_array_equal(bounds.root_profiles()[:, :, :leaves], exact)
 
 

@@ -13,7 +13,7 @@ from oracles.dynamic_programme import optimal_scores, optimal_value
 
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import LocalRules, SubtreeBounds, best_tree, counts, frontier_table
-from accel_oct.exact.columns import column_keys
+from accel_oct.exact.counts import column_keys
 from accel_oct.exact.levels import PairLevel
 from accel_oct.exact.samples import reduce_data
 from accel_oct.support.stopping import Stopper
@@ -119,7 +119,7 @@ def test_searches_that_are_stopped_in_the_pair_level_have_valid_bounds(small_ste
             assert found.value <= optimum <= found.bound
             assert found.tree.value(dataset, 0.5) == found.value
             stop = _stop_after(asked)
-            table = frontier_table(*_arrays(dataset), depth, should_stop=stop, rules=rules)
+            table = frontier_table(reduce_data(*_arrays(dataset), rules), depth, should_stop=stop)
             assert np.all(table.scores[1:] <= scores) and np.all(scores <= table.upper_bounds[1:])
             for leaves in range(1, 2**depth + 1):
                 assert table.tree(leaves).score(dataset) >= table.scores[leaves]
@@ -205,6 +205,6 @@ def test_a_reported_tree_is_returned_when_stopped_later(depth: int) -> None:
             on_improvement=lambda seconds, value, bound, reported=reported: reported.append(value),
         )
         assert found.value >= max(reported)
-        table = frontier_table(*_arrays(dataset), depth, should_stop=_stop_after(asked))
+        table = frontier_table(reduce_data(*_arrays(dataset)), depth, should_stop=_stop_after(asked))
         for leaves in range(1, 2**depth + 1):
             assert table.tree(leaves).score(dataset) >= table.scores[leaves]

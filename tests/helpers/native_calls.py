@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from accel_oct import frontier, native
-from accel_oct.exact.layout import Layout, layout
+from accel_oct.exact.counts import Layout, layout
 
 Arguments = dict[str, Any]
 ShouldStop = Callable[[], bool]

@@ -20,9 +20,17 @@ from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import DepthTwoSolver, SubtreeCache
 from accel_oct.heuristics import cart
-from accel_oct.heuristics import improver as improver_module
-from accel_oct.heuristics.improver import Improver, table_seconds
-from accel_oct.heuristics.local_search import Grower, GrowingData, GrownNode, LocalSearch, OutOfTime, Place
+from accel_oct.heuristics import local_search as improver_module
+from accel_oct.heuristics.local_search import (
+    Grower,
+    GrowingData,
+    GrownNode,
+    Improver,
+    LocalSearch,
+    OutOfTime,
+    Place,
+    table_seconds,
+)
 from accel_oct.solving import driver
 from accel_oct.solving.config import PRESETS, Config
 from accel_oct.solving.phases import SubtreeTables

@@ -365,7 +365,7 @@ def test_a_ratio_stopped_in_time_has_a_valid_bound() -> None:
         (3, "objective must be a name or an accel_oct Objective, got 3"),
         (CostMatrix([[0, 1]]), "CostMatrix: costs must have the shape"),
         (CostMatrix([[0, np.nan], [1, 0]]), "CostMatrix: costs holds a NaN"),
-        (CostMatrix([[0, np.inf], [1, 0]]), "CostMatrix: costs must be finite"),
+        (CostMatrix([[0, np.inf], [1, 0]]), "CostMatrix: costs holds a NaN or infinite value"),
         (CostMatrix([["a", 1], [1, 0]]), "CostMatrix: costs must hold numbers"),
         (CostMatrix({("no", "maybe"): 1}), "is not a pair"),
         (InstanceCosts(np.zeros((3, 2))), "InstanceCosts: costs must have the shape"),
@@ -373,7 +373,7 @@ def test_a_ratio_stopped_in_time_has_a_valid_bound() -> None:
         (ClassWeights({"maybe": 1.0}), "ClassWeights: weights names 'maybe'"),
         (ClassWeights({"no": -1.0}), "ClassWeights: weights must be finite and not negative"),
         (ClassWeights("even"), "ClassWeights: weights must be 'balanced'"),
-        (ClassWeights({"no": 0.0, "yes": 0.0}), "ClassWeights: weights give no weight"),
+        (ClassWeights({"no": 0.0, "yes": 0.0}), "ClassWeights: weights give every sample a weight of 0"),
         (F1("maybe"), "positive 'maybe' is not a class"),
         (Ratio([[1, 0], [0, 1]], [[0, 1], [0, 1]]), "Ratio: denominator must be positive"),
     ],
@@ -386,7 +386,7 @@ def test_bad_objectives_are_named(objective: Any, words: str) -> None:
 
 def test_the_frontier_refuses_a_ratio() -> None:
     X, y = data()
-    with pytest.raises(InvalidInputError, match="objective: the frontier cannot take F1"):
+    with pytest.raises(InvalidInputError, match="objective: frontier does not support F1"):
         accel_oct.frontier(X, y, max_depth=2, objective="f1")
 
 

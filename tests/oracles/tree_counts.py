@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.exact.coded import Coded
-from accel_oct.exact.sample_sets import SampleSet
+from accel_oct.exact.coded import CodedProblem
+from accel_oct.exact.enumeration import SampleSet
 
 IntArray = NDArray[np.int64]
 Table = dict[int, int]
@@ -43,7 +43,7 @@ def drop_leaf_pairs(table: Table, zero: dict[int, int], one: dict[int, int], thr
             table[code] = table.get(code, 0) - factor
 
 
-def count_one(problem: Coded, samples: SampleSet, threshold: int) -> Table:
+def count_one(problem: CodedProblem, samples: SampleSet, threshold: int) -> Table:
     """Trees of depth at most one on a set that are worth at least the threshold."""
     totals, price = problem.totals(samples), problem.price
     table: Table = Counter(code for code in leaves(totals, price, problem.any_label).values() if code >= threshold)
@@ -61,7 +61,7 @@ def count_one(problem: Coded, samples: SampleSet, threshold: int) -> Table:
 
 
 def count_two(
-    problem: Coded, samples: SampleSet, threshold: int, should_stop: Callable[[], None] = lambda: None
+    problem: CodedProblem, samples: SampleSet, threshold: int, should_stop: Callable[[], None] = lambda: None
 ) -> Table:
     """Trees of depth at most two."""
     table: Table = Counter(
@@ -71,8 +71,8 @@ def count_two(
     for feature, factor in zip(columns.feature.tolist(), columns.multiplicity.tolist(), strict=True):
         should_stop()
         zero, one = problem.sides(samples, feature)
-        # No best values are used here: what the other side can earn at most is what all its samples can.
-        room = [problem.most(side) - problem.price for side in (zero, one)]
+        # No best values are used here: the other side earns at most the gains of all its samples and classes.
+        room = [int(problem.totals(side).sum()) - problem.price for side in (zero, one)]
         tables = [count_one(problem, zero, threshold - room[1]), count_one(problem, one, threshold - room[0])]
         add_pairs(table, tables[0], tables[1], threshold, factor)
         alone = [leaves(problem.totals(side), problem.price, problem.any_label) for side in (zero, one)]

@@ -18,7 +18,7 @@ from accel_oct.exact.limited_points import LimitedProblem, PointTables
 from accel_oct.pricing import Closing, Dual, RootByRoot
 from accel_oct.pricing.dual import _lowest_of_lines, _lowest_of_planes
 from accel_oct.pricing.repair import Repair
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.tree import DecisionTree
 
 

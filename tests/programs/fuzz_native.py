@@ -25,8 +25,8 @@ from helpers.native_calls import Call, calls, entries_of, same
 
 from accel_oct import frontier, native
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.counts import layout
 from accel_oct.exact.d2s import DepthTwoSolver
-from accel_oct.exact.layout import layout
 
 REFUSED = (TypeError, ValueError, IndexError, OverflowError, MemoryError, InvalidInputError)
 """Errors that the binding raises."""

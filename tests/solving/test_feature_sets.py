@@ -38,7 +38,7 @@ from accel_oct.solving.phases.feature_sets import (
     TableNodes,
     on_columns,
 )
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 

@@ -17,7 +17,7 @@ from oracles.instances import Instance, instances
 import accel_oct
 from accel_oct.errors import InvalidInputError
 from accel_oct.solving.config import Config, SubtreeBoundConfig
-from accel_oct.solving.proof import PROOF_TOLERANCE
+from accel_oct.solving.problem import PROOF_TOLERANCE
 
 
 @given(instances(max_samples=16, max_features=4, max_depth=3))

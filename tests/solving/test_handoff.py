@@ -23,7 +23,7 @@ from accel_oct.mip import Rows
 from accel_oct.pricing import Closing, Dual, PricedSearch, RootBounds, RootByRoot
 from accel_oct.solving.config import Config
 from accel_oct.solving.priced_rows import closed_roots, hand_over, price_row
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.tree import DecisionTree
 
 NOISE = 1e-6

@@ -13,11 +13,10 @@ from oracles.near_optimal import all_trees, count_of_values, in_order, near_opti
 from oracles.tree_counts import count_two
 
 import accel_oct
-from accel_oct.exact import point_counting, tree_counting
-from accel_oct.exact.near_optimal_search import NearOptimalSearch
-from accel_oct.exact.point_counting import CountingProblem
-from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.tree_counting import TreeCounter
+from accel_oct.exact import coded
+from accel_oct.exact import near_optimal as near_optimal_search
+from accel_oct.exact.coded import CodedPoints
+from accel_oct.exact.near_optimal import NearOptimalSearch, SideValues, TreeCounter
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.near_optimal import Setting
 
@@ -25,9 +24,7 @@ from accel_oct.solving.near_optimal import Setting
 def search_of(instance: Instance, within: float, labels: str = "any", **options) -> NearOptimalSearch:
     setting = Setting.of(Accuracy().bind(instance.dataset), instance.leaf_penalty, instance.max_depth)
     slack = (within + 1e-9) * instance.dataset.total_weight
-    problem = CountingProblem.of(
-        setting.X, setting.gains, setting.leaf_price, instance.max_depth, slack, labels == "any"
-    )
+    problem = CodedPoints.of(setting.X, setting.gains, setting.leaf_price, instance.max_depth, slack, labels == "any")
     return NearOptimalSearch(problem, **options)
 
 
@@ -44,7 +41,7 @@ def counters_of(search: NearOptimalSearch) -> list[TreeCounter]:
     best = best_of(search)
     with pytest.MonkeyPatch.context() as patch:
         compiled = counter_of(search, best)
-        patch.setattr(tree_counting, "_SAFE", 0)
+        patch.setattr(near_optimal_search, "_SAFE", 0)
         return [compiled, counter_of(search, best)]
 
 
@@ -91,8 +88,8 @@ def test_counts_and_lists_equal_enumeration(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_ways_of_many_features_equal_enumeration(seed: int, monkeypatch) -> None:
     """The same with best values below the sides of features read off the tables, and gains added up from bits."""
-    monkeypatch.setattr(point_counting, "_MANY_FEATURES", 0)
-    monkeypatch.setattr(point_counting, "_SMALL", -1)
+    monkeypatch.setattr(coded, "_MANY_FEATURES", 0)
+    monkeypatch.setattr(coded, "_SMALL", -1)
     check(*small_instance(np.random.default_rng([11, seed])))
 
 
@@ -127,7 +124,7 @@ def test_other_gains_and_depths(seed: int, tables: bool, monkeypatch) -> None:
     values = count_of_values(X, gains, price, depth)
     best = max(value for (value, _), count in values.items() if count)
     expected = {key: count for key, count in values.items() if count and key[0] >= best - Fraction(min(slack, 1e9))}
-    search = NearOptimalSearch(CountingProblem.of(X, gains, price, depth, slack))
+    search = NearOptimalSearch(CodedPoints.of(X, gains, price, depth, slack))
     if not tables:
         monkeypatch.setattr(search.values, "_tables", False)
     total = sum(expected.values())
@@ -147,7 +144,7 @@ def test_cost_seam_equals_enumeration_of_trees() -> None:
     gains = rng.integers(0, 4, (len(X), 3)).astype(float)
     trees = {tree: score - leaves for score, leaves, tree in all_trees(X, gains, 2)}
     least = max(trees.values()) - 3
-    found = NearOptimalSearch(CountingProblem.of(X, gains, 1.0, 2, 3.0)).run(None)
+    found = NearOptimalSearch(CodedPoints.of(X, gains, 1.0, 2, 3.0)).run(None)
     assert {listed.tree: listed.value for listed in found.trees} == {
         tree: value for tree, value in trees.items() if value >= least
     }
@@ -176,7 +173,7 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
     search = search_of(instance, 0.1)
     expected = counter_of(search, best_of(search))
     for safe in (1, 200):
-        monkeypatch.setattr(tree_counting, "_SAFE", safe)
+        monkeypatch.setattr(near_optimal_search, "_SAFE", safe)
         counter = counter_of(search, best_of(search))
         assert (counter.count, counter.by_leaves) == (expected.count, expected.by_leaves)
 
@@ -184,16 +181,16 @@ def test_large_numbers_take_the_other_way(monkeypatch) -> None:
 # ---------------------------------------------------------------- parts
 
 
-def problem_of(seed: int, any_label: bool = True, weights: bool = False) -> CountingProblem:
+def problem_of(seed: int, any_label: bool = True, weights: bool = False) -> CodedPoints:
     rng = np.random.default_rng(seed)
     X = np.unique(rng.random((150, 9)) < 0.4, axis=0)
     gains = rng.integers(0, 3, (len(X), 3)).astype(float)
     if weights:
         gains *= rng.integers(1, 1000, gains.shape) / 64
-    return CountingProblem.of(X, gains, 0.5, 3, 20.0, any_label)
+    return CodedPoints.of(X, gains, 0.5, 3, 20.0, any_label)
 
 
-def small_trees(problem: CountingProblem, points: np.ndarray, height: int) -> list[tuple[int, int]]:
+def small_trees(problem: CodedPoints, points: np.ndarray, height: int) -> list[tuple[int, int]]:
     """Codes of all trees of depth at most `height` (0 or 1), and the class of those that are a leaf, else -1."""
 
     def leaves(part: np.ndarray) -> list[tuple[int, int]]:
@@ -260,7 +257,7 @@ def test_best_values_are_those_of_single_sides() -> None:
     X = np.column_stack([X, ~X[:, 2], X[:, 1]])
     gains = rng.integers(0, 4, (len(X), 2)).astype(float)
     for depth in (3, 4):
-        problem = CountingProblem.of(X, gains, 0.5, depth, 1.0)
+        problem = CodedPoints.of(X, gains, 0.5, depth, 1.0)
         fast, slow = (SideValues(problem, lambda: False, 1, 1 << 30) for _ in range(2))
         slow._tables = False
         everyone = np.arange(len(X))

@@ -302,7 +302,7 @@ def test_trees_near_the_least_cost(seed: int) -> None:
 
 
 def test_a_ratio_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="objective: near-optimal trees of F1"):
+    with pytest.raises(InvalidInputError, match="objective: near_optimal does not support F1"):
         accel_oct.near_optimal(*data(), objective="f1", **SETTINGS)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import accel_oct
 from accel_oct.formulation.master import solver_scale
 from accel_oct.solving.config import Config, SubtreeBoundConfig
-from accel_oct.solving.proof import PROOF_TOLERANCE, BoundRounding
+from accel_oct.solving.problem import PROOF_TOLERANCE, BoundRounding
 
 prices = st.one_of(
     st.sampled_from([0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 7.25, 1e-3]), st.floats(0, 20).map(lambda price: round(price, 6))

@@ -38,9 +38,9 @@ from accel_oct.constraints import (
 from accel_oct.constraints.tallied import bind_to_tally, tallied_trees
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
+from accel_oct.exact.limited import Outcomes
 from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.outcomes import Outcomes
 from accel_oct.pricing import Dual
 from accel_oct.tree import DecisionTree
 
@@ -427,19 +427,19 @@ def test_a_rule_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        (StatisticalParity(np.arange(150) % 2, at_most=0.1), "group must be None or the name of the tally's groups"),
+        (StatisticalParity(np.arange(150) % 2, at_most=0.1), "an array as group needs rows"),
         (StatisticalParity("race", at_most=0.1), "no column 'race'"),
         (StatisticalParity("x1", at_most=0.1), "no column 'x1'"),
-        (MinLeafWeight(samples=3), "samples cannot be told from a tally"),
-        (MaxFeatures(2), "cannot be kept on a tally"),
-        (FeatureCosts(np.ones(8), at_most=2.0), "cannot be kept on a tally"),
+        (MinLeafWeight(samples=3), r"MinLeafWeight\(samples=...\) needs rows"),
+        (MaxFeatures(2), "is not supported on a tally"),
+        (FeatureCosts(np.ones(8), at_most=2.0), "is not supported on a tally"),
         (Linear(np.ones((150, 2)), upper=3.0), r"shape \(4, 2\), a row per cell of the tally and a column per class"),
-        (Linear(branches=np.ones(8), upper=3.0), "cannot be kept on a tally"),
-        (Linear(leaves=1.0, lower=3.0), "cannot be kept on a tally"),
-        (CountsRows(), "asks for more than a tally knows"),
-        (LooksAtColumns(), "asks for more than a tally knows"),
-        (CountsRowsQuietly(), "asks for more than a tally knows"),
-        (LooksAtColumnsQuietly(), "asks for more than a tally knows"),
+        (Linear(branches=np.ones(8), upper=3.0), "is not supported on a tally"),
+        (Linear(leaves=1.0, lower=3.0), "is not supported on a tally"),
+        (CountsRows(), "reads more than the classes, groups and weights of a tally"),
+        (LooksAtColumns(), "reads more than the classes, groups and weights of a tally"),
+        (CountsRowsQuietly(), "reads more than the classes, groups and weights of a tally"),
+        (LooksAtColumnsQuietly(), "reads more than the classes, groups and weights of a tally"),
         (StatisticalParity, "did you mean StatisticalParity"),
         ("parity", "must be an accel_oct Constraint"),
         (Recall(positive=7, at_least=0.5), "positive 7 is not a class"),

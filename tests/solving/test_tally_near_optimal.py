@@ -15,8 +15,8 @@ import accel_oct
 from accel_oct.constraints import StatisticalParity
 from accel_oct.data import Tally
 from accel_oct.errors import InvalidInputError
-from accel_oct.exact.side_values import SideValues
-from accel_oct.exact.tally_counting import TallyCounting
+from accel_oct.exact.coded import CodedTally
+from accel_oct.exact.near_optimal import SideValues
 from accel_oct.tree.tallied import TalliedTrees
 
 
@@ -99,7 +99,7 @@ def test_best_values_with_tables_and_without(seed: int, monkeypatch: pytest.Monk
     X = rng.random((40, 6)) < 0.5
     X[:, 5] = ~X[:, 2]
     tally = Tally.of(X, rng.integers(0, 2 + seed % 2, 40), depth=4)
-    problem = TallyCounting.of(TalliedTrees(tally), 0.5, 3 + seed % 2, 4.0)
+    problem = CodedTally.of(TalliedTrees(tally), 0.5, 3 + seed % 2, 4.0)
     fast, slow = (SideValues(problem, lambda: False, 1, 1 << 30) for _ in range(2))
     slow._tables = False
     paths: list[Any] = [()]
@@ -144,5 +144,5 @@ def test_limits_and_errors() -> None:
         accel_oct.near_optimal(tally, max_depth=2, objective="balanced_accuracy", **options)
     found = accel_oct.near_optimal(tally, max_depth=2, **options)
     for method in ("by_predictions", "importance"):
-        with pytest.raises(InvalidInputError, match=f"{method} needs the samples one by one"):
+        with pytest.raises(InvalidInputError, match=f"{method} needs rows"):
             getattr(found, method)()

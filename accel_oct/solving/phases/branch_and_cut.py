@@ -1,4 +1,4 @@
-"""The phase of branch and cut: the master problem on a MIP solver, for what the other phases leave open."""
+"""The phase of branch and cut: the master problem on a MIP solver, if the other phases found no proof."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from accel_oct.constraints.base import is_built_in
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
-from accel_oct.formulation.agreement import Agreement, Vouched
+from accel_oct.formulation.agreement import Agreement
+from accel_oct.formulation.components import Vouched
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -26,7 +27,7 @@ from accel_oct.mip import (
 )
 from accel_oct.solving.config import FAMILIES
 from accel_oct.solving.priced_rows import hand_over
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.tree.sample_trees import some_trees
@@ -141,9 +142,9 @@ class IntegerProgram:
         return _take(solved, master, rounding, search)
 
     def _master(self, search: Search) -> tuple[Master, list[Component], Agreement]:
-        """The master with every constraint in it, the user's components built on it, and who wrote what.
+        """Return the master with all constraints, the user's components, and the record of their parts.
 
-        What is not of the library is tried on a few trees.
+        Third-party parts are checked on a few trees.
         """
         problem = search.problem
         master = Master(
@@ -234,7 +235,7 @@ def _report(solved: MipResult, master: Master, handler: TreeHandler, search: Sea
 
 
 def _take(solved: MipResult, master: Master, rounding: BoundRounding, search: Search) -> Status | None:
-    """Bring home what the solver found, exact and in our own terms."""
+    """Offer the solver's tree to the incumbent, and tighten the bound by the solver's, rounded to a valid one."""
     if solved.termination is Termination.INFEASIBLE:
         _check_infeasible(search)
         search.tighten(-math.inf)
@@ -249,14 +250,14 @@ def _take(solved: MipResult, master: Master, rounding: BoundRounding, search: Se
 
 
 def _check_infeasible(search: Search) -> None:
-    """A solver that finds no tree at all is right only if a constraint forbids them all."""
+    """Raise InvalidCutError if a solver reports infeasibility although a feasible tree is known."""
     if not search.problem.constraints:
-        raise InvalidCutError("the solver found no tree at all, but a single leaf is one: some cut is invalid")
+        raise InvalidCutError("the solver reports that no tree is feasible, but a single leaf is: some cut is invalid")
     if search.incumbent.tree is not None:
         names = ", ".join(constraint.name for constraint in search.problem.constraints)
         raise InvalidCutError(
-            f"the solver found no tree at all, but one is known that keeps {names}: "
-            "some cut is invalid, or a constraint's rows forbid what its `violation` allows"
+            f"the solver reports that no tree is feasible, but a known tree satisfies {names}: "
+            "some cut is invalid, or the rows of a constraint forbid a tree that its `violation` allows"
         )
 
 
@@ -267,10 +268,9 @@ ENTRY_POINT_GROUP = "accel_oct.components"
 
 
 def component_factories(components: Any) -> list[tuple[str, ComponentFactory]]:
-    """What a user gave in `components`, each with the words that an error should use for it.
+    """Return the factories of the argument `components`, each with its name for error messages.
 
-    Registered components are used when they are asked for by name and never by themselves: what a solve does must not
-    depend on what else is installed.
+    Registered components are used only if the user names them, so that a solve does not depend on installed packages.
     """
     if components is None:
         return []

@@ -28,7 +28,6 @@ from math import comb
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, FeatureRule
 from accel_oct.constraints.base import limits_of
@@ -41,16 +40,13 @@ from accel_oct.exact.samples import reduce_data
 from accel_oct.formulation import Incumbent
 from accel_oct.formulation.incumbent import Rule
 from accel_oct.pricing import PricedSearch
-from accel_oct.solving.proof import BoundRounding
+from accel_oct.solving.problem import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.arrays import BoolArray, IntArray
 from accel_oct.support.progress import Figures
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Stopper
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
 
 # ---------------------------------------------------------------- the rules
 
@@ -225,15 +221,11 @@ class TableNodes:
         offer(tree)
         return upper, tree
 
-    def _with_few_leaves(self, X: NDArray[np.bool_], rules: LocalRules | None) -> tuple[float, DecisionTree]:
+    def _with_few_leaves(self, X: BoolArray, rules: LocalRules | None) -> tuple[float, DecisionTree]:
         data = self.dataset
         table = frontier_table(
-            X,
-            data.y,
-            data.weights,
-            data.n_classes,
+            reduce_data(X, data.y, data.weights, data.n_classes, rules),
             self.max_depth,
-            rules=rules,
             threads=self.threads,
             memory_limit=self.memory_limit,
             should_stop=self.stopper,

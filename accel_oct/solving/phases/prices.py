@@ -6,17 +6,15 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.constraints.base import limits_of
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.pricing import PricedSearch
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

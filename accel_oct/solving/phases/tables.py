@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from accel_oct.exact import SearchCounts, best_tree, frontier_table
-from accel_oct.exact.steps import Steps
+from accel_oct.exact import SearchCounts, best_tree
+from accel_oct.exact.levels import Steps
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
 from accel_oct.support.stopping import Stopper
@@ -106,18 +106,11 @@ def _best_of_all(search: Search) -> Status | None:
 def _leaf_limited(search: Search) -> Status | None:
     """Find the best tree with a limited number of leaves in the tables of all numbers."""
     problem = search.problem
-    data = problem.table_data
 
     def work(stopper: Stopper) -> None:
         steps = Steps()
         search.reporter.describe(lambda: (steps.doing, steps.figures))
-        table = frontier_table(
-            data.X,
-            data.y,
-            data.weights,
-            data.n_classes,
-            problem.max_depth,
-            rules=problem.table_rules,
+        table = problem.frontier_table(
             threads=search.options.threads,
             memory_limit=search.config.subtree_bounds.memory_limit,
             should_stop=stopper,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from accel_oct.heuristics.cart import cart, cart_seconds
-from accel_oct.heuristics.improver import Improver, table_seconds
+from accel_oct.heuristics.local_search import Improver, table_seconds
 from accel_oct.heuristics.polish import polish
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
