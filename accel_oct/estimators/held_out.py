@@ -19,7 +19,7 @@ from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.training import Attached, RowValues, TrainingData
 from accel_oct.tree import DecisionTree
 
-__all__ = ["held_out_data", "held_out_score", "rows_of"]
+__all__ = ["held_out_data", "held_out_score", "objective_score", "rows_of"]
 
 
 def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
@@ -55,6 +55,24 @@ def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, 
     )
 
 
+def objective_score(
+    model: TreeClassifier, tree: DecisionTree, rows: BinaryDataset, class_factors: NDArray[np.float64]
+) -> float:
+    """Return the score of a tree on some rows by the model's objective; leaf penalties are not counted.
+
+    Parameters
+    ----------
+    class_factors : float array (n_classes,)
+        What `class_weight` multiplies the weights of each class with.
+
+    Raises
+    ------
+    InvalidInputError
+        Where the objective is not defined on the rows, such as F1 without a sample of the class.
+    """
+    return float(model._objective(class_factors).bind(rows).value(tree))
+
+
 def held_out_score(
     model: TreeClassifier,
     scoring: Any,
@@ -67,7 +85,7 @@ def held_out_score(
 ) -> float:
     """By scikit-learn's scorer, or by the objective's own score where `scoring` is None."""
     if scoring is None:
-        return float(model._objective(data.class_factors).bind(rows).value(tree))
+        return objective_score(model, tree, rows, data.class_factors)
     if isinstance(scoring, str):
         with as_invalid_input("scoring"):
             scorer = get_scorer(scoring)

@@ -21,7 +21,7 @@ from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input,
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.every_split import TableSearch
-from accel_oct.estimators.held_out import held_out_data, rows_of
+from accel_oct.estimators.held_out import held_out_data, objective_score, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable, nested_parameters
 from accel_oct.estimators.training import Attached, CheckedRows, Solved, attached
@@ -297,7 +297,7 @@ def _held_out(
             except InvalidInputError:
                 value = None  # a group that is not in the fold
             found[place, fold, 0] = math.nan if value is None else value
-            found[place, fold, 1] = own._objective(data.class_factors).bind(rows).value(result.found)
+            found[place, fold, 1] = objective_score(own, result.found, rows, data.class_factors)
     return found
 
 
