@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
@@ -82,6 +81,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, sample_weight
             As in `fit`: y and weights may be names of columns where X has names.
         """
+        from sklearn.metrics import accuracy_score
+
         given = given_data(X, y, sample_weight, like=self)
         labels, weights = given.y, given.sample_weight
         if is_in_pieces(given.X, labels):
