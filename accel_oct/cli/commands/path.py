@@ -36,7 +36,7 @@ def run(
     penalties = search.penalties or list(DEFAULT_PENALTIES)
     model, data = search.model, search.data
     with watched(telling, model.time_limit) as model.progress:
-        found = model.path(data.X, data.y, penalties, sample_weight=data.weights)
+        found = model.path(data.X, data.y, leaf_penalties=penalties, sample_weight=data.weights)
     rows = [
         {
             "leaf_penalty": penalty,
