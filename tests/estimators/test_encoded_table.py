@@ -45,15 +45,15 @@ def table() -> EncodedTable:
 
 
 def test_a_fit_on_an_encoded_table_is_a_fit_on_the_raw_one(table: EncodedTable) -> None:
-    """Tree, proof, names, predictions and columns are the same."""
+    """Tree, proof, names, predictions and columns are the same; only the raw table says what other splits bring."""
     raw, encoded = model().fit(X, Y, WEIGHTS), model().fit(table)
     assert encoded.to_text() == raw.to_text()
     assert (encoded.objective_, encoded.bound_, encoded.status_) == (raw.objective_, raw.bound_, raw.status_)
-    assert encoded.proof_ == raw.proof_
+    assert raw.proof_ == f"{encoded.proof_}; a tree over other splits of the table is better by 0.02941 at most"
+    assert encoded.table_bound_ is None
     assert encoded.result_.feature_names == raw.result_.feature_names == table.feature_names
     assert encoded.feature_names_in_.tolist() == list(table.features) == list(X.columns)
     np.testing.assert_array_equal(encoded.predict_proba(X), raw.predict_proba(X))
-    assert encoded.to_json() == raw.to_json()
 
 
 def test_functions_and_methods_answer_alike(table: EncodedTable) -> None:
@@ -100,7 +100,8 @@ def test_constraints_name_columns_and_groups_of_the_table() -> None:
     found = model(exclude=["sex"]).encode(X, Y)
     raw = model(exclude=["sex"], constraints=[rule]).fit(X, Y)
     encoded = model(constraints=[rule]).fit(found)
-    assert encoded.to_text() == raw.to_text() and encoded.proof_ == raw.proof_
+    assert encoded.to_text() == raw.to_text() and raw.proof_.startswith(encoded.proof_)
+    assert "columns that are not excluded" in encoded.proof_
     assert encoded.constraints_[0].value == raw.constraints_[0].value
     assert accel_oct.solve(found, max_depth=2, leaf_penalty=0.01, constraints=[rule]).objective == raw.objective_
 
@@ -118,7 +119,7 @@ def test_constraints_name_columns_and_groups_of_the_table() -> None:
 
 def test_costs_follow_the_table() -> None:
     """They are used by an objective that asks for them, and by no other."""
-    costs = RNG.random((N, 2))
+    costs = np.column_stack([X["age"] > 40, X["age"] <= 40]) + RNG.random((N, 2)) / 4
     found = model().encode(X, Y, costs=costs)
     raw = model(objective=InstanceCosts()).fit(X, Y, costs=costs)
     assert model(objective=InstanceCosts()).fit(found).objective_ == raw.objective_
