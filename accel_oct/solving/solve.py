@@ -63,9 +63,10 @@ def solve(
     Parameters
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
-        Binary. `OptimalTreeClassifier` takes raw columns. Or a `BinaryDataset` or a `Tally`, with nothing in y and
-        sample_weight. On a tally no solver takes part, and what is said of solvers below does not count. Or data in
-        pieces with binary columns (see `accel_oct.gather`), with names of columns in y and sample_weight.
+        Binary. Raw columns are encoded by `OptimalTreeClassifier.encode`: its `EncodedTable` is taken in the place of
+        X, and so is a `BinaryDataset` or a `Tally`, with nothing in y and sample_weight. On a tally no solver takes
+        part, and what is said of solvers below does not count. Or data in pieces with binary columns (see
+        `accel_oct.gather`), with names of columns in y and sample_weight.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int
