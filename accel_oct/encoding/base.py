@@ -286,7 +286,8 @@ def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """Read X; remember (`reset`) or compare the number and the names of its columns on the estimator."""
     table = Table.read(X)
-    if isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
+    plain = reset and isinstance(X, np.ndarray)  # without names there is nothing to compare
+    if plain or isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
         _check_own_table(estimator, table, reset)
     else:
         shaped = X if hasattr(X, "shape") else np.empty(table.shape)
