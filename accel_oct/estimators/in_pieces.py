@@ -19,9 +19,8 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import joined
 from accel_oct.pieces.encoders import BatchEncoder
 from accel_oct.pieces.engines import Engine
-from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.gathering import BATCH, gather
-from accel_oct.pieces.sources import BESIDE, Piece, Source
+from accel_oct.pieces.sources import BESIDE, Piece, Source, source_of
 from accel_oct.tree.tallied import TalliedTrees
 
 __all__ = [

@@ -20,7 +20,6 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import Counted, CountPass
 from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fingerprint
 from accel_oct.pieces.engines import Engine
-from accel_oct.pieces.finding import source_of
 from accel_oct.pieces.reducing import (
     Labels,
     Reduced,
@@ -30,8 +29,7 @@ from accel_oct.pieces.reducing import (
     label_values,
     rows_limit,
 )
-from accel_oct.pieces.roles import Roles
-from accel_oct.pieces.sources import Source, described
+from accel_oct.pieces.sources import Roles, Source, described, source_of
 from accel_oct.support.progress import Sink
 
 __all__ = ["gather"]
