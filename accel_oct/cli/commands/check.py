@@ -9,8 +9,8 @@ import numpy as np
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import Stored, read_model
+from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.commands.tables import read_training
-from accel_oct.cli.commands.telling import printed, tell
 from accel_oct.cli.options import ModelFile, RuleOptions, TableOptions, TargetOptions, TellingOptions
 from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
