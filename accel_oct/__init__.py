@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from accel_oct._version import __version__
 
 if TYPE_CHECKING:
+    from accel_oct.data.encoded_table import EncodedTable
     from accel_oct.data.tally import Tally
     from accel_oct.estimators.classifier import OptimalTreeClassifier
     from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
     from accel_oct.estimators.trade_off import TradeOff, TradeOffPoint, trade_off
     from accel_oct.io.tables import read_table
     from accel_oct.mip.options import Solver
-    from accel_oct.pieces.gathered import Gathered
     from accel_oct.pieces.gathering import gather
     from accel_oct.solving.config import Config
     from accel_oct.solving.frontier import Frontier, FrontierPoint, frontier, solve_path
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Config",
+    "EncodedTable",
     "Frontier",
     "FrontierPoint",
-    "Gathered",
     "NearOptimalTree",
     "NearOptimalTrees",
     "OptimalTreeClassifier",
@@ -53,9 +53,9 @@ __all__ = [
 #: Where each public name is defined; a test compares it with the imports for type checkers above.
 _HOMES = {
     "Config": "accel_oct.solving.config",
+    "EncodedTable": "accel_oct.data.encoded_table",
     "Frontier": "accel_oct.solving.frontier",
     "FrontierPoint": "accel_oct.solving.frontier",
-    "Gathered": "accel_oct.pieces.gathered",
     "NearOptimalTree": "accel_oct.solving.near_optimal",
     "NearOptimalTrees": "accel_oct.solving.near_optimal",
     "OptimalTreeClassifier": "accel_oct.estimators.classifier",

@@ -125,6 +125,7 @@ class BinaryDataset:
         *,
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
+        classes: NDArray[Any] | None = None,
         name: str = "X",
     ) -> BinaryDataset:
         """Check raw arrays (or data frames) and build a data set that owns copies of them.
@@ -140,6 +141,8 @@ class BinaryDataset:
         feature_names, class_names : sequence of str, optional
             By default the column names of a data frame (else ``x0, x1, ...``) and the labels themselves,
             in sorted order.
+        classes : array, optional
+            The labels where they are encoded already: then y holds their positions.
         name : str
             What errors call X.
 
@@ -154,7 +157,7 @@ class BinaryDataset:
             raise InvalidInputError(
                 f"{name} is empty: it has {n_samples} rows and {n_features} columns, and needs one of each"
             )
-        classes, codes = encode_labels(y, n_samples)
+        classes, codes = encode_labels(y, n_samples) if classes is None else (classes.copy(), np.array(y))
         given = given_weights(sample_weight, n_samples)
         weights, grid_bits = on_grid(in_usual_range(given))
         if feature_names is None:

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
 from accel_oct.encoding.conditions import Condition, missing_values
@@ -293,6 +291,8 @@ class GreedyTree:
 
 def greedy_trees(table: RankedTable, max_depth: int) -> list[GreedyTree]:
     """CART trees of some depth: every criterion, and several of each on small tables."""
+    from sklearn.tree import DecisionTreeClassifier
+
     seeds = range(_SEEDS if table.cells <= _SMALL else 1)
     found = []
     for criterion in _CRITERIA:
@@ -306,6 +306,8 @@ def boosted_cuts(table: RankedTable) -> list[tuple[int, int]]:
     """(place of the column, position) of the thresholds that a few boosted trees gain most from."""
     if table.cells > _LARGE or len(np.unique(table.y)) < 2:
         return []
+    from sklearn.ensemble import GradientBoostingClassifier
+
     rounds = 10 if table.cells <= _SMALL else 3
     boosted = GradientBoostingClassifier(n_estimators=rounds, max_depth=2, random_state=0)
     boosted.fit(table.matrix, table.y, table.weights)

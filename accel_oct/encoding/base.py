@@ -143,13 +143,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
         self._check_known(table, columns)
         places: dict[int, dict[Any, list[int]]] = {}
+        thresholds: dict[int, list[int]] = {}
         for place, condition in enumerate(self.conditions_):
-            if condition.test == "equals":
+            numbers = columns[condition.column].dtype.kind == "f"
+            if condition.test == "at_least" and not condition.missing and numbers and isinstance(condition.low, float):
+                thresholds.setdefault(condition.column, []).append(place)
+            elif condition.test == "equals":
                 places.setdefault(condition.column, {}).setdefault(condition.value, []).append(place)
                 if condition.missing:
                     result[:, place] = missing_values(columns[condition.column])
             else:
                 result[:, place] = condition.holds(columns[condition.column])
+        for column, asked in thresholds.items():  # all comparisons of a column at once
+            result[:, asked] = columns[column][:, None] >= np.array([self.conditions_[place].low for place in asked])
         for column, of_value in places.items():
             _mark_equal(result, columns[column], of_value)
         return result
@@ -280,7 +286,8 @@ def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """Read X; remember (`reset`) or compare the number and the names of its columns on the estimator."""
     table = Table.read(X)
-    if isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
+    plain = reset and isinstance(X, np.ndarray)  # without names there is nothing to compare
+    if plain or isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
         _check_own_table(estimator, table, reset)
     else:
         shaped = X if hasattr(X, "shape") else np.empty(table.shape)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -284,6 +283,8 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
 
     def _gains(self, ranks: Any, y: Any, weights: FloatArray) -> dict[tuple[int, int], float]:
         """Total impurity decrease of each (column, cut position) in the ensemble."""
+        from sklearn.ensemble import GradientBoostingClassifier
+
         gains: dict[tuple[int, int], float] = defaultdict(float)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -22,6 +21,7 @@ from accel_oct.constraints import Constraint
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.constraints.tallied import for_tally
 from accel_oct.data.dataset import weighted_bincount
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.labels import as_labels, encode_labels
 from accel_oct.data.tally import Tally
 from accel_oct.data.weights import as_weights
@@ -31,8 +31,15 @@ from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import unlimited_depth_error
-from accel_oct.estimators.fitted import FittedClassifier
-from accel_oct.estimators.in_pieces import column_table, gathered_for_fit, gathered_rows, opened
+from accel_oct.estimators.fitted import FittedClassifier, feature_names, transformed
+from accel_oct.estimators.in_pieces import (
+    column_table,
+    gathered_for_fit,
+    in_memory_only,
+    opened,
+    source_columns,
+    table_rows,
+)
 from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
 from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
 from accel_oct.objectives import ClassWeights, Objective, as_objective
@@ -76,28 +83,47 @@ class TreeClassifier(FittedClassifier):
 
     # ---------------------------------------------------------------- fitting
 
-    def _prepare(
+    def _source(
         self,
         X: Any,
         y: Any,
-        sample_weight: Any,
-        sensitive_features: Any = None,
-        costs: Any = None,
+        given: tuple[Any, Any, Any],
         progress: Any = None,
         tallies: bool = False,
-    ) -> TrainingData:
-        """Check the data, learn the encoding, and remember the classes; `tallies`: there need not be rows."""
-        named = self._named(X, y, sample_weight, sensitive_features)
-        if is_in_pieces(named.X, named.y):
-            given = (named.sample_weight, named.sensitive_features, costs)
-            return self._prepare_pieces(named.X, named.y, given, progress, tallies)
-        return self._chosen_splits(named, self._checked(named, costs))
+        in_memory: str = "",
+    ) -> CheckedRows | EncodedTable:
+        """Read what was passed to `fit`, once.
 
-    def _chosen_splits(self, named: Any, checked: CheckedRows) -> TrainingData:
-        """Learn the encoding; the data as the encoder sees them."""
-        weights = None if named.sample_weight is None else checked.weights
-        encoder = self._fitted_encoder(named.X, named.y, weights, checked.ignored)
-        return self._encoded_data(checked, encoder)
+        Parameters
+        ----------
+        given : sample_weight, sensitive_features, costs
+        tallies : bool
+            Whether data in pieces may become a tally instead of rows.
+        in_memory : str
+            What cannot take data in pieces, for the error.
+
+        Returns
+        -------
+        CheckedRows or EncodedTable
+            Rows in memory, not yet encoded; or a table that is: the one that was passed, or gathered pieces.
+        """
+        if isinstance(X, EncodedTable):
+            for name, value in zip(("y", "sample_weight", "sensitive_features", "costs"), (y, *given), strict=True):
+                if value is not None:
+                    raise InvalidInputError(f"{name} must be None when X is an EncodedTable, which holds it already")
+            return X
+        named = self._named(X, y, *given[:2])
+        if is_in_pieces(named.X, named.y):
+            if in_memory:
+                raise in_memory_only(in_memory)
+            return self._gathered(named, given[2], progress, tallies)
+        return self._checked(named, given[2])
+
+    def _prepare(self, source: CheckedRows | EncodedTable) -> TrainingData:
+        """Encode the rows where that is to be done, and bind the objective; remember classes and encoder."""
+        if isinstance(source, EncodedTable):
+            return self._encoded_table_data(source)
+        return self._encoded_data(source, self._fitted_encoder(source))
 
     def _named(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Any:
         """What was passed, with columns that were given by their names taken out of X."""
@@ -119,24 +145,56 @@ class TreeClassifier(FittedClassifier):
         weights = as_weights(named.sample_weight, len(table))
         given = attached(named.sensitive_features, costs, len(table))
         ignored = excluded_columns(self.exclude, table)
-        factors = self._class_factors(labels, codes, weights)
-        return CheckedRows(named.X, table, codes, weights, RowValues(table, given), ignored, factors)
+        self._class_factors(codes, weights)  # complains of class_weight before anything is encoded
+        weighted, rows = named.sample_weight is not None, RowValues(table, given)
+        return CheckedRows(named.X, named.y, table, self.classes_, codes, weights, weighted, given, rows, ignored)
 
-    def _encoded_data(self, checked: CheckedRows, encoder: Any, starts: Sequence[Any] | None = None) -> TrainingData:
+    def _encoded_table(self, checked: CheckedRows, encoder: Any, names: tuple[str, ...]) -> EncodedTable:
+        """The rows as a fitted encoder sees them; `names` are those of its features."""
+        own, table = isinstance(encoder, BinaryEncoder), checked.table
+        sources = tuple(table.name(condition.column) for condition in encoder.conditions_) if own else None
+        binary = transformed(encoder, table if own else checked.X)
+        return EncodedTable(
+            data=checked.dataset(binary, names, sources),
+            encoder=encoder,
+            features=tuple(map(table.name, range(len(table.columns)))),
+            n_rows=len(table),
+            sensitive_features=tuple(checked.attached.sensitive),
+            weighted=checked.weighted,
+            named=table.names is not None,
+        )
+
+    def _encoded_data(self, checked: CheckedRows, encoder: Any) -> TrainingData:
         """The data as a fitted encoder sees them; the encoder is kept."""
         self.encoder_ = encoder
-        own = isinstance(encoder, BinaryEncoder)
-        columns = [checked.table.name(condition.column) for condition in encoder.conditions_] if own else None
-        data = checked.encoded(
-            self._transformed(checked.X),
-            self.classes_,
-            self._objective(checked.class_factors),
-            None if columns is None else tuple(columns),
-            tuple(map(str, self._binary_names())),
-            getattr(encoder, "greedy_", ()) if starts is None else starts,
-        )
+        names = feature_names(encoder)
+        data = self._bound(self._encoded_table(checked, encoder, names), names)
         self._check_attached(checked.rows)
         return data
+
+    def _encoded_table_data(self, table: EncodedTable) -> TrainingData:
+        """The data of an encoded table; classes, columns and encoder are kept."""
+        with as_invalid_input():
+            check_classification_targets(np.repeat(table.classes, 3))  # it warns of classes with one sample each
+        self.classes_, self.encoder_ = table.classes, table.encoder
+        check_table(self, column_table(table.features, table.named), reset=True)
+        return self._bound(table, feature_names(table.encoder))
+
+    def _bound(self, table: EncodedTable, names: tuple[str, ...]) -> TrainingData:
+        """An encoded table with the objective on it; `names` are those of the features that its encoder gives."""
+        dataset, tally = table_rows(table), table.data if isinstance(table.data, Tally) else None
+        factors = self._class_factors(dataset.y, dataset.weights if dataset.given is None else dataset.given)
+        objective = self._objective(factors)
+        return TrainingData(
+            dataset,
+            objective.bind(dataset),
+            names,
+            factors,
+            tuple(as_tree(nested) for nested in getattr(table.encoder, "greedy_", ())),
+            n_rows=table.n_rows,
+            tally=tally,
+            objective=None if tally is None else objective,
+        )
 
     def _check_attached(self, rows: RowValues) -> None:
         """Complain about what was passed to `fit` and is not used."""
@@ -145,44 +203,24 @@ class TreeClassifier(FittedClassifier):
         if SENSITIVE in rows and not self.constraints:
             warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=4)
 
-    def _prepare_pieces(
-        self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Any, tallies: bool
-    ) -> TrainingData:
-        """The same for data in pieces."""
-        source = opened(X, y, given[0])
-        table = column_table(source, y, given[0])
-        encoder = self._new_encoder(excluded_columns(self.exclude, table))
+    def _gathered(self, named: Any, costs: Any, progress: Any, tallies: bool) -> EncodedTable:
+        """Read data in pieces, with the encoder that this classifier asks for."""
+        X, y, weight = named.X, named.y, named.sample_weight
+        source = opened(X, y, weight)
+        encoder = self._new_encoder(excluded_columns(self.exclude, source_columns(source, y, weight)))
         depth = self._depth_limit()
-        found = gathered_for_fit(
+        return gathered_for_fit(
             source,
             y,
-            given,
+            (weight, named.sensitive_features, costs),
             encoder=encoder,
             depth=depth,
             constraints=self.constraints,
             keep="auto" if tallies and depth <= _DEEPEST_TALLY and not self.components else "rows",
             progress=progress,
         )
-        with as_invalid_input():
-            check_classification_targets(np.repeat(found.classes, 3))  # it warns of classes with one sample each
-        self.classes_, self.encoder_ = found.classes, found.encoder
-        check_table(self, table, reset=True)
-        dataset = gathered_rows(found, given[1], weighted=given[0] is not None)
-        factors = self._class_factors(found.classes[dataset.y], dataset.y, dataset.weights)
-        trees = tuple(as_tree(nested) for nested in getattr(self.encoder_, "greedy_", ()))
-        objective, tally = self._objective(factors), found.data if isinstance(found.data, Tally) else None
-        return TrainingData(
-            dataset,
-            objective.bind(dataset),
-            len(self._binary_names()),
-            factors,
-            trees,
-            n_rows=found.n_rows,
-            tally=tally,
-            objective=None if tally is None else objective,
-        )
 
-    def _class_factors(self, labels: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
+    def _class_factors(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
         """By class, what `class_weight` multiplies weights with."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             factors, norm = balancing(weighted_bincount(codes, weights, len(self.classes_)), integral=False)
@@ -190,7 +228,7 @@ class TreeClassifier(FittedClassifier):
         if self.class_weight is None:
             return np.ones(len(self.classes_))
         with as_invalid_input("class_weight"):
-            return compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+            return compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
 
     def _objective(self, class_factors: Any) -> Objective:
         if self.class_weight is None:
@@ -204,10 +242,13 @@ class TreeClassifier(FittedClassifier):
             return ClassWeights(self.class_weight)
         return ClassWeights(dict(zip(self.classes_.tolist(), class_factors.tolist(), strict=True)))
 
-    def _fitted_encoder(self, X: Any, y: Any, weights: Any, ignored: frozenset[int]) -> Any:
-        encoder = self._new_encoder(ignored)
-        if weights is not None and has_fit_parameter(encoder, "sample_weight"):
-            return encoder.fit(X, y, sample_weight=weights)
+    def _fitted_encoder(self, checked: CheckedRows) -> Any:
+        encoder = self._new_encoder(checked.ignored)
+        # Encoders of accel_oct take what was read; those of other libraries what the user passed.
+        own = isinstance(encoder, BinaryEncoder)
+        X, y = (checked.table, checked.codes) if own else (checked.X, checked.y)
+        if checked.weighted and has_fit_parameter(encoder, "sample_weight"):
+            return encoder.fit(X, y, sample_weight=checked.weights)
         return encoder.fit(X, y)
 
     def _new_encoder(self, ignored: frozenset[int]) -> Any:
@@ -267,7 +308,7 @@ class TreeClassifier(FittedClassifier):
         self.result_ = replace(
             result,
             found=tree,
-            feature_names=tuple(str(name) for name in self._binary_names()),
+            feature_names=data.names,
             class_names=tuple(str(label) for label in self.classes_),
         )
         arrays = FittedTree.from_training(tree, data.dataset)
@@ -275,7 +316,7 @@ class TreeClassifier(FittedClassifier):
             arrays,
             class_weights=arrays.class_weights * data.class_factors,
             class_factors=data.class_factors,
-            n_features=data.n_features,
+            n_features=len(data.names),
         )
         self.objective_ = result.objective
         self.bound_ = result.bound

@@ -14,21 +14,23 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from accel_oct.constraints import Constraint
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
 from accel_oct.estimators.families import along_penalties, by_leaves
+from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.good_trees import listed_trees
-from accel_oct.estimators.in_pieces import in_memory_only
+from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.parameters import checked_penalties
 from accel_oct.estimators.refining import Refinement
+from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
-from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.problem import PROOF_TOLERANCE
@@ -169,16 +171,51 @@ class OptimalTreeClassifier(TreeClassifier):
         self.progress = progress
         self.verbose = verbose
 
-    def fit(
+    def encode(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
+    ) -> EncodedTable:
+        """Read and encode a table once, to ask several questions of it.
+
+        Splits are chosen as for ``near_optimal``: by the classifier's own encoder, or by `AutoEncoder`. The classifier
+        stays as it is, fitted or not.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            As in `fit`.
+
+        Returns
+        -------
+        EncodedTable
+            To be passed as X to `fit`, `path`, `frontier`, `near_optimal` and `trade_off` of any classifier, and to
+            the functions of these names in `accel_oct`, without y.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> table = OptimalTreeClassifier(max_depth=2).encode(*load_iris(return_X_y=True))
+        >>> [OptimalTreeClassifier(2, penalty).fit(table).get_n_leaves() for penalty in (0.4, 0.01)]
+        [1, 3]
+        """
+        base: OptimalTreeClassifier = clone(self)
+        source = base._source(X, y, (sample_weight, sensitive_features, costs), self.progress)
+        if isinstance(source, EncodedTable):
+            return source
+        source = source.copied()
+        encoder = base._fitted_encoder(source)
+        return base._encoded_table(source, encoder, feature_names(encoder))
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
     ) -> OptimalTreeClassifier:
         """Find the optimal tree.
 
         Parameters
         ----------
-        X : data frame, array-like or sparse matrix (n_samples, n_features), path, or data in pieces
+        X : data frame, array-like or sparse matrix (n_samples, n_features), path, data in pieces, or EncodedTable
             Numbers, strings, categories, booleans; see `encoder`. A path is that of a CSV or other file, of Parquet
-            files or of a folder of them; see docs/estimator.md for all that may be here.
+            files or of a folder of them; see docs/estimator.md for all that may be here. An `EncodedTable` holds y and
+            all the rest, and trees branch on its features.
         y : array-like (n_samples,), or str
             Classes of any sortable type, or the name of their column in X.
         sample_weight : array-like (n_samples,), or str, optional
@@ -201,20 +238,16 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None) -> None:
         began = time.perf_counter()
         announce(progress, "encoding")
-        named = self._named(X, y, *given[:2])
-        checked = None if is_in_pieces(named.X, named.y) else self._checked(named, given[2])
-        search: TableSearch | FeatureSearch | None = None if checked is None else TableSearch.of(self, checked)
+        source = self._source(X, y, given, progress, tallies=True)
+        search: TableSearch | FeatureSearch | None = TableSearch.of(self, source)
         if search is None:
-            if checked is None:
-                data = self._prepare(X, y, *given, progress=progress, tallies=True)
-            else:
-                data = self._chosen_splits(named, checked)
+            data = self._prepare(source)
             search = FeatureSearch.of(self, data) if self.max_depth is None else None
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
             if search is not None:
                 solved = search.solve(self.leaf_penalty, Clock(began, self.time_limit), progress)
             else:
-                solved = self._solve_refining(X, y, given, data, began, stopped.is_set, progress, checked)
+                solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
             self._adopt(solved.result, solved.data)
 
     def _with_table_bound(
@@ -245,26 +278,25 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _solve_refining(
         self,
-        X: Any,
-        y: Any,
-        given: tuple[Any, Any, Any],
+        source: CheckedRows | EncodedTable,
         data: TrainingData,
         began: float,
         is_stopped: Callable[[], bool],
         progress: Sink | None,
-        checked: CheckedRows | None = None,
+        bounded: bool = False,
     ) -> Solved:
         """Solve, over finer splits where no tree over the first ones keeps the constraints.
 
-        With `checked` rows, what no tree over any split of the table exceeds is found as well; it may prove that finer
-        splits do not help.
+        `bounded`: for rows in memory, what no tree over any split of the table exceeds is found as well; it may prove
+        that finer splits do not help.
         """
+        checked = source if bounded and isinstance(source, CheckedRows) else None
         found = Solved(self.encoder_, data, self._solve(data, time_left(self.time_limit, began), progress))
         if checked is not None:
             found = self._with_table_bound(found, checked, began, is_stopped, progress)
         if found.result.status == "infeasible" and not self._holds_for_table(found.result):
             left = time_left(self.time_limit, began)
-            found = Refinement(self, X, y, given, left, is_stopped, progress).run(found)
+            found = Refinement(self, source, left, is_stopped, progress).run(found)
             self.encoder_ = found.encoder
             if checked is not None and found.result.found is not None:
                 found = self._with_table_bound(found, checked, began, is_stopped, progress)
@@ -273,9 +305,9 @@ class OptimalTreeClassifier(TreeClassifier):
     def path(
         self,
         X: Any,
-        y: Any,
-        leaf_penalties: Iterable[float],
+        y: Any = None,
         *,
+        leaf_penalties: Iterable[float],
         sample_weight: Any = None,
         sensitive_features: Any = None,
         costs: Any = None,
@@ -287,7 +319,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Parameters
         ----------
         X, y, sample_weight, sensitive_features, costs
-            As in `fit`, in memory.
+            As in `fit`, in memory; or an `EncodedTable` alone.
         leaf_penalties : iterable of float
 
         Returns
@@ -306,14 +338,12 @@ class OptimalTreeClassifier(TreeClassifier):
             X,
             y,
             given,
-            lambda base, named, checked, clock, progress: along_penalties(
-                base, named, checked, penalties, lambda: clock, progress
-            ),
+            lambda base, source, clock, progress: along_penalties(base, source, penalties, lambda: clock, progress),
             [{"leaf_penalty": penalty} for penalty in penalties],
         )
 
     def frontier(
-        self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
     ) -> list[OptimalTreeClassifier]:
         """The best tree for each number of leaves; leaf penalties are not counted.
 
@@ -322,7 +352,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Parameters
         ----------
         X, y, sample_weight, sensitive_features, costs
-            As in `fit`, in memory.
+            As in `fit`, in memory; or an `EncodedTable` alone.
 
         Returns
         -------
@@ -351,16 +381,14 @@ class OptimalTreeClassifier(TreeClassifier):
         """Fitted classifiers from a search that finds several trees; by default those of a frontier."""
         began = time.perf_counter()
         base: OptimalTreeClassifier = clone(self)
-        named = base._named(X, y, *given[:2])
-        if is_in_pieces(named.X, named.y):
-            raise in_memory_only("a path or a frontier")
         found: list[OptimalTreeClassifier] = []
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
             announce(progress, "encoding")
             clock = Clock(began, self.time_limit)
             part = Reporter(progress, lambda: clock.seconds).part()
-            checked = base._checked(named, given[2])
-            for place, solved in enumerate(search(base, named, checked, clock, part)):
+            source = base._source(X, y, given, in_memory="a path or a frontier")
+            check_rows(source, "a path or a frontier")
+            for place, solved in enumerate(search(base, source, clock, part)):
                 own = {"leaf_penalty": 0.0, "max_leaf_nodes": place + 1} if parameters is None else parameters[place]
                 model = base._like().set_params(**own)
                 model._adopt(solved.result, solved.data)
@@ -370,7 +398,7 @@ class OptimalTreeClassifier(TreeClassifier):
     def near_optimal(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         within: float,
         limit: int | None = 1000,
@@ -387,7 +415,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Parameters
         ----------
         X, y, sample_weight, sensitive_features, costs
-            As in `fit`.
+            As in `fit`; or an `EncodedTable` alone.
         within : float
             How much less the objective may be than that of the best tree that keeps the classifier's constraints: 0.01
             is one point of accuracy.
@@ -405,6 +433,45 @@ class OptimalTreeClassifier(TreeClassifier):
         if trees.status != "finished":
             warnings.warn(f"near-optimal trees: {trees.summary}", ConvergenceWarning, stacklevel=2)
         return trees
+
+    def trade_off(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        limits: Iterable[float],
+        constraint: int = 0,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+        costs: Any = None,
+        cv: Any = None,
+    ) -> TradeOff:
+        """The best tree for each limit of one of the classifier's constraints; see `accel_oct.trade_off`.
+
+        The classifier stays as it is, fitted or not.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, costs
+            As in `fit`; or an `EncodedTable` alone.
+        limits, constraint, cv
+            As in `accel_oct.trade_off`.
+
+        Returns
+        -------
+        TradeOff
+        """
+        return trade_off(
+            self,
+            X,
+            y,
+            limits=limits,
+            constraint=constraint,
+            sample_weight=sample_weight,
+            sensitive_features=sensitive_features,
+            costs=costs,
+            cv=cv,
+        )
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
         return solve(

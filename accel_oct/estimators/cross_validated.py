@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from accel_oct.constraints import Constraint, bind_all
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.labels import as_labels
 from accel_oct.data.weights import as_weights
 from accel_oct.encoding.tables import Table, is_indexable
@@ -173,10 +174,11 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         depths, penalties = self._depths(), self._penalties()
         self._check_solver_arguments()
         # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
-        if is_in_pieces(X, y):
+        if isinstance(X, EncodedTable) or is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
         announce(progress, "encoding")
-        data = self._classifier(depths[0] or 1, penalties[0])._prepare(X, y, *given)
+        first = self._classifier(depths[0] or 1, penalties[0])
+        data = first._prepare(first._source(X, y, given))
         check_splittable(bind_all(self._all_constraints(data), data.dataset), data.score)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)

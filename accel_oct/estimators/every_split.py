@@ -18,6 +18,7 @@ import numpy as np
 
 from accel_oct.constraints import MaxLeaves, bind_all
 from accel_oct.constraints.base import limits_of
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.reads import fits_every_encoding
 from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
 from accel_oct.encoding.conditions import Condition
@@ -83,13 +84,15 @@ class TableSearch:
     space: EverySplit
 
     @classmethod
-    def of(cls, model: Any, checked: CheckedRows) -> TableSearch | None:
+    def of(cls, model: Any, checked: CheckedRows | EncodedTable) -> TableSearch | None:
         """The search that a classifier asks for; None where it is to be one over chosen splits."""
-        if not (isinstance(model.encoder, str) and model.encoder == "auto" and _can_search(model)):
+        if isinstance(checked, EncodedTable) or not (
+            isinstance(model.encoder, str) and model.encoder == "auto" and _can_search(model)
+        ):
             return None
         if not _leaves_subtrees_independent(model, checked):
             return None
-        orders = TableOrders.of(checked.X, checked.weights, missing=model.missing, ignored=checked.ignored)
+        orders = TableOrders.of(checked.table, checked.weights, missing=model.missing, ignored=checked.ignored)
         if orders is None or _suits_tables(model, orders):
             return None
         data = _with_orders(model, checked, orders)
@@ -174,11 +177,10 @@ class TableSearch:
         finer = copy.copy(self.model)
         finer.max_depth, finer.leaf_penalty = min(_DEEPEST_START, _DEEP if depth is None else depth), leaf_penalty
         finer.encoder = AutoEncoder(finer.max_depth, budget=_START_BUDGET, missing=self.model.missing)
-        labels = self.model.classes_[checked.codes]
         seconds = min(_START_SECONDS, math.inf if clock.left is None else clock.left * _START_SHARE)
         with warnings.catch_warnings():  # what there is to warn of is said of the table as a whole
             warnings.simplefilter("ignore")
-            encoder = finer._fitted_encoder(checked.X, labels, checked.weights, checked.ignored)
+            encoder = finer._fitted_encoder(checked)
             data = finer._encoded_data(checked, encoder)
             part = Reporter(progress, lambda: clock.seconds).part("first trees")
             found = finer._solve(data, seconds, part).found
@@ -241,7 +243,8 @@ def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> T
     """The rows with one feature for each of some columns; its values do not matter."""
     sources = tuple(map(checked.table.name, columns))
     binary = np.zeros((len(checked.codes), len(sources)), dtype=bool)
-    return checked.encoded(binary, model.classes_, model._objective(checked.class_factors), sources, sources)
+    dataset, factors = checked.dataset(binary, sources, sources), model._class_factors(checked.codes, checked.weights)
+    return TrainingData(dataset, model._objective(factors).bind(dataset), sources, factors)
 
 
 def table_bound(
@@ -262,7 +265,7 @@ def table_bound(
     is_stopped : callable
         Whether the user asked for the end.
     """
-    orders = TableOrders.of(checked.X, checked.weights, missing="category", ignored=checked.ignored)
+    orders = TableOrders.of(checked.table, checked.weights, missing="category", ignored=checked.ignored)
     if orders is None or is_stopped():
         return None
     data = _with_orders(model, checked, orders)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from accel_oct.constraints import bind_all
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
@@ -24,8 +25,7 @@ __all__ = ["along_penalties", "by_leaves"]
 
 def along_penalties(
     model: Any,
-    named: Any,
-    checked: CheckedRows,
+    source: CheckedRows | EncodedTable,
     penalties: Sequence[float],
     clock: Callable[[], Clock],
     progress: Sink | None,
@@ -35,14 +35,14 @@ def along_penalties(
     Parameters
     ----------
     model : OptimalTreeClassifier
-    named, checked
-        What was passed to `fit`, and the same checked.
+    source : CheckedRows or EncodedTable
+        What was passed to `fit`, as it was read.
     clock : callable
         The clock of the next search.
     """
-    search: TableSearch | FeatureSearch | None = TableSearch.of(model, checked)
+    search: TableSearch | FeatureSearch | None = TableSearch.of(model, source)
     if search is None:
-        data = model._chosen_splits(named, checked)
+        data = model._prepare(source)
         if model.max_depth is not None:
             for result in _results(model, data, penalties, clock, progress):
                 yield Solved(model.encoder_, data, result)
@@ -79,7 +79,7 @@ def _results(
     )
 
 
-def by_leaves(model: Any, named: Any, checked: CheckedRows, clock: Clock, progress: Sink | None) -> Iterator[Solved]:
+def by_leaves(model: Any, source: CheckedRows | EncodedTable, clock: Clock, progress: Sink | None) -> Iterator[Solved]:
     """The best tree with at most 1, 2, 3, ... leaves, leaf penalties not counted.
 
     Raises
@@ -89,11 +89,11 @@ def by_leaves(model: Any, named: Any, checked: CheckedRows, clock: Clock, progre
     """
     if model.max_depth is None and model.max_leaf_nodes is None:
         raise InvalidInputError("max_depth=None needs max_leaf_nodes here: a frontier ends at some number of leaves")
-    search = TableSearch.of(model, checked)
+    search = TableSearch.of(model, source)
     if search is not None:
         yield from search.frontier(clock, progress)
         return
-    data = model._chosen_splits(named, checked)
+    data = model._prepare(source)
     if model.max_depth is None:
         yield from FeatureSearch.of(model, data).frontier(clock, progress)
         return

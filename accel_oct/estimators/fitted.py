@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
@@ -24,7 +23,7 @@ from accel_oct.pieces.recognising import is_in_pieces, is_source
 from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
 
-__all__ = ["FittedClassifier"]
+__all__ = ["FittedClassifier", "feature_names", "transformed"]
 
 _ALL_SUBSETS = 3
 """Up to so many categories, each of them against the others is every way to split them in two."""
@@ -82,6 +81,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, sample_weight
             As in `fit`: y and weights may be names of columns where X has names.
         """
+        from sklearn.metrics import accuracy_score
+
         given = given_data(X, y, sample_weight, like=self)
         labels, weights = given.y, given.sample_weight
         if is_in_pieces(given.X, labels):
@@ -160,10 +161,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scope(self, result: Result | None = None) -> Scope:
         """The trees that the proof of a result is about; without one, those that the encoder can ask for."""
-        columns = "the table" if getattr(self, "exclude", None) is None else "the columns that are not excluded"
+        excluded = "ignored" in getattr(self.encoder_, "kinds_", ())
+        columns = "the columns that are not excluded" if excluded else "the table"
         exact = self._holds_for_table(result)
         if not exact:
-            splits = f"{len(self._binary_names())} chosen splits of {columns}"
+            splits = f"{len(feature_names(self.encoder_))} chosen splits of {columns}"
         elif any(len(known) > _ALL_SUBSETS for known in getattr(self.encoder_, "categories_", {}).values()):
             splits = f"every threshold of {columns} and each category against the others"
         else:
@@ -229,16 +231,9 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _encoded(self, X: Any) -> BoolMatrix:
         check_is_fitted(self, "tree_")
-        check_table(self, X, reset=False)
-        return as_binary_matrix(self._transformed(X), name="encoder output")
-
-    def _transformed(self, X: Any) -> Any:
-        """What the encoder makes of the columns, not checked yet."""
-        binary = self.encoder_.transform(X)
-        return binary.toarray() if hasattr(binary, "toarray") else binary
-
-    def _binary_names(self) -> NDArray[Any]:
-        return np.asarray(self.encoder_.get_feature_names_out())
+        table = check_table(self, X, reset=False)
+        own = isinstance(self.encoder_, BinaryEncoder)
+        return as_binary_matrix(transformed(self.encoder_, table if own else X), name="encoder output")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,3 +256,14 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tree_html(self) -> str:
         return to_html(self) if hasattr(self, "tree_") else ""
+
+
+def feature_names(encoder: Any) -> tuple[str, ...]:
+    """Return the names of the columns that a fitted encoder gives."""
+    return tuple(map(str, encoder.get_feature_names_out()))
+
+
+def transformed(encoder: Any, X: Any) -> Any:
+    """Return what a fitted encoder makes of a table, dense and not checked yet."""
+    binary = encoder.transform(X)
+    return binary.toarray() if hasattr(binary, "toarray") else binary

@@ -129,11 +129,10 @@ def _solved(task: Task, progress: Sink | None) -> Iterator[Solved]:
     """The optimum of each penalty on the training rows; the model knows the encoding of the last one."""
     model, train = task.model, task.train
     weights = None if task.weights is None else task.weights[train]
-    named = model._named(rows_of(task.X, train), task.y[train], weights, task.given.of_rows(train))
+    source = model._source(rows_of(task.X, train), task.y[train], (weights, task.given.of_rows(train), None))
     return along_penalties(
         model,
-        named,
-        model._checked(named, None),
+        source,
         task.penalties,
         lambda: Clock(time.perf_counter(), model.time_limit),
         progress,

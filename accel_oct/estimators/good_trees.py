@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import clone
 
 from accel_oct.constraints import bind_all
+from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.live import watched
 from accel_oct.mip import as_solver
 from accel_oct.objectives import Fixed
@@ -51,10 +52,12 @@ def _listed(
     began = time.perf_counter()
     base = clone(model).set_params(solver=replace(as_solver(model.solver), gap=0.0))
     announce(progress, "encoding")
-    data = base._prepare(X, y, *given)
+    source = base._source(X, y, given)
+    check_rows(source, "a list of near-optimal trees")
+    data = base._prepare(source)
     best: Result | None = None
     if base._all_constraints(data):
-        _, data, best = base._solve_refining(X, y, given, data, began, lambda: False, progress)
+        _, data, best = base._solve_refining(source, data, began, lambda: False, progress)
         if best.status == "infeasible":
             _ = replace(best, scope=base._scope()).tree  # raises
     constraints, scope = base._all_constraints(data), base._scope()

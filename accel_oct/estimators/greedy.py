@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.solving.every_split import EverySplit
@@ -31,6 +30,8 @@ def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree
     They are grown on all rows of a small table and on some rows of a large one; labels and prunings are always the best
     on all rows.
     """
+    from sklearn.tree import DecisionTreeClassifier
+
     gains, price = space.gains[space.rows], space.score.rows.leaf_price(leaf_penalty, space.score.norm)
     weights = gains.max(axis=1) - gains.min(axis=1)
     if not 0 < space.ranks.size <= _MOST_CELLS or not weights.any() or space.max_depth == 0:

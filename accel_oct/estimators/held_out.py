@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing
 
 from accel_oct.data.binary_matrix import as_binary_matrix
@@ -16,10 +15,11 @@ from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.fitted import feature_names, transformed
 from accel_oct.estimators.training import Attached, RowValues, TrainingData
 from accel_oct.tree import DecisionTree
 
-__all__ = ["held_out_data", "held_out_score", "rows_of"]
+__all__ = ["held_out_data", "held_out_score", "objective_score", "rows_of"]
 
 
 def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
@@ -31,11 +31,12 @@ def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, 
     """Rows as a model sees them that has learnt its encoding: its features, its classes; labels that it never saw come
     behind them.
     """
-    table, names = Table.read(X), tuple(map(str, model._binary_names()))
+    table, names = Table.read(X), feature_names(model.encoder_)
     sources: tuple[str, ...] | None = None
-    if isinstance(model.encoder_, BinaryEncoder):
+    own = isinstance(model.encoder_, BinaryEncoder)
+    if own:
         sources = tuple(table.name(condition.column) for condition in model.encoder_.conditions_) or ("",)
-    binary = as_binary_matrix(model._transformed(X), name="encoder output")
+    binary = as_binary_matrix(transformed(model.encoder_, table if own else X), name="encoder output")
     if not binary.shape[1]:
         binary = np.zeros((len(y), 1), dtype=bool)
     known = model.classes_.tolist()
@@ -43,16 +44,30 @@ def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, 
     place = {label: k for k, label in enumerate([*known, *unseen])}
     codes = np.array([place[label] for label in y.tolist()], dtype=np.int64)
     distinct = names if len(set(names)) == len(names) > 0 else None
-    dataset = BinaryDataset.from_arrays(binary, codes, weights, feature_names=distinct)
-    classes = np.array([*known, *unseen], dtype=object) if unseen else model.classes_.copy()
-    return replace(
-        dataset,
-        y=codes,
-        classes=classes,
-        class_names=tuple(map(str, classes)),
-        sources=sources,
-        row_values=RowValues(table, given),
+    classes = np.array([*known, *unseen], dtype=object) if unseen else model.classes_
+    names_of_classes = tuple(map(str, classes))
+    dataset = BinaryDataset.from_arrays(
+        binary, codes, weights, feature_names=distinct, class_names=names_of_classes, classes=classes
     )
+    return replace(dataset, sources=sources, row_values=RowValues(table, given))
+
+
+def objective_score(
+    model: TreeClassifier, tree: DecisionTree, rows: BinaryDataset, class_factors: NDArray[np.float64]
+) -> float:
+    """Return the score of a tree on some rows by the model's objective; leaf penalties are not counted.
+
+    Parameters
+    ----------
+    class_factors : float array (n_classes,)
+        What `class_weight` multiplies the weights of each class with.
+
+    Raises
+    ------
+    InvalidInputError
+        Where the objective is not defined on the rows, such as F1 without a sample of the class.
+    """
+    return float(model._objective(class_factors).bind(rows).value(tree))
 
 
 def held_out_score(
@@ -67,8 +82,10 @@ def held_out_score(
 ) -> float:
     """By scikit-learn's scorer, or by the objective's own score where `scoring` is None."""
     if scoring is None:
-        return float(model._objective(data.class_factors).bind(rows).value(tree))
+        return objective_score(model, tree, rows, data.class_factors)
     if isinstance(scoring, str):
+        from sklearn.metrics import get_scorer
+
         with as_invalid_input("scoring"):
             scorer = get_scorer(scoring)
         more = {} if weights is None else {"sample_weight": weights}

@@ -12,24 +12,40 @@ from numpy.typing import NDArray
 from accel_oct.constraints.base import named_groups
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import joined
 from accel_oct.pieces.encoders import BatchEncoder
 from accel_oct.pieces.engines import Engine
-from accel_oct.pieces.finding import source_of
-from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.gathering import BATCH, gather
-from accel_oct.pieces.sources import BESIDE, Piece, Source
+from accel_oct.pieces.sources import BESIDE, Piece, Source, source_of
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["answered", "column_table", "gathered_for_fit", "gathered_rows", "in_memory_only", "opened"]
+__all__ = [
+    "answered",
+    "check_rows",
+    "column_table",
+    "gathered_for_fit",
+    "in_memory_only",
+    "opened",
+    "source_columns",
+    "table_rows",
+]
 
 
 def in_memory_only(what: str) -> InvalidInputError:
     """The error for what needs the rows themselves."""
-    return InvalidInputError(f"X: {what} needs the rows in memory, and cannot take data in pieces")
+    return InvalidInputError(
+        f"X: {what} needs the rows in memory, and cannot take data in pieces, or a table that is encoded already"
+    )
+
+
+def check_rows(source: Any, what: str) -> None:
+    """Raise where an encoded table holds a tally."""
+    if isinstance(source, EncodedTable) and isinstance(source.data, Tally):
+        raise InvalidInputError(f"X: {what} needs rows, and the table holds a tally; gather it with keep='rows'")
 
 
 def opened(X: Any, y: Any, sample_weight: Any) -> Source:
@@ -39,11 +55,15 @@ def opened(X: Any, y: Any, sample_weight: Any) -> Source:
     return source_of(X, y, sample_weight, batch_rows=BATCH)
 
 
-def column_table(source: Source, y: Any, sample_weight: Any) -> Table:
-    """The columns that `fit` encodes, with a row of zeros: their names matter, where they are the user's own."""
+def source_columns(source: Source, y: Any, sample_weight: Any) -> Table:
+    """The columns that `fit` encodes, as a table with a row of zeros."""
     others = [*BESIDE, *(name for name in (y, sample_weight) if isinstance(name, str))]
-    names = tuple(name for name in source.columns if name not in others)
-    return Table(tuple(np.zeros(1) for _ in names), names if source.named else None, 1)
+    return column_table(tuple(name for name in source.columns if name not in others), source.named)
+
+
+def column_table(names: tuple[str, ...], named: bool) -> Table:
+    """A table with these columns and a row of zeros: their names matter, where they are the user's own."""
+    return Table(tuple(np.zeros(1) for _ in names), names if named else None, 1)
 
 
 def gathered_for_fit(
@@ -56,8 +76,8 @@ def gathered_for_fit(
     constraints: Any,
     keep: str,
     progress: Any,
-) -> Gathered:
-    """Read the pieces.
+) -> EncodedTable:
+    """Read the pieces. Columns that only constraints name are not among the table's `sensitive_features`.
 
     Parameters
     ----------
@@ -71,7 +91,7 @@ def gathered_for_fit(
         raise in_memory_only("costs=")
     listed = _names(sensitive)
     groups = list(dict.fromkeys([*named_groups(constraints), *listed]))
-    return gather(
+    found = gather(
         source,
         y,
         sample_weight=sample_weight,
@@ -81,23 +101,24 @@ def gathered_for_fit(
         keep=keep,
         progress=progress,
     )
+    return replace(found, sensitive_features=tuple(listed))
 
 
-def gathered_rows(found: Gathered, sensitive: Any, weighted: bool) -> BinaryDataset:
-    """The rows, with the group of each among what constraints may name where `sensitive_features` were given.
+def table_rows(table: EncodedTable) -> BinaryDataset:
+    """The rows of an encoded table, with the group of each among what constraints may name.
 
     Of a tally they are one per cell. Unless samples have weights, it is known how many of them there are.
     """
-    if isinstance(found.data, Tally):
-        cells = TalliedTrees(found.data).cells()
-        return cells if weighted else replace(cells, samples=np.rint(cells.weights).astype(np.int64))
-    values = dict(found.data.row_values)
-    listed = _names(sensitive)
-    if listed:
-        columns = [values[name].tolist() for name in listed]
-        joined = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
-        values[SENSITIVE] = values[listed[0]] if len(columns) == 1 else np.array(joined)
-    return replace(found.data, row_values=values)
+    if isinstance(table.data, Tally):
+        cells = TalliedTrees(table.data).cells()
+        return cells if table.weighted else replace(cells, samples=np.rint(cells.weights).astype(np.int64))
+    listed, values = table.sensitive_features, table.data.row_values
+    if not listed or SENSITIVE in values:
+        return table.data
+    columns = [values[name].tolist() for name in listed]
+    joined = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
+    group = values[listed[0]] if len(columns) == 1 else np.array(joined)
+    return replace(table.data, row_values={**values, SENSITIVE: group})
 
 
 def _names(sensitive: Any) -> list[str]:

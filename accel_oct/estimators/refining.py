@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, bind_all
 from accel_oct.data import BinaryDataset
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.auto import AutoEncoder
-from accel_oct.estimators.training import Solved, TrainingData
-from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import announce
 from accel_oct.tree import DecisionTree
@@ -53,8 +53,8 @@ class Refinement:
     ----------
     model : OptimalTreeClassifier
         With an encoder that is fitted; it stays as it is.
-    X, y, given
-        As in `fit`; `given` are sample_weight, sensitive_features and costs.
+    source : CheckedRows or EncodedTable
+        What was passed to `fit`, as it was read; of an encoded table the splits are given.
     time_limit : float or None
         What is left of the user's limit.
     is_stopped : callable
@@ -63,9 +63,7 @@ class Refinement:
     """
 
     model: Any
-    X: Any
-    y: Any
-    given: tuple[Any, Any, Any]
+    source: CheckedRows | EncodedTable
     time_limit: float | None
     is_stopped: Callable[[], bool]
     progress: Any
@@ -80,7 +78,7 @@ class Refinement:
         """
         model = self.model
         chosen = isinstance(model.encoder, str) and not getattr(coarse.encoder, "exact_", False)
-        if not chosen or is_in_pieces(self.X, self.y):
+        if not chosen or isinstance(self.source, EncodedTable):
             return coarse
         end = time.perf_counter() + (SECONDS if self.time_limit is None else self.time_limit)
         return self._stumps(coarse, end) if checked_depth(model.max_depth) == 1 else self._rounds(coarse, end)
@@ -159,7 +157,7 @@ class Refinement:
         finer.encoder = AutoEncoder(model.max_depth, budget=budget, max_features=most, missing=model.missing)
         with warnings.catch_warnings():  # what there is to warn of was said when the data were prepared first
             warnings.simplefilter("ignore")
-            return finer, finer._prepare(self.X, self.y, *self.given)
+            return finer, finer._prepare(self.source)
 
 
 def _stumps_within_limits(
@@ -209,4 +207,4 @@ def _selected(model: Any, data: TrainingData, places: NDArray[np.int64]) -> Trai
         sources=None if whole.sources is None else tuple(whole.sources[place] for place in places),
     )
     score = model._objective(data.class_factors).bind(dataset)
-    return replace(data, dataset=dataset, score=score, n_features=len(places), starts=())
+    return replace(data, dataset=dataset, score=score, names=tuple(data.names[place] for place in places), starts=())

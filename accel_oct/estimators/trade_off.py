@@ -6,28 +6,28 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
 from accel_oct.constraints import bind_all
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.labels import as_labels
-from accel_oct.data.weights import as_weights
-from accel_oct.encoding.tables import Table, is_indexable
+from accel_oct.encoding.tables import is_indexable
 from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
-from accel_oct.estimators.by_name import given_data
-from accel_oct.estimators.classifier import OptimalTreeClassifier
+from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.every_split import TableSearch
-from accel_oct.estimators.held_out import held_out_data, rows_of
+from accel_oct.estimators.held_out import held_out_data, objective_score, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable, nested_parameters
-from accel_oct.estimators.training import Attached, CheckedRows, Solved, attached
-from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.estimators.training import CheckedRows, Solved
 from accel_oct.solving.result import Scope
 from accel_oct.support.stopping import Clock
+
+if TYPE_CHECKING:
+    from accel_oct.estimators.classifier import OptimalTreeClassifier
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -125,9 +125,9 @@ class TradeOff:
 def trade_off(
     model: OptimalTreeClassifier,
     X: Any,
-    y: Any,
-    limits: Iterable[float],
+    y: Any = None,
     *,
+    limits: Iterable[float],
     constraint: int = 0,
     sample_weight: Any = None,
     sensitive_features: Any = None,
@@ -141,13 +141,14 @@ def trade_off(
     model : OptimalTreeClassifier, or fitted OptimalTreeClassifierCV
         With the constraint among its `constraints`; fitted or not. It stays as it is.
     X, y, sample_weight, sensitive_features, costs
-        As in `OptimalTreeClassifier.fit`.
+        As in `OptimalTreeClassifier.fit`; or an `EncodedTable` alone.
     limits : iterable of float
         In the place of the limit that the constraint has.
     constraint : int
         Its place among the model's constraints.
     cv : int, splitter, iterable or None
-        Also fit every limit on the training rows of each fold, and measure score and constraint on the others.
+        Also fit every limit on the training rows of each fold, and measure score and constraint on the others; needs
+        the rows in memory.
 
     Returns
     -------
@@ -155,26 +156,23 @@ def trade_off(
     """
     if hasattr(model, "best_estimator_"):
         model = model.best_estimator_
-    if not isinstance(model, OptimalTreeClassifier):
+    if not (isinstance(model, TreeClassifier) and hasattr(model, "encode")):
         raise InvalidInputError(
             f"model must be an OptimalTreeClassifier, or an OptimalTreeClassifierCV that is fitted, got {shown(model)}"
         )
     field, asked = _limit_field(model, constraint), _checked(limits)
-    named = given_data(X, y, sample_weight, sensitive_features)
-    X, y, sample_weight, sensitive_features = named.X, named.y, named.sample_weight, named.sensitive_features
-    if cv is not None and is_in_pieces(X, y):
-        raise in_memory_only("cross-validation")
     base: OptimalTreeClassifier = clone(model)
-    fitting = _Fitting(base, X, y, sample_weight, sensitive_features, costs)
+    if cv is not None and isinstance(X, EncodedTable):
+        raise in_memory_only("cross-validation")
+    given = (sample_weight, sensitive_features, costs)
+    source = base._source(X, y, given, in_memory="" if cv is None else "cross-validation")
+    fitting = _Fitting(base, source)
     if cv is not None:
         data = fitting.data
         check_splittable(bind_all(base._all_constraints(data), data.dataset), data.score)
     found = [_point(base, fitting, constraint, field, limit) for limit in asked]
-    if cv is not None:
-        codes = fitting.data.dataset.y
-        given = attached(sensitive_features, costs, len(codes))
-        weights = None if sample_weight is None else as_weights(sample_weight, len(codes))
-        tests = _held_out(base, X, y, weights, given, codes, constraint, field, asked, cv)
+    if isinstance(source, CheckedRows) and cv is not None:
+        tests = _held_out(base, source, constraint, field, asked, cv)
         found = [_with_tests(point, tests[place]) for place, point in enumerate(found)]
     name = type(model.constraints[constraint]).__name__
     return TradeOff(name, fitting.data.score.name, tuple(found), base._scope())
@@ -189,23 +187,18 @@ class _Fitting:
         Of chosen splits, or of those of the last tree.
     """
 
-    def __init__(self, base: OptimalTreeClassifier, X: Any, y: Any, *given: Any) -> None:
-        named = base._named(X, y, *given[:2])
-        self._checked: CheckedRows | None = None
-        if is_in_pieces(named.X, named.y):
-            self.data = base._prepare(X, y, *given)
-            return
-        checked = base._checked(named, given[2] if len(given) > 2 else None)
-        search = TableSearch.of(base, checked)
+    def __init__(self, base: OptimalTreeClassifier, source: CheckedRows | EncodedTable) -> None:
+        self._searched: CheckedRows | EncodedTable | None = None
+        search = TableSearch.of(base, source)
         if search is None:
-            self.data = base._chosen_splits(named, checked)
+            self.data = base._prepare(source)
         else:
-            self._checked = checked
+            self._searched = source
             base.encoder_, self.data = search.orders.asking([]), search.data
 
     def solved(self, model: OptimalTreeClassifier) -> Solved:
         """The best tree of a classifier."""
-        search = None if self._checked is None else TableSearch.of(model, self._checked)
+        search = None if self._searched is None else TableSearch.of(model, self._searched)
         if search is None:
             return Solved(model.encoder_, self.data, model._solve(self.data, model.time_limit))
         return search.solve(model.leaf_penalty, Clock(time.perf_counter(), model.time_limit))
@@ -265,27 +258,22 @@ def _point(base: OptimalTreeClassifier, fitting: _Fitting, constraint: int, fiel
 
 
 def _held_out(
-    base: OptimalTreeClassifier,
-    X: Any,
-    y: Any,
-    weights: Any,
-    given: Attached,
-    codes: NDArray[np.int64],
-    constraint: int,
-    field: str,
-    limits: list[Any],
-    cv: Any,
+    base: OptimalTreeClassifier, source: CheckedRows, constraint: int, field: str, limits: list[Any], cv: Any
 ) -> NDArray[np.float64]:
     """Value and score, (limits, folds, 2); not a number where there is no tree, or nothing to measure."""
-    X = X if is_indexable(X) else Table.read(X)
-    labels = np.asarray(as_labels(y)).reshape(-1)
+    from sklearn.model_selection import check_cv
+
+    X = source.X if is_indexable(source.X) else source.table
+    codes, labels, given = source.codes, np.asarray(as_labels(source.y)).reshape(-1), source.attached
+    weights = source.weights if source.weighted else None
     with as_invalid_input("cv"):
         folds = list(check_cv(cv, codes, classifier=True).split(np.zeros((len(codes), 1)), codes))
     found = np.full((len(limits), len(folds), 2), np.nan)
     for fold, (train, test) in enumerate(folds):
         model: OptimalTreeClassifier = clone(base)
         train_weights, test_weights = (None if weights is None else weights[rows] for rows in (train, test))
-        fitting = _Fitting(model, rows_of(X, train), labels[train], train_weights, given.of_rows(train))
+        known = (train_weights, given.of_rows(train), None)
+        fitting = _Fitting(model, model._source(rows_of(X, train), labels[train], known))
         for place, limit in enumerate(limits):
             own = _with_limit(model, constraint, field, limit)
             _, data, result = fitting.solved(own)
@@ -297,7 +285,7 @@ def _held_out(
             except InvalidInputError:
                 value = None  # a group that is not in the fold
             found[place, fold, 0] = math.nan if value is None else value
-            found[place, fold, 1] = own._objective(data.class_factors).bind(rows).value(result.found)
+            found[place, fold, 1] = objective_score(own, result.found, rows, data.class_factors)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ class TrainingData:
         Samples with their own weights; constraints speak of them.
     score : LinearScore or RatioScore
         The objective on these data.
-    n_features : int
-        Binary features that the encoder gives; where there are none, the data set has one that is constant.
+    names : tuple of str
+        Of the binary features that the encoder gives; where there are none, the data set has one that is constant.
     class_factors : float array (n_classes,)
         What the weights of a class are multiplied with in what scikit-learn would report.
     starts : tuple of DecisionTree
@@ -49,7 +49,7 @@ class TrainingData:
 
     dataset: BinaryDataset
     score: Score
-    n_features: int
+    names: tuple[str, ...]
     class_factors: NDArray[np.float64]
     starts: tuple[DecisionTree, ...] = ()
     n_rows: int | None = None
@@ -207,63 +207,62 @@ class CheckedRows:
 
     Attributes
     ----------
-    X : data frame or array
-        As given.
+    X, y : data frame or array
+        As given, for encoders of other libraries; everything else uses what was read from them once.
     table : Table
+    classes : array
     codes : int array
-        Of the classes.
+        Positions of the labels among the classes.
     weights : float array
+    weighted : bool
+        Whether weights were given.
+    attached : Attached
     rows : RowValues
     ignored : set of int
         Columns that no split may use.
-    class_factors : float array (n_classes,)
-        See `TrainingData`.
     """
 
     X: Any
+    y: Any
     table: Table
+    classes: NDArray[Any]
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
+    weighted: bool
+    attached: Attached
     rows: RowValues
     ignored: frozenset[int]
-    class_factors: NDArray[np.float64]
 
-    def encoded(
-        self,
-        binary: Any,
-        classes: NDArray[Any],
-        objective: Objective,
-        sources: tuple[str, ...] | None,
-        names: tuple[str, ...] | None,
-        starts: Sequence[Any] = (),
-    ) -> TrainingData:
+    def copied(self) -> CheckedRows:
+        """The same with copies of what constraints may name: it stays as it is when the user's arrays change."""
+        every = np.arange(len(self.table))
+        table, given = self.table.rows(every), self.attached.of_rows(every)
+        return replace(self, table=table, attached=given, rows=RowValues(table, given))
+
+    def dataset(self, binary: Any, names: tuple[str, ...], sources: tuple[str, ...] | None) -> BinaryDataset:
         """The rows with binary features.
 
         Parameters
         ----------
         binary : array (n_samples, n_features) of 0 and 1
-        classes : array
-        objective : Objective
+        names : tuple of str
+            Of the binary features.
         sources : tuple of str or None
             The column that each binary feature was made from, where that is known.
-        names : tuple of str or None
-            Of the binary features.
-        starts : sequence of nested trees
-            See `AutoEncoder`.
         """
         n_features = binary.shape[1]
         # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
         X = binary if n_features else np.zeros((len(self.codes), 1), dtype=bool)
-        known = names if names and n_features and len(set(names)) == len(names) else None
-        dataset = BinaryDataset.from_arrays(X, self.codes, self.weights, feature_names=known, name="encoder output")
-        dataset = replace(
-            dataset,
-            classes=classes.copy(),  # constraints name classes as the user does
-            sources=sources if n_features or sources is None else ("",),
-            row_values=self.rows,
+        dataset = BinaryDataset.from_arrays(
+            X,
+            self.codes,
+            self.weights,
+            feature_names=names if n_features and len(set(names)) == len(names) else None,
+            class_names=tuple(map(str, self.classes)),
+            classes=self.classes,  # constraints name classes as the user does
+            name="encoder output",
         )
-        trees = tuple(as_tree(nested) for nested in starts)
-        return TrainingData(dataset, objective.bind(dataset), n_features, self.class_factors, trees)
+        return replace(dataset, sources=sources if n_features or sources is None else ("",), row_values=self.rows)
 
 
 def as_tree(nested: Any) -> DecisionTree:

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from accel_oct.encoding.base import BinaryEncoder
@@ -63,6 +61,8 @@ def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares
         if arrays.n_features == 0:
             raise InvalidInputError(f"to_sklearn needs a column to ask about, but the encoder gives none, and {reason}")
         tree = _classifier(model, held, arrays.feature, arrays.threshold, np.ones(arrays.node_count), arrays.n_features)
+        from sklearn.pipeline import Pipeline
+
         return Pipeline([("encoder", copy.deepcopy(model.encoder_)), ("tree", tree)])
     feature, threshold = arrays.feature.copy(), arrays.threshold.copy()
     missing_left = np.zeros(arrays.node_count)
@@ -153,10 +153,10 @@ def _without_gaps(arrays: FittedTree, held: FloatArray) -> FloatArray:
     return held
 
 
-def _classifier(
-    model: Any, held: FloatArray, feature: Any, threshold: Any, missing_left: Any, n_features: int
-) -> DecisionTreeClassifier:
+def _classifier(model: Any, held: FloatArray, feature: Any, threshold: Any, missing_left: Any, n_features: int) -> Any:
     """Create a classifier by scikit-learn's `fit`, then replace its tree the way unpickling does."""
+    from sklearn.tree import DecisionTreeClassifier
+
     arrays: FittedTree = model.tree_
     n_classes = len(model.classes_)
     classifier = DecisionTreeClassifier(max_depth=arrays.max_depth or None)

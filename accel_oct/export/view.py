@@ -191,7 +191,7 @@ def view(model: Any) -> TreeView:
     arrays, encoder = model.tree_, model.encoder_
     own = isinstance(encoder, BinaryEncoder)
     names = _column_names(model)
-    binary_names = model._binary_names() if not own else None
+    binary_names = model.encoder_.get_feature_names_out() if not own else None
     # Columns with missing values in training: see BinaryEncoder.fit.
     with_missing = frozenset(c.column for c in encoder.conditions_ if c.holds_if_missing) if own else frozenset()
     nodes: list[NodeView] = []

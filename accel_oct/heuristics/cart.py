@@ -55,7 +55,7 @@ def cart(
         weights = dataset.weights / dataset.total_weight * dataset.n_samples
         classifier = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
         rows = _drawn_rows(dataset, max_depth, seed)
-        classifier.fit(dataset.X[rows].astype(np.float32), dataset.y[rows], sample_weight=weights[rows])
+        classifier.fit(dataset.X[rows].astype(np.float32), dataset.y[rows], weights[rows], check_input=False)
         grown = _converted(classifier.tree_, max_depth)
     return grown.pruned(dataset, leaf_price)
 

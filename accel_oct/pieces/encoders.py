@@ -28,10 +28,9 @@ from accel_oct.encoding import (
 )
 from accel_oct.encoding.base import PassthroughEncoder
 from accel_oct.errors import InvalidInputError, shown
-from accel_oct.pieces.batches import Batch
-from accel_oct.pieces.columns import Coded, coded
+from accel_oct.pieces.batches import Batch, Coded, coded
 from accel_oct.pieces.counting import Counted
-from accel_oct.pieces.roles import Roles
+from accel_oct.pieces.sources import Roles
 
 __all__ = ["BatchEncoder", "EncoderChoice", "encoding_fingerprint", "looks_at_columns"]
 

@@ -14,8 +14,7 @@ from itertools import islice
 from typing import Any
 
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
-from accel_oct.pieces.lazy import DelayedPiece
-from accel_oct.pieces.sources import Source
+from accel_oct.pieces.sources import DelayedPiece, Source
 from accel_oct.support.progress import ProgressEvent, Sink
 
 __all__ = ["Engine"]

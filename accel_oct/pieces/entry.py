@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.errors import InvalidInputError
-from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.support.arguments import checked_depth
 
@@ -16,13 +16,13 @@ __all__ = ["read_pieces"]
 def read_pieces(
     X: Any, y: Any, sample_weight: Any, *, max_depth: Any, groups: Sequence[str] = (), client: Any = None
 ) -> tuple[Any, Any, Any]:
-    """What is to be solved on: X, y and weights in memory as they are, binary columns in pieces gathered.
+    """Return X, y and weights: an encoded table as its data, binary columns in pieces gathered, others as they are.
 
     Parameters
     ----------
     X, y, sample_weight
         As handed to `solve`: of data in pieces y and the weights are names of columns, y for dask also a collection
-        beside X. What `gather` returned stands for its data.
+        beside X. An `EncodedTable` holds both.
     max_depth : int
         Of the solve: a tally must be deep enough.
     groups : sequence of str
@@ -30,10 +30,10 @@ def read_pieces(
     client : distributed.Client, optional
         Whose workers read the pieces.
     """
-    if isinstance(X, Gathered):
+    if isinstance(X, EncodedTable):
         for argument, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
-                raise InvalidInputError(f"{argument} must be None when X was gathered, which holds it already")
+                raise InvalidInputError(f"{argument} must be None when X is an EncodedTable, which holds it already")
         return X.data, None, None
     if not is_in_pieces(X, y):
         return X, y, sample_weight

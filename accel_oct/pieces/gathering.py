@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.labels import encode_labels
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.base import BinaryEncoder
@@ -19,8 +20,6 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.counting import Counted, CountPass
 from accel_oct.pieces.encoders import BatchEncoder, EncoderChoice, encoding_fingerprint
 from accel_oct.pieces.engines import Engine
-from accel_oct.pieces.finding import source_of
-from accel_oct.pieces.gathered import Gathered
 from accel_oct.pieces.reducing import (
     Labels,
     Reduced,
@@ -30,11 +29,10 @@ from accel_oct.pieces.reducing import (
     label_values,
     rows_limit,
 )
-from accel_oct.pieces.roles import Roles
-from accel_oct.pieces.sources import Source, described
+from accel_oct.pieces.sources import Roles, Source, described, source_of
 from accel_oct.support.progress import Sink
 
-__all__ = ["Gathered", "gather"]
+__all__ = ["gather"]
 
 DISTINCT = 1_000_000
 SAMPLE = 100_000
@@ -59,7 +57,7 @@ def gather(
     sample_rows: int = SAMPLE,
     batch_rows: int = BATCH,
     seed: int = 0,
-) -> Gathered:
+) -> EncodedTable:
     """Read data piece by piece, encode them, and keep what an optimal tree needs to know.
 
     Two passes: the first counts the values of the columns, from which the encoder is made; the second encodes each
@@ -97,7 +95,7 @@ def gather(
         Called after each piece, with the figures "pieces" and "rows".
     max_distinct : int
         Most distinct values of a column that are counted one by one; beyond that, numbers are rounded to fewer binary
-        digits and `Gathered.rank_errors` says what that costs, and text is an error.
+        digits and `EncodedTable.rank_errors` says what that costs, and text is an error.
     sample_rows, seed : int
         Size of the sample, and what decides which rows are in it.
     batch_rows : int
@@ -105,7 +103,7 @@ def gather(
 
     Returns
     -------
-    Gathered
+    EncodedTable
 
     Raises
     ------
@@ -145,13 +143,13 @@ def gather(
     errors = {name: error for name, error in rounded.items() if error}
     if (sampled or errors) and isinstance(made, BinaryEncoder) and not choice.is_fitted:
         made.exact_ = False  # there may be splits of the table between the values that it has seen
-    return Gathered(
+    return EncodedTable(
         data=_dataset(state, second, seen) if state.tally is None else _tally(state.tally, second, seen.n_rows),
         encoder=made,
-        classes=second.target.values,
         features=roles.features,
         sensitive_features=roles.groups,
         n_rows=seen.n_rows,
+        weighted=sample_weight is not None,
         n_pieces=n_pieces,
         rank_errors=errors,
         sampled=sampled,

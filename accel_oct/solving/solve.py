@@ -63,9 +63,9 @@ def solve(
     Parameters
     ----------
     X : array-like or data frame, shape (n_samples, n_features)
-        Binary features (`OptimalTreeClassifier` takes raw columns); or a `BinaryDataset` or a `Tally`, without y and
-        sample_weight; or data in pieces with binary columns (see `accel_oct.gather`), with names of columns as y and
-        sample_weight. No solver runs on a tally.
+        Binary features; or an `EncodedTable` (`OptimalTreeClassifier.encode` makes one of raw columns), a
+        `BinaryDataset` or a `Tally`, without y and sample_weight; or data in pieces with binary columns (see
+        `accel_oct.gather`), with names of columns as y and sample_weight. No solver runs on a tally.
     y : array-like, shape (n_samples,)
         Class labels of any sortable type.
     max_depth : int

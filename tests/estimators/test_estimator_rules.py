@@ -310,7 +310,7 @@ def test_cross_validation_where_no_tree_is_allowed() -> None:
 def test_a_trade_off_is_a_curve_of_proven_points() -> None:
     """Looser limits never score less; every point is what a fit with that limit gives; infeasible ones say so."""
     base = model(max_depth=2, leaf_penalty=0.0, constraints=[StatisticalParity("sex", at_most=1.0)])
-    curve = accel_oct.trade_off(base, X, Y, [0.1, 0.02, 0.05], cv=3)
+    curve = accel_oct.trade_off(base, X, Y, limits=[0.1, 0.02, 0.05], cv=3)
     assert [point.limit for point in curve] == [0.02, 0.05, 0.1]
     scores = [point.score for point in curve]
     assert scores == sorted(scores)
@@ -322,13 +322,13 @@ def test_a_trade_off_is_a_curve_of_proven_points() -> None:
     assert base.constraints[0].at_most == 1.0 and not hasattr(base, "tree_")
     assert str(curve).splitlines()[4:] == [f"status: among trees {curve.scope}"] and len(curve.to_frame()) == 3
     recall = model(max_depth=1, constraints=[Recall("bad", at_least=0.9), Recall("good", at_least=0.5)])
-    broken = accel_oct.trade_off(recall, X, Y, [0.2, 1.0], constraint=1)
+    broken = accel_oct.trade_off(recall, X, Y, limits=[0.2, 1.0], constraint=1)
     assert [point.status for point in broken] == ["optimal", "infeasible"] and broken[1].model is None
 
 
 def test_a_number_of_samples_is_a_limit_that_can_be_varied() -> None:
     base = model(max_depth=2, constraints=[MinLeafWeight(samples=1)])
-    curve = accel_oct.trade_off(base, X, Y, [1, 60, 120])
+    curve = accel_oct.trade_off(base, X, Y, limits=[1, 60, 120])
     assert all(point.value >= point.limit for point in curve) and curve[0].score >= curve[2].score
 
 
@@ -337,7 +337,7 @@ def test_a_trade_off_on_held_out_rows_is_that_of_the_folds() -> None:
     base = model(max_depth=2, constraints=[StatisticalParity("sex", at_most=1.0)])
     half = np.arange(len(Y)) < 150
     folds = [(np.flatnonzero(half), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
-    (point,) = accel_oct.trade_off(base, X, Y, [0.02], cv=folds)
+    (point,) = accel_oct.trade_off(base, X, Y, limits=[0.02], cv=folds)
     scores, gaps = [], []
     for train, test in folds:
         fitted = clone(base).set_params(constraints__0__at_most=0.02).fit(X.iloc[train], Y[train])
@@ -444,17 +444,17 @@ def test_arrays_over_rows_are_refused_where_rows_are_split() -> None:
 def test_bad_trade_offs_are_named(limits: Any, constraint: Any, words: str) -> None:
     base = model(constraints=[StatisticalParity("sex", at_most=1.0)])
     with pytest.raises(InvalidInputError, match=words):
-        accel_oct.trade_off(base, X, Y, limits, constraint=constraint)
+        accel_oct.trade_off(base, X, Y, limits=limits, constraint=constraint)
 
 
 def test_trade_offs_say_what_they_cannot_vary() -> None:
     """A model that is none, and arrays over rows where rows are split; numbers of NumPy's are numbers."""
     rule = [StatisticalParity(X.sex.to_numpy(), at_most=1.0)]
     with pytest.raises(InvalidInputError, match="model must be an OptimalTreeClassifier"):
-        accel_oct.trade_off(OptimalTreeClassifierCV(1, constraints=rule), X, Y, [0.1])  # type: ignore[arg-type]
+        accel_oct.trade_off(OptimalTreeClassifierCV(1, constraints=rule), X, Y, limits=[0.1])  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"constraints\[0\]: group"):
-        accel_oct.trade_off(model(constraints=rule), X, Y, [0.1], cv=3)
-    leaves = accel_oct.trade_off(model(max_depth=2, constraints=[MaxLeaves(4)]), X, Y, np.arange(1, 4))
+        accel_oct.trade_off(model(constraints=rule), X, Y, limits=[0.1], cv=3)
+    leaves = accel_oct.trade_off(model(max_depth=2, constraints=[MaxLeaves(4)]), X, Y, limits=np.arange(1, 4))
     assert [point.model.get_n_leaves() for point in leaves] == [1, 2, 3]
 
 

@@ -525,7 +525,7 @@ def test_a_path_is_a_classifier_per_penalty(tables: bool, monkeypatch: pytest.Mo
     X = X.iloc[:, :4]
     penalties = [0.2, 0.005, 0.05]
     model = OptimalTreeClassifier(2, min_samples_leaf=5)
-    found = model.path(X, y, penalties)
+    found = model.path(X, y, leaf_penalties=penalties)
     assert not hasattr(model, "tree_") and [each.leaf_penalty for each in found] == penalties
     for each in found:
         alone = fitted(OptimalTreeClassifier(2, each.leaf_penalty, min_samples_leaf=5), X, y)
@@ -533,7 +533,7 @@ def test_a_path_is_a_classifier_per_penalty(tables: bool, monkeypatch: pytest.Mo
         right = each.score(X, y) - each.leaf_penalty * each.get_n_leaves()
         assert right == pytest.approx(each.objective_)
     with pytest.raises(InvalidInputError, match="leaf_penalties must be finite"):
-        model.path(X, y, [-1.0])
+        model.path(X, y, leaf_penalties=[-1.0])
 
 
 @pytest.mark.parametrize("tables", [True, False])

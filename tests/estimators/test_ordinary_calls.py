@@ -160,7 +160,7 @@ def test_cross_validation_trade_offs_and_near_optimal_trees_by_name(tmp_path: Pa
     two = OptimalTreeClassifierCV(**options).fit(FOLDER["csv"], "paid")
     assert two.leaf_penalty_ == one.leaf_penalty_ and two.score(TABLE, "paid") == one.score(X, Y)
     limited = model(constraints=[MaxLeaves(3)])
-    points = [trade_off(limited, *given, [2, 3], cv=2).points for given in ((X, Y), (TABLE, "paid"))]
+    points = [trade_off(limited, *given, limits=[2, 3], cv=2).points for given in ((X, Y), (TABLE, "paid"))]
     assert [p.test_score for p in points[0]] == [p.test_score for p in points[1]]
     trees = [model().near_optimal(*given, within=0.002) for given in ((X, Y), (TABLE, "paid"))]
     assert len(trees[0]) == len(trees[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -293,7 +294,7 @@ def test_the_command_line_loads_its_commands_when_they_are_called() -> None:
             checked.append(module)
             found += slow_imports(source, module, is_package)
     assert not found, "\n".join(found)
-    assert {"accel_oct.cli", "accel_oct.cli.app", "accel_oct.cli.options.training"} <= set(checked)
+    assert {"accel_oct.cli", "accel_oct.cli.app", "accel_oct.cli.options"} <= set(checked)
 
 
 @pytest.mark.parametrize(
@@ -314,3 +315,47 @@ def test_the_command_line_loads_its_commands_when_they_are_called() -> None:
 def test_the_check_of_slow_imports(source: str, offends: bool) -> None:
     """Made-up sources."""
     assert bool(slow_imports(source, "accel_oct.cli.made_up")) is offends
+
+
+# ---------------------------------------------------------------- private names
+
+
+def private_uses(source: str) -> list[str]:
+    """Names that begin with one underscore: attributes of anything but `self` and `cls`, and imported names."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            names = [] if owner in ("self", "cls") else [node.attr]
+        else:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+        found += [name for name in names if name.startswith("_") and not name.startswith("__")]
+    return found
+
+
+def test_the_command_line_uses_public_names_only() -> None:
+    """What the command line does, a script can do with the same names."""
+    found = [
+        f"{module}: {name}"
+        for module, source, _ in sources()
+        if is_within(module, "accel_oct.cli")
+        for name in private_uses(source)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("model.fit(X)", []),
+        ("self._stream.write(text)", []),
+        ("vars(model).__len__()", []),
+        ("model._objective(1)", ["_objective"]),
+        ("self.model._tree()", ["_tree"]),
+        ("from accel_oct.tree import _leaf, Tree", ["_leaf"]),
+        ("from accel_oct._version import __version__", []),
+    ],
+)
+def test_the_check_of_private_names(source: str, names: list[str]) -> None:
+    """Made-up sources."""
+    assert private_uses(source) == names

@@ -34,6 +34,14 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert len(loaded) < MOST["import"]
 
 
+def test_the_classifier_loads_little_of_scikit_learn() -> None:
+    """Its base classes; trees, ensembles, metrics and pipelines are loaded by those who use them."""
+    loaded = modules_after("from accel_oct import OptimalTreeClassifier")
+    parts = ("ensemble", "linear_model", "metrics", "model_selection", "neighbors", "pipeline", "preprocessing", "tree")
+    assert not loaded & {f"sklearn.{part}" for part in parts}
+    assert not loaded & {"matplotlib", "highspy", "dask", "rich", "pyomo"}
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"], ["ift"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     """Help, the version and a mistyped command need typer; rich is for terminals, and commands are not loaded."""

@@ -245,7 +245,10 @@ def test_what_fit_and_solve_say(tmp_path: Path) -> None:
         (lambda: model.fit(folder, "answer", sensitive_features=TABLE["sex"]), "sensitive_features must name columns"),
         (lambda: OptimalTreeClassifierCV().fit(folder, "answer"), "cross-validation needs the rows in memory"),
         (lambda: solve(folder, None, max_depth=1, leaf_penalty=0), "y must be the name of the column"),
-        (lambda: frontier(gather([BINARY], "y", encoder=None), [1], max_depth=1), "y must be None when X was gathered"),
+        (
+            lambda: frontier(gather([BINARY], "y", encoder=None), [1], max_depth=1),
+            "y must be None when X is",
+        ),
         (lambda: model.set_params(exclude=["towns"]).fit(folder, "answer"), "exclude: X has no column 'towns'"),
         (
             lambda: trade_off(

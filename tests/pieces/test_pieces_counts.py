@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 from accel_oct.data import BinaryDataset, pack_rows
 from accel_oct.encoding import QuantileThresholdEncoder
 from accel_oct.errors import InvalidInputError
-from accel_oct.pieces.batches import Batch
-from accel_oct.pieces.columns import coded
-from accel_oct.pieces.counting import Counted, Sample
-from accel_oct.pieces.counts import ColumnCounts
+from accel_oct.pieces.batches import Batch, coded
+from accel_oct.pieces.counting import ColumnCounts, Counted, Sample, WeightTotals
 from accel_oct.pieces.encoders import fitted_on_counts
-from accel_oct.pieces.rows import DistinctRows, packed
-from accel_oct.pieces.weights import WeightTotals
+from accel_oct.pieces.reducing import DistinctRows, packed
 
 LARGE = 10**6
 

@@ -16,7 +16,7 @@ from helpers.pieces_support import cut, parquet_folder
 
 from accel_oct import OptimalTreeClassifier, frontier, gather
 from accel_oct.errors import InvalidInputError
-from accel_oct.pieces.lazy import _joined
+from accel_oct.pieces.sources import _joined
 
 N_PIECES = 20
 

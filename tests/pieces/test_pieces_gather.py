@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
-from accel_oct import Gathered, frontier, gather, solve
+from accel_oct import EncodedTable, frontier, gather, solve
 from accel_oct.constraints import MinLeafWeight, StatisticalParity
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.encoding import (
@@ -328,5 +328,5 @@ def test_frontier_and_solve_take_the_source_itself(tmp_path: Path) -> None:
     found = solve(folder, "y", sample_weight="w", max_depth=2, leaf_penalty=0.001, constraints=rules)
     assert (found.objective, found.bound, found.status) == (expected.objective, expected.bound, "optimal")
     gathered = gather(folder, "y", sample_weight="w", encoder=None)
-    assert isinstance(gathered, Gathered)
+    assert isinstance(gathered, EncodedTable)
     assert points(frontier(gathered, max_depth=2)) == points(frontier(whole, max_depth=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accel_oct.cli.codes import Code
-from accel_oct.cli.commands.telling import printed, tell
+from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.options import TellingOptions
 from accel_oct.mip import list_backends
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import Stored, read_model
+from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.commands.tables import read_training
-from accel_oct.cli.commands.telling import printed, tell
 from accel_oct.cli.options import ModelFile, RuleOptions, TableOptions, TargetOptions, TellingOptions
 from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
-from accel_oct.estimators.held_out import held_out_data
+from accel_oct.estimators.held_out import held_out_data, objective_score
 from accel_oct.estimators.rules import all_constraints
 from accel_oct.estimators.training import attached
 from accel_oct.solving.parsing import constraint, objective
@@ -86,7 +86,7 @@ def _objective(stored: Stored, rows: BinaryDataset, same: bool | None) -> tuple[
     given = model.class_weight if isinstance(model.class_weight, dict) else {}
     factors = np.array([float(given.get(label, 1.0)) for label in model.classes_.tolist()])
     try:
-        score = float(model._objective(factors).bind(rows).value(tree))
+        score = objective_score(model, tree, rows, factors)
     except InvalidInputError as error:  # such as F1 where nobody is of the class
         return None, Finding("objective", None, str(error))
     value = score - model.leaf_penalty * tree.n_leaves

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from accel_oct.cli.codes import Code
-from accel_oct.cli.commands.telling import printed, tell
+from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.options import PresetName, TellingOptions
 from accel_oct.solving.config import Config
 

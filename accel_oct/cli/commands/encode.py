@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from accel_oct.cli.codes import Code
+from accel_oct.cli.commands.output import check_output, tell, write_table
 from accel_oct.cli.commands.tables import read_features, read_training
-from accel_oct.cli.commands.telling import check_output, tell, write_table
 from accel_oct.cli.commands.training import estimator_encoder, table_encoder
 from accel_oct.cli.options import EncoderOptions, OutputOptions, TableOptions, TargetOptions, TellingOptions
 from accel_oct.encoding.auto import AutoEncoder

@@ -8,9 +8,9 @@ from typing import Any
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import model_text
+from accel_oct.cli.commands.output import check_output, code_of, printed, tell, watched, writing
 from accel_oct.cli.commands.settings import read_run
 from accel_oct.cli.commands.tables import Training, read_training
-from accel_oct.cli.commands.telling import check_output, code_of, printed, tell, watched, writing
 from accel_oct.cli.commands.training import classifier, read_rules, tree_parameters
 from accel_oct.cli.options import (
     BackendOptions,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from accel_oct.cli.commands.searching import searched
-from accel_oct.cli.commands.telling import code_of, tell, watched, write_table
+from accel_oct.cli.commands.output import code_of, tell, watched, write_table
+from accel_oct.cli.commands.training import searched
 from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from accel_oct.cli.commands.models import model_text
-from accel_oct.cli.commands.searching import searched
-from accel_oct.cli.commands.telling import code_of, printed, tell, watched, write_table, writing
+from accel_oct.cli.commands.output import code_of, printed, tell, watched, write_table, writing
+from accel_oct.cli.commands.training import searched
 from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,

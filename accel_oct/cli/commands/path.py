@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accel_oct.cli.commands.searching import searched
-from accel_oct.cli.commands.telling import code_of, tell, watched, write_table
+from accel_oct.cli.commands.output import code_of, tell, watched, write_table
+from accel_oct.cli.commands.training import searched
 from accel_oct.cli.options import (
     EncoderOptions,
     LimitOptions,
@@ -36,7 +36,7 @@ def run(
     penalties = search.penalties or list(DEFAULT_PENALTIES)
     model, data = search.model, search.data
     with watched(telling, model.time_limit) as model.progress:
-        found = model.path(data.X, data.y, penalties, sample_weight=data.weights)
+        found = model.path(data.X, data.y, leaf_penalties=penalties, sample_weight=data.weights)
     rows = [
         {
             "leaf_penalty": penalty,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
+from accel_oct.cli.commands.output import check_output, named_failures, tell, writing
 from accel_oct.cli.commands.tables import read_features
-from accel_oct.cli.commands.telling import check_output, named_failures, tell, writing
 from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, TableOptions, TellingOptions
 from accel_oct.io.tables import is_binary, write_columns, write_csv
 

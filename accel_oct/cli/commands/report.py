@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
+from accel_oct.cli.commands.output import check_output, named_failures, printed, tell
 from accel_oct.cli.commands.tables import read_training
-from accel_oct.cli.commands.telling import check_output, named_failures, printed, tell
 from accel_oct.cli.options import (
     ModelFile,
     OutputOptions,

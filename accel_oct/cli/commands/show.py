@@ -8,7 +8,7 @@ from typing import Any
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
-from accel_oct.cli.commands.telling import check_output, tell, writing
+from accel_oct.cli.commands.output import check_output, tell, writing
 from accel_oct.cli.options import DrawingOptions, ModelFile, OutputOptions, TellingOptions
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text

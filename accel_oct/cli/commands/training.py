@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.cli.commands.settings import RunSettings
+from accel_oct.cli.commands.output import check_output
+from accel_oct.cli.commands.settings import RunSettings, read_run
+from accel_oct.cli.commands.tables import Training, read_training
 from accel_oct.cli.options import (
     BackendOptions,
     EncoderOptions,
     LimitOptions,
+    OutputOptions,
     RuleOptions,
+    RunFile,
+    TableOptions,
+    TargetOptions,
+    TellingOptions,
     TreeOptions,
     ValidationOptions,
 )
@@ -35,11 +42,13 @@ from accel_oct.solving.parsing import constraint, objective
 
 __all__ = [
     "Rules",
+    "Searched",
     "classifier",
     "depths_of",
     "estimator_encoder",
     "numbers",
     "read_rules",
+    "searched",
     "table_encoder",
     "tree_parameters",
 ]
@@ -194,3 +203,53 @@ def _class_weight(texts: Sequence[str] | None, y: NDArray[Any]) -> Any:
 
 def _plain_labels(y: NDArray[Any]) -> dict[str, Any]:
     return {str(label): label for label in y.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """A table, and how it is to be searched.
+
+    Attributes
+    ----------
+    model : OptimalTreeClassifier
+        Not fitted.
+    data : Training
+    columns : TargetOptions
+    penalties : list of float
+        As given, maybe none.
+    texts : dict
+        Objective and constraints in words.
+    """
+
+    model: OptimalTreeClassifier
+    data: Training
+    columns: TargetOptions
+    penalties: list[float]
+    texts: dict[str, Any]
+
+
+def searched(
+    table: TableOptions,
+    columns: TargetOptions,
+    tree: TreeOptions,
+    rules: RuleOptions,
+    encoder: EncoderOptions,
+    limits: LimitOptions,
+    file: RunFile,
+    output: OutputOptions,
+    telling: TellingOptions,
+    penalty: float = 0.01,
+) -> Searched:
+    """Read what was said, and the table; `penalty` stands in where none was given."""
+    settings = read_run(file)
+    check_output(output, telling)
+    columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
+    said = read_rules(settings, rules)
+    depths = depths_of(tree)
+    if len(depths) > 1:
+        raise InvalidInputError("--max-depth takes several values only in `fit` with --cv")
+    penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
+    data = read_training(settings.filled(table), columns, telling)
+    shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
+    model = OptimalTreeClassifier(depths[0], penalties[0] if penalties else penalty, **shared)
+    return Searched(model, data, columns, penalties, said.texts)

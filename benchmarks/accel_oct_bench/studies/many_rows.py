@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct import frontier, gather
+from accel_oct import EncodedTable, frontier, gather
 from accel_oct.cluster.workers import local_client
-from accel_oct.pieces.gathering import Gathered
 from accel_oct.solving.frontier import Frontier
 from accel_oct.support.progress import ProgressEvent
 from accel_oct.tree import DecisionTree
@@ -81,7 +80,7 @@ def make(folder: Path, rows: int, jobs: int) -> None:
                 print(f"{number + 1} pieces, {time.perf_counter() - began:.0f} s", flush=True)
 
 
-def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[Gathered, Frontier, float, float]:
+def solved(paths: list[str], client: Any, depth: int, kill: bool) -> tuple[EncodedTable, Frontier, float, float]:
     """Return the frontier of some pieces, and seconds of gathering and in total; a worker may be killed halfway."""
     began = time.perf_counter()
     killed: list[int] = []

@@ -1,4 +1,8 @@
-"""Options that say what is searched, and how: a run file has the same words."""
+"""What can be said on the command line, in groups that commands share.
+
+A group is a dataclass whose fields are typer's options. Nothing is decided here: an option that was not given is None
+(or empty), so that a run file can fill it in, and then `DEFAULTS`. No other part of the library is imported.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,54 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from typer import Argument, Option
 
-from accel_oct.cli.options.groups import Group
-
 __all__ = [
+    "DEFAULTS",
     "GROUPS",
     "BackendOptions",
+    "DrawingOptions",
     "EncoderOptions",
+    "Group",
     "LimitOptions",
+    "ModelFile",
+    "NearOptions",
+    "OutputOptions",
+    "PredictionOptions",
+    "PresetName",
+    "ReportOptions",
     "RuleOptions",
+    "RunFile",
     "TableOptions",
     "TargetOptions",
+    "TellingOptions",
     "TreeOptions",
     "ValidationOptions",
 ]
+
+#: What an option is where neither the command line nor a run file says it. Options that are not here may stay unsaid.
+DEFAULTS: dict[str, Any] = {
+    "header": True,
+    "decimal": ".",
+    "text_encoding": "utf-8",
+    "max_depth": "3",
+    "encoder": "auto",
+    "missing": "category",
+    "backend": "highs",
+    "gap": 0.0,
+    "seed": 0,
+    "threads": 1,
+    "min_samples_leaf": "1",
+    "rule": "best",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options that belong together; `SECTION` is their place in a run file, if they have one."""
+
+    SECTION: ClassVar[str | None] = None
+    #: Where a key of the run file is called otherwise than the field; "" where there is none.
+    KEYS: ClassVar[dict[str, str]] = {}
+
 
 _READING, _TREE, _ENCODING, _SOLVING = "Reading the table", "The tree", "Columns to binary features", "Solving"
 _VALIDATING = "Cross-validation"
@@ -259,3 +298,95 @@ GROUPS: tuple[type[Group], ...] = (
     BackendOptions,
     ValidationOptions,
 )
+
+
+@dataclass(frozen=True)
+class ModelFile(Group):
+    """A fitted model."""
+
+    model: Annotated[str, Argument(metavar="MODEL", help="JSON of `accel-oct fit -o`; - is standard input.")]
+
+
+@dataclass(frozen=True)
+class RunFile(Group):
+    """A file with the rest."""
+
+    config: Annotated[
+        str | None,
+        Option("--config", metavar="RUN.TOML", help="A whole run as TOML; options given here win.", show_default=False),
+    ] = None
+
+
+@dataclass(frozen=True)
+class OutputOptions(Group):
+    """Where the result goes."""
+
+    output: Annotated[
+        str | None,
+        Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.", show_default=False),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TellingOptions(Group):
+    """How much is told, and in which form."""
+
+    json: Annotated[bool, Option("--json", help="One JSON document on standard output.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")] = False
+    verbose: Annotated[bool, Option("--verbose", "-v", help="All figures of the search on standard error.")] = False
+    debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False
+
+
+@dataclass(frozen=True)
+class PredictionOptions(Group):
+    """What `predict` writes."""
+
+    proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False
+    escape_formulas: Annotated[
+        bool, Option("--escape-formulas", help="Put ' before text that a spreadsheet would run as a formula.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class DrawingOptions(Group):
+    """What `show` makes of a tree."""
+
+    format: Annotated[
+        Literal["text", "dot", "svg", "png", "html", "python", "sql"] | None,
+        Option("--format", "-f", help="By the ending of --output if not given, else text.", show_default=False),
+    ] = None
+
+
+@dataclass(frozen=True)
+class NearOptions(Group):
+    """Which trees `near-optimal` lists."""
+
+    within: Annotated[float, Option("--within", help="How much less the objective may be.")] = 0.01
+    limit: Annotated[int, Option("--limit", help="Most trees that are listed.")] = 100
+    pick: Annotated[
+        int | None,
+        Option(
+            "--pick", metavar="RANK", help="Write this tree (1 is the best) as a model to --output.", show_default=False
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ReportOptions(Group):
+    """What a report shows besides the tree."""
+
+    test: Annotated[
+        str | None, Option("--test", metavar="FILE", help="Rows that the tree was not fitted on.", show_default=False)
+    ] = None
+    near_optimal: Annotated[
+        float | None,
+        Option("--near-optimal", metavar="WITHIN", help="Also trees that are almost as good.", show_default=False),
+    ] = None
+    title: Annotated[str | None, Option("--title", help="Of the page.", show_default=False)] = None
+
+
+@dataclass(frozen=True)
+class PresetName(Group):
+    """A named configuration."""
+
+    preset: Annotated[str, Argument(metavar="PRESET", help="Such as default, baseline or paper.")] = "default"
