@@ -207,6 +207,9 @@ struct Node {
     Key key;                   // of the samples and of the columns that are ruled out
     i64 weight, unavoidable;   // in units
     i64 leaf;                  // cost of a single leaf; IMPOSSIBLE where it is too light
+    i64 stump;                 // cost of the best tree with at most one split, or -1 where it was not counted
+    const Node* parent;        // the set that it is a side of
+    const Id<T>* fresh;        // [size of the parent] numbers of its members here, or -1
 
     const Id<T>* order(i64 c) const { return ids + c * size; }
     const Id<T>* ends(i64 c) const { return thresholds + c * size; }
@@ -239,6 +242,27 @@ struct Samples {
         return best;
     }
 
+    // A bound on the cost of a set with these sums, for trees of a depth: a class has a leaf of its own, or all of it is
+    // lost. So with k classes that have leaves the cost is at least k prices and the weight of the other classes.
+    i64 least_cost(const i64* totals, i64 weight, i64 depth) const {
+        const i64 price = table.price;
+        if (statistic == SIGNED) return price + min_of(table.unit * errors(totals, weight), price);
+        if (statistic == GAINS) return price;
+        i64 result = table.unit * weight, before = INT64_MAX, place = -1;
+        for (i64 leaf = 0; leaf < table.classes && (depth > 30 || leaf < i64(1) << depth); leaf++) {
+            // The largest sum that was not taken yet.
+            i64 best = -1;
+            for (i64 k = 0; k < table.classes; k++) {
+                const bool is_left = totals[k] < before || (totals[k] == before && k > place);
+                if (is_left && (best < 0 || totals[k] > totals[best])) best = k;
+            }
+            if (best < 0 || (leaf && table.unit * totals[best] <= price)) break;
+            result -= table.unit * totals[best] - price;
+            before = totals[best], place = best;
+        }
+        return result;
+    }
+
     bool heavy(const i64* masses) const {
         for (i64 r = 0; r < table.masses; r++)
             if (masses[r] < table.least[r]) return false;
@@ -259,8 +283,8 @@ struct Samples {
 
     // ------------------------------------------------------------ building
 
-    // Sums over the members, and room for the arrays of at most `columns` columns; false where memory ends.
-    bool begin(Node<T>& node, const Id<T>* members, i64 size, i64 columns, Stack& stack) const {
+    // Sums over the members; false where memory ends.
+    bool begin(Node<T>& node, const Id<T>* members, i64 size, Stack& stack) const {
         const i64 V = n_values(), R = table.masses;
         i64* totals = stack.array<i64>(n_totals());
         i64* mass_totals = stack.array<i64>(max_of<i64>(1, R));
@@ -268,12 +292,6 @@ struct Samples {
         T* values = stack.array<T>(V * size);
         T* masses = stack.array<T>(R * size);
         int32_t* labels = statistic == LABELLED ? stack.array<int32_t>(size) : nullptr;
-        node.ids = stack.array<Id<T>>(columns * size);
-        node.ranks = stack.array<Id<T>>(columns * size);
-        node.thresholds = stack.array<Id<T>>(columns * size);
-        node.prefix = statistic == SIGNED ? stack.array<T>(columns * size) : nullptr;
-        node.column = stack.array<int32_t>(max_of<i64>(1, columns));
-        node.counts = stack.array<int32_t>(max_of<i64>(1, columns));
         if (stack.failed) return false;
         for (i64 k = 0; k < n_totals(); k++) totals[k] = 0;
         for (i64 r = 0; r < R; r++) mass_totals[r] = 0;
@@ -288,6 +306,7 @@ struct Samples {
         node.totals = totals;
         node.mass_totals = mass_totals;
         node.weight = node.unavoidable = 0;
+        node.stump = -1;
         for (i64 i = 0; i < size; i++) {
             const i64 sample = members[i];
             bits[sample / 64] |= u64(1) << sample % 64;
@@ -301,6 +320,19 @@ struct Samples {
         }
         node.leaf = heavy(mass_totals) ? table.unit * errors(totals, node.weight) + table.price : IMPOSSIBLE;
         return true;
+    }
+
+    // Room for the arrays of at most `columns` columns; false where memory ends.
+    bool begin_columns(Node<T>& node, i64 columns, Stack& stack) const {
+        const i64 size = node.size;
+        node.columns = 0;
+        node.ids = stack.array<Id<T>>(columns * size);
+        node.ranks = stack.array<Id<T>>(columns * size);
+        node.thresholds = stack.array<Id<T>>(columns * size);
+        node.prefix = statistic == SIGNED ? stack.array<T>(columns * size) : nullptr;
+        node.column = stack.array<int32_t>(max_of<i64>(1, columns));
+        node.counts = stack.array<int32_t>(max_of<i64>(1, columns));
+        return !stack.failed;
     }
 
     // Write the thresholds of a column from its order and ranks; their number.
@@ -333,8 +365,9 @@ struct Samples {
         if (!members || !place) return false;
         node.key = Key{0, 0};
         for (i64 i = 0; i < n; i++) members[i] = Id<T>(i), node.key.add(random_key(u64(i)));
-        if (!begin(node, members, n, table.columns, stack)) return false;
+        if (!begin(node, members, n, stack) || !begin_columns(node, table.columns, stack)) return false;
         node.forbidden = nullptr;
+        node.parent = nullptr;
         for (i64 j = 0; j < table.columns; j++) {
             const int32_t* rank = table.rank + j * n;
             Id<T>* order = const_cast<Id<T>*>(node.order(node.columns));
@@ -349,7 +382,7 @@ struct Samples {
         return true;
     }
 
-    // One side of a split: the first `left` positions of a column, or the others.
+    // One side of a split: the first `left` positions of a column, or the others. `fill` adds its columns.
     bool side(Node<T>& child, const Node<T>& node, i64 c, i64 left, bool is_left, Stack& stack) const {
         const i64 n = table.n, size = is_left ? left : node.size - left;
         const Id<T> GONE = Id<T>(-1);
@@ -365,7 +398,9 @@ struct Samples {
             fresh[id] = stays ? Id<T>(filled) : GONE;
             if (stays) members[filled++] = node.members[id], key.add(random_key(node.members[id]));
         }
-        if (!begin(child, members, size, node.columns, stack)) return false;
+        if (!begin(child, members, size, stack)) return false;
+        child.parent = &node;
+        child.fresh = fresh;
         const uint8_t* forbidden = node.forbidden;
         if (table.apart) {
             const uint8_t* apart = table.apart + i64(node.column[c]) * table.columns;
@@ -379,6 +414,17 @@ struct Samples {
         }
         child.key = key;
         child.forbidden = forbidden;
+        return true;
+    }
+
+    // The columns of a side, filtered from those of the set that it is a side of.
+    bool fill(Node<T>& child, Stack& stack) const {
+        const Node<T>& node = *child.parent;
+        const i64 size = child.size;
+        const Id<T> GONE = Id<T>(-1);
+        const Id<T>* fresh = child.fresh;
+        const uint8_t* forbidden = child.forbidden;
+        if (!begin_columns(child, node.columns, stack)) return false;
         for (i64 from = 0; from < node.columns; from++) {
             if (forbidden && forbidden[node.column[from]]) continue;
             const Id<T>*own = node.order(from), *own_ranks = node.ranks + from * node.size;
