@@ -351,26 +351,20 @@ struct Search {
     // Thresholds of a column.
     bool make_line(Line<T>& line, const Node<T>& node, i64 c, Stack& stack) const {
         const i64 count = node.counts[c];
-        const Id<T>*position = node.ends(c), *order = node.order(c);
+        const Id<T>* position = node.ends(c);
+        const Entry<T>* order = node.order(c);
         i64* weight = nullptr;
         if (!table.uniform) {
             weight = stack.array<i64>(count);
             if (!weight) return false;
             i64 sum = 0;
             for (i64 t = 0, i = 0; t < count; t++) {
-                for (; i <= position[t]; i++) sum += table.weight[node.members[order[i]]];
+                for (; i <= position[t]; i++) sum += table.weight[node.members[order[i].id]];
                 weight[t] = table.unit * sum;
             }
         }
         line = Line<T>{c, 0, 0, count, position, weight, table.unit * table.uniform};
         return true;
-    }
-
-    // All thresholds of a line: an empty side at each end, and the whole set on the other side of it.
-    Bracket<T> whole(const Node<T>& node, const Line<T>& line, i64 left_whole, i64 right_whole) const {
-        return Bracket<T>{
-            0, 0, &line, 0, line.count - 1, -1, {0, table.price, right_whole},
-            {table.unit * node.weight, left_whole, table.price}};
     }
 
     // ------------------------------------------------------------ depth two
@@ -384,22 +378,43 @@ struct Search {
         worker.counters.sets++;
         Stack& stack = worker.stack;
         const Stack::Mark mark = stack.mark();
-        i64* costs = stack.array<i64>(node.columns + 1);
+        const i64 ways = leaves == 3 ? 2 : 1;
+        const bool may_split = leaves != 1 && node.leaf < IMPOSSIBLE, may_go_on = may_split && leaves != 2;
+        i64 *costs = stack.array<i64>(node.columns + 1), *left = stack.array<i64>(node.size);
+        i64* right = stack.array<i64>(node.size);
+        Line<T>* lines = stack.array<Line<T>>(node.columns * ways);
         Found best = {node.leaf, 1, -1, -1, 0, 0};
-        if (!costs) return best;
-        const i64 split = samples.best_split(node, costs, stack);
-        best.value = one_level(node, split, leaves);
-        if (survey)
-            for (i64 c = 0; c < node.columns; c++) survey->guesses[c] = Guess{costs[c], -1};
-        i64 limit = min_of(best.value, budget), lower = IMPOSSIBLE;
+        bool good = costs && left && right && lines;
+        i64 limit = min_of(node.leaf, budget), lower = IMPOSSIBLE, split = IMPOSSIBLE;
+        List<Bracket<T>> queue = {nullptr, 0, 0};
+        for (i64 c = 0; c < node.columns && good; c++) {
+            const i64 errors = samples.bound_sides(node, c, left, right, stack);
+            good = errors >= 0;
+            costs[c] = table.unit * errors + 2 * table.price;
+            if (survey) survey->guesses[c] = Guess{costs[c], -1};
+            if (!may_split) continue;
+            split = min_of(split, costs[c]);
+            limit = min_of(limit, split);
+            for (i64 way = 0; way < ways && good && may_go_on; way++) {
+                Line<T>& line = lines[c * ways + way];
+                good = make_line(line, node, c, stack);
+                // Sides have at most one split; the limit is said, for deeper searches ask with it again.
+                if (leaves) line.left_leaves = line.right_leaves = 2;
+                if (ways == 2) line.left_leaves = int32_t(1 + way), line.right_leaves = int32_t(2 - way);
+                good = good && push_runs(queue, node, line, left, right, limit, lower);
+            }
+        }
+        if (may_split) best.value = min_of(node.leaf, split);
         const i64 three = 3 * table.price + table.unit * node.unavoidable;
-        if (leaves == 1 || leaves == 2 || split == IMPOSSIBLE || !node.columns) {
-            // No further split is allowed, or possible.
+        if (!may_go_on || !good) {
+            // No further split is allowed, or memory ended.
         } else if (three >= limit) {
             lower = three;
         } else {
-            search_lines(node, leaves, split, costs, best, limit, lower, worker, survey);
+            search_lines(node, queue, split, costs, best, limit, lower, worker, survey);
         }
+        queue.clear();
+        if (!good) stack.failed = true;
         stack.release(mark);
         if (lower < best.value) best.value = lower, best.exact = 0;
         return best;
@@ -410,42 +425,66 @@ struct Search {
         i64 bracket, index;
     };
 
-    // All thresholds of all columns, both sides with at most one split more: bracket by bracket, in rounds, with a
-    // threshold in each lane. `costs`: of the best split of each column.
+    // Push the runs of thresholds that bounds on both sides leave open.
+    bool push_runs(
+        List<Bracket<T>>& queue, const Node<T>& node, const Line<T>& line, const i64* left, const i64* right, i64 limit,
+        i64& lower) const {
+        const i64 none = table.price;
+        for (i64 t = 0; t < line.count;) {
+            for (; t < line.count && left[t] + right[t] >= limit; t++) lower = min_of(lower, left[t] + right[t]);
+            if (t == line.count) break;
+            Bracket<T> run = {0, 0, &line, t, t, -1, {0, none, none}, {table.unit * node.weight, none, none}};
+            if (t) run.below = End{line.weight(t - 1), left[t - 1], right[t - 1]};
+            while (t < line.count && left[t] + right[t] < limit) t++;
+            run.high = t - 1;
+            if (t < line.count) run.above = End{line.weight(t), left[t], right[t]};
+            if (!queue.push(run)) return false;
+        }
+        return true;
+    }
+
+    // The brackets of all columns, both sides with at most one split more: bracket by bracket, in rounds, with a
+    // threshold in each lane. `split`: cost of the best split; `costs`: of each column.
     void search_lines(
-        const Node<T>& node, i64 leaves, i64 split, const i64* costs, Found& best, i64& limit, i64& lower, Worker& worker,
-        Survey* survey) {
+        const Node<T>& node, List<Bracket<T>>& queue, i64 split, const i64* costs, Found& best, i64& limit, i64& lower,
+        Worker& worker, Survey* survey) {
         Stack& stack = worker.stack;
-        const i64 B = Own::MOST_LANES, ways = leaves == 3 ? 2 : 1;
+        const i64 B = Own::MOST_LANES;
         const Bounds<T> rules = bounds();
         typename Own::Sides sides;
-        int32_t* order = stack.array<int32_t>(node.columns);
-        Line<T>* lines = stack.array<Line<T>>(node.columns * ways);
         Bracket<T>* taken = stack.array<Bracket<T>>(B);
         Point* points = stack.array<Point>(B);
-        if (!order || !lines || !taken || !points || !samples.begin_sides(sides, node, stack)) return;
+        const i64 n_first = queue.size;
+        i64* first = stack.array<i64>(n_first + 1);  // brackets, those of good columns first
+        int32_t *order = stack.array<int32_t>(node.columns), *starts = stack.array<int32_t>(node.columns + 1);
+        if (!taken || !points || !first || !order || !starts || !samples.begin_sides(sides, node, stack)) return;
+        for (i64 i = 0; i < n_first; i++) {
+            Bracket<T>& bracket = queue.data[i];
+            // A side costs at least what the whole set costs with one split, less the weight of the other side.
+            const Line<T>& line = *bracket.line;
+            bracket.below.right = max_of(
+                bracket.below.right, one_level(node, split, line.right_leaves) - bracket.below.weight);
+            bracket.above.left = max_of(
+                bracket.above.left,
+                one_level(node, split, line.left_leaves) - (table.unit * node.weight - bracket.above.weight));
+        }
+        for (i64 c = 0, i = 0; c <= node.columns; c++) {
+            if (c < node.columns) starts[c] = int32_t(i);
+            while (i < n_first && queue.data[i].line->column == c) i++;
+            if (c == node.columns) starts[c] = int32_t(n_first);
+        }
         for (i64 c = 0; c < node.columns; c++) {
             i64 place = c;
             for (; place && costs[order[place - 1]] > costs[c]; place--) order[place] = order[place - 1];
             order[place] = int32_t(c);
         }
-        List<Bracket<T>> queue = {nullptr, 0, 0};
+        for (i64 o = 0, filled = 0; o < node.columns; o++)
+            for (i64 i = starts[order[o]]; i < starts[order[o] + 1]; i++) first[filled++] = i;
         bool good = true;
-        for (i64 o = 0; o < node.columns; o++)
-            for (i64 way = 0; way < ways; way++) {
-                Line<T>& line = lines[o * ways + way];
-                good = good && make_line(line, node, order[o], stack);
-                if (!good) break;
-                // Sides have at most one split; the limit is said, for deeper searches ask with it again.
-                if (leaves) line.left_leaves = line.right_leaves = 2;
-                if (ways == 2) line.left_leaves = int32_t(1 + way), line.right_leaves = int32_t(2 - way);
-                good = queue.push(whole(
-                    node, line, one_level(node, split, line.left_leaves), one_level(node, split, line.right_leaves)));
-            }
         for (i64 next = 0; good && next < queue.size && !is_stopped(worker);) {
             i64 n_taken = 0;
             for (; next < queue.size && n_taken < B; next++) {
-                taken[n_taken] = queue.data[next];
+                taken[n_taken] = queue.data[next < n_first ? first[next] : next];
                 n_taken += rules.tighten(taken[n_taken], limit, lower);
             }
             if (!n_taken) break;
@@ -461,7 +500,7 @@ struct Search {
             samples.clear_sides(sides, node, n_points);
             for (i64 p = 0; p < n_points; p++) {
                 const Line<T>& line = *taken[points[p].bracket].line;
-                samples.set_side(sides, node, p, line.column, line.position[points[p].index]);
+                samples.set_side(sides, node, p, line.column, points[p].index);
             }
             samples.run(sides, node);
             worker.counters.passes++;
@@ -477,7 +516,7 @@ struct Search {
                     const i64 value = min_of(IMPOSSIBLE, here.left + here.right);
                     if (survey && value < survey->guesses[line.column].value)
                         survey->guesses[line.column] = Guess{value, rank_at(node, line, index)};
-                    if (survey && ways == 1)
+                    if (survey && line.left_leaves == line.right_leaves)
                         good = good && survey->counted.push(Counted{line.column, index, here.left, here.right});
                     if (value < limit) {
                         best = Found{
@@ -494,13 +533,11 @@ struct Search {
                 if (rest.low <= rest.high) good = good && queue.push(rest);
             }
         }
-        queue.clear();
         if (!good) stack.failed = true;
     }
 
     int32_t rank_at(const Node<T>& node, const Line<T>& line, i64 index) const {
-        const i64 sample = node.members[node.order(line.column)[line.position[index]]];
-        return table.rank[i64(node.column[line.column]) * table.n + sample];
+        return int32_t(node.order(line.column)[line.position[index]].rank);
     }
 
     // ------------------------------------------------------------ boards
@@ -703,7 +740,7 @@ struct Search {
         i64 weight = 0, unavoidable = 0;
         for (i64 t = 0, i = 0; t < line.count && good; t++) {
             for (; i <= line.position[t]; i++) {
-                const i64 id = node.order(line.column)[i], sample = node.members[id];
+                const i64 id = node.order(line.column)[i].id, sample = node.members[id];
                 samples.add(totals, node, id);
                 weight += table.weight[sample], unavoidable += table.unavoidable[sample];
             }
@@ -760,7 +797,7 @@ struct Search {
             samples.clear_sides(sides, node, n_tasks);
             for (i64 i = 0; i < n_tasks; i++) {
                 const Line<T>& line = tasks[i].track->line;
-                samples.set_side(sides, node, i, line.column, line.position[tasks[i].index]);
+                samples.set_side(sides, node, i, line.column, tasks[i].index);
             }
             samples.run(sides, node);
             worker.counters.passes++;
@@ -773,7 +810,7 @@ struct Search {
                 const i64 units = task.track->line.weight(task.index) / table.unit;
                 const i64 weight = side ? node.weight - units : units;
                 const i64 stump = samples.cost_of_side(sides, i, side, weight, 0);
-                for (i64 k = 0; k < K; k++) totals[k] = i64(sides.totals[(2 * k + side) * sides.lanes + i]);
+                for (i64 k = 0; k < K; k++) totals[k] = samples.total_of_side(sides, i, side, k);
                 bound[side] = lower_bound(totals, weight, 0, depth - 1, stump);
                 board.known.data[task.place].stump[side] = stump;
             }
@@ -865,8 +902,7 @@ struct Search {
         if (allowed == 1) {
             found.value = node.stump;
             if (node.stump < 0 && (!node.parent || samples.fill(node, stack))) {
-                i64* costs = stack.array<i64>(node.columns + 1);
-                if (costs) found.value = min_of(node.leaf, samples.best_split(node, costs, stack));
+                found.value = min_of(node.leaf, samples.best_split(node, stack));
             }
             stack.release(mark);
             is_stopped(worker);
