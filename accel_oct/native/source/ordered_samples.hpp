@@ -220,6 +220,7 @@ struct Node {
     const Id<T>* fresh;        // [size of the parent] numbers of its members here, or -1
 
     static constexpr i64 STEP = 4;
+    static constexpr T TIED = T(INT16_MIN);  // sums of signs are larger
 
     const Entry<T>* order(i64 c) const { return entries + c * size; }
     const Id<T>* ends(i64 c) const { return thresholds + c * size; }
@@ -357,6 +358,7 @@ struct Samples {
     // Put the members into steps of at most STEP, in the order of the column, so that thresholds inside of steps need no
     // look for the best split of any subset: there the samples before and after are of one class, so the sum of signs up
     // to it lies between those of the thresholds around it, and only the extremes count. Steps are filled up with a dummy.
+    // A step that ends between equal values has the sum TIED: no split is there.
     i64 find_steps(Node<T>& node, i64 c) const {
         const i64 size = node.size, STEP = Node<T>::STEP;
         const Entry<T>* order = node.order(c);
@@ -372,11 +374,11 @@ struct Samples {
             to[next] = order[i].id;
             __builtin_memcpy(to + next + 1, dummies, sizeof(dummies));
             sum += value;
-            sums[next / STEP] = sum;
+            const bool is_tied = i + 1 < size && order[i].rank == order[i + 1].rank;
+            sums[next / STEP] = is_tied ? Node<T>::TIED : sum;
             next++;
             if (i + 1 == size) break;
             const T after = node.values[order[i + 1].id];
-            const bool is_tied = order[i].rank == order[i + 1].rank;
             const bool ties_follow = i + 2 < size && order[i + 1].rank == order[i + 2].rank;
             const bool is_needed = !is_tied && (was_tied || ties_follow || (value < T(0)) != (after < T(0)));
             next = is_needed ? (next + STEP - 1) / STEP * STEP : next;
@@ -782,6 +784,7 @@ private:
                     const U* row = rows + i64(ids[STEP * s + g]) * B;
                     for (i64 w = 0; w < W; w++) x[w] += load(row + w * L);
                 }
+                if (sums[s] == Node<T>::TIED) continue;
                 const X all = spread<U>(U(sums[s]));
                 for (i64 w = 0; w < W; w++) {
                     const X left = x[w], right = all - x[w];
