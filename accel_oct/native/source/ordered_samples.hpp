@@ -353,36 +353,52 @@ struct Samples {
     }
 
     // Whether columns are searched for splits in steps.
-    bool has_steps() const { return statistic == SIGNED && sizeof(T) == 2 && !table.limited() && !table.apart; }
+    bool has_steps() const { return is_plain() && sizeof(T) == 2 && !table.apart; }
 
-    // Put the members into steps of at most STEP, in the order of the column, so that thresholds inside of steps need no
-    // look for the best split of any subset: there the samples before and after are of one class, so the sum of signs up
-    // to it lies between those of the thresholds around it, and only the extremes count. Steps are filled up with a dummy.
+    // A walk through a column from one of its ends to the last threshold. A split is the same from both ends, so the walk
+    // leaves out the larger of the groups of equal values at the ends: of a column with two values it visits the fewer.
+    struct Walk {
+        const Entry<T>* from;
+        i64 stride, length;
+        bool is_down;
+    };
+
+    Walk walk(const Node<T>& node, i64 c, i64 count) const {
+        const i64 size = node.size, first = node.ends(c)[0], last = node.ends(c)[count - 1];
+        const bool is_down = first + 1 > size - 1 - last;
+        return is_down ? Walk{node.order(c) + size - 1, -1, size - 1 - first, true} : Walk{node.order(c), 1, last + 1, false};
+    }
+
+    // Put the members into steps of at most STEP, in the order of a walk, so that thresholds inside of steps need no look
+    // for the best split of any subset: there the samples before and after are of one class, so the sum of signs up to it
+    // lies between those of the thresholds around it, and only the extremes count. Steps are filled up with a dummy.
     // A step that ends between equal values has the sum TIED: no split is there.
-    i64 find_steps(Node<T>& node, i64 c) const {
+    i64 find_steps(Node<T>& node, i64 c, i64 count) const {
         const i64 size = node.size, STEP = Node<T>::STEP;
-        const Entry<T>* order = node.order(c);
+        const Walk walk = this->walk(node, c, count);
         Id<T>* to = const_cast<Id<T>*>(node.steps) + STEP * c * size;
         T* sums = const_cast<T*>(node.step_sums) + c * size;
         Id<T> dummies[STEP];
         for (i64 g = 0; g < STEP; g++) dummies[g] = Id<T>(size);
         i64 next = 0;
         T sum = T(0);
-        bool was_tied = false;
-        T value = node.values[order[0].id];
-        for (i64 i = 0; i < size; i++) {
-            to[next] = order[i].id;
+        const Entry<T>* at = walk.from;
+        T value = node.values[at->id];
+        // No branch to guess in here; the last threshold has a sample behind it.
+        unsigned was_tied = 0, is_tied = at[0].rank == at[walk.stride].rank;
+        for (i64 i = 0; i < walk.length; i++, at += walk.stride) {
+            to[next] = at->id;
             __builtin_memcpy(to + next + 1, dummies, sizeof(dummies));
             sum += value;
-            const bool is_tied = i + 1 < size && order[i].rank == order[i + 1].rank;
             sums[next / STEP] = is_tied ? Node<T>::TIED : sum;
             next++;
-            if (i + 1 == size) break;
-            const T after = node.values[order[i + 1].id];
-            const bool ties_follow = i + 2 < size && order[i + 1].rank == order[i + 2].rank;
-            const bool is_needed = !is_tied && (was_tied || ties_follow || (value < T(0)) != (after < T(0)));
-            next = is_needed ? (next + STEP - 1) / STEP * STEP : next;
-            was_tied = is_tied, value = after;
+            const Entry<T>& after = at[walk.stride];
+            const i64 beyond = i + 1 < walk.length ? 2 * walk.stride : 0;
+            const T next_value = node.values[after.id];
+            const unsigned ties_follow = after.rank == at[beyond].rank, turns = (value < T(0)) != (next_value < T(0));
+            const i64 is_needed = (is_tied ^ 1) & (was_tied | ties_follow | turns);
+            next += -next & (STEP - 1) & -is_needed;
+            was_tied = is_tied, is_tied = ties_follow, value = next_value;
         }
         return (next + STEP - 1) / STEP;
     }
@@ -405,7 +421,7 @@ struct Samples {
     // Keep the column whose arrays were written, if it has anything to split.
     void keep_column(Node<T>& node, int32_t column, i64 count) const {
         if (!count) return;
-        if (node.steps) const_cast<int32_t*>(node.n_steps)[node.columns] = int32_t(find_steps(node, node.columns));
+        if (node.steps) const_cast<int32_t*>(node.n_steps)[node.columns] = int32_t(find_steps(node, node.columns, count));
         const_cast<int32_t*>(node.counts)[node.columns] = int32_t(count);
         const_cast<int32_t*>(node.column)[node.columns++] = column;
     }
@@ -527,6 +543,18 @@ struct Samples {
         return true;
     }
 
+    // Whether there are two classes and no limits on leaves.
+    bool is_plain() const { return statistic == SIGNED && !table.limited(); }
+
+    // Errors of the best split of a column of two classes, without limits on leaves.
+    i64 fewest_errors(const Node<T>& node, i64 c) const {
+        const T* prefix = node.prefix + c * node.size;
+        T high = T(0), low = T(0);
+        for (i64 t = 0; t < node.counts[c]; t++) high = max_of(high, prefix[t]), low = min_of(low, prefix[t]);
+        const i64 total = node.totals[0], most = total < 0 ? -total : total;
+        return (node.weight - max_of(most, max_of(2 * i64(high) - total, total - 2 * i64(low)))) / 2;
+    }
+
     // Bounds on the costs of the sides of all thresholds of a column, with at most one split each (see `least_cost`), and
     // the errors of the best split in the result; -1 where memory ends.
     i64 bound_sides(const Node<T>& node, i64 c, i64* left, i64* right, Stack& stack) const {
@@ -615,7 +643,7 @@ struct Samples {
         i64 best = IMPOSSIBLE;
         i64 *left = stack.array<i64>(node.size), *right = stack.array<i64>(node.size);
         for (i64 c = 0; c < node.columns && left && right; c++) {
-            const i64 errors = bound_sides(node, c, left, right, stack);
+            const i64 errors = is_plain() ? fewest_errors(node, c) : bound_sides(node, c, left, right, stack);
             if (errors >= 0) best = min_of(best, table.unit * errors + 2 * table.price);
         }
         return best;
@@ -810,6 +838,10 @@ private:
             const Entry<T>* order = node.order(c);
             const Id<T>* ends = node.ends(c);
             const i64 count = node.counts[c];
+            const Walk walk = this->walk(node, c, count);
+            const Entry<T>* at = walk.from;
+            // Members that a walk has visited at its threshold t.
+            auto visited = [&](i64 t) { return walk.is_down ? size - 1 - i64(ends[count - 1 - t]) : i64(ends[t]) + 1; };
             V high[2][W], low[2][W];  // [left, right]
             for (i64 w = 0; w < W; w++) high[0][w] = high[1][w] = low[0][w] = low[1][w] = V{};
             begin_sums<W>(sides);
@@ -839,14 +871,15 @@ private:
             if (statistic == SIGNED) {
                 V x[W];
                 for (i64 w = 0; w < W; w++) x[w] = V{};
-                const T* prefix = node.prefix + c * size;
+                T all_of = T(0);
                 for (i64 t = 0; t < count; t++) {
-                    for (; i <= ends[t]; i++) {
-                        const T* row = sides.rows + i64(order[i].id) * B;
+                    for (const i64 until = visited(t); i < until; i++, at += walk.stride) {
+                        const T* row = sides.rows + i64(at->id) * B;
                         for (i64 w = 0; w < W; w++) x[w] += load(row + w * L);
-                        if (limited) count_masses(order[i].id);
+                        all_of += node.values[at->id];
+                        if (limited) count_masses(at->id);
                     }
-                    const V all = spread<T>(prefix[t]);
+                    const V all = spread<T>(all_of);
                     if (limited) compare_masses();
                     for (i64 w = 0; w < W; w++) {
                         V left = x[w], right = all - x[w];
@@ -898,8 +931,8 @@ private:
             } else {
                 const i64 K = table.classes;
                 for (i64 t = 0; t < count; t++) {
-                    for (; i <= ends[t]; i++) {
-                        const i64 id = order[i].id;
+                    for (const i64 until = visited(t); i < until; i++, at += walk.stride) {
+                        const i64 id = at->id;
                         for (i64 v = 0; v < n_values(); v++) {
                             const i64 k = statistic == LABELLED ? node.labels[id] : v;
                             sides.prefix[k] += i64(node.values[v * size + id]);

@@ -387,15 +387,8 @@ struct Search {
         bool good = costs && left && right && lines;
         i64 limit = min_of(node.leaf, budget), lower = IMPOSSIBLE, split = IMPOSSIBLE;
         List<Bracket<T>> queue = {nullptr, 0, 0};
-        for (i64 c = 0; c < node.columns && good; c++) {
-            const i64 errors = samples.bound_sides(node, c, left, right, stack);
-            good = errors >= 0;
-            costs[c] = table.unit * errors + 2 * table.price;
-            if (survey) survey->guesses[c] = Guess{costs[c], -1};
-            if (!may_split) continue;
-            split = min_of(split, costs[c]);
-            limit = min_of(limit, split);
-            for (i64 way = 0; way < ways && good && may_go_on; way++) {
+        auto push_column = [&](i64 c) {
+            for (i64 way = 0; way < ways && good; way++) {
                 Line<T>& line = lines[c * ways + way];
                 good = make_line(line, node, c, stack);
                 // Sides have at most one split; the limit is said, for deeper searches ask with it again.
@@ -403,9 +396,30 @@ struct Search {
                 if (ways == 2) line.left_leaves = int32_t(1 + way), line.right_leaves = int32_t(2 - way);
                 good = good && push_runs(queue, node, line, left, right, limit, lower);
             }
+        };
+        const bool is_plain = samples.is_plain();
+        for (i64 c = 0; c < node.columns && good; c++) {
+            const i64 errors = is_plain ? samples.fewest_errors(node, c) : samples.bound_sides(node, c, left, right, stack);
+            good = errors >= 0;
+            costs[c] = table.unit * errors + 2 * table.price;
+            if (survey) survey->guesses[c] = Guess{costs[c], -1};
+            if (!may_split) continue;
+            split = min_of(split, costs[c]);
+            limit = min_of(limit, split);
+            if (!is_plain && may_go_on) push_column(c);
         }
         if (may_split) best.value = min_of(node.leaf, split);
         const i64 three = 3 * table.price + table.unit * node.unavoidable;
+        if (is_plain && may_go_on && three < limit) {
+            // With two classes the bounds are four prices at most: they are counted where that can close anything.
+            const bool may_close = 4 * table.price >= limit;
+            if (!may_close)
+                for (i64 t = 0; t < node.size; t++) left[t] = right[t] = table.price;
+            for (i64 c = 0; c < node.columns && good; c++) {
+                if (may_close) samples.bound_sides(node, c, left, right, stack);
+                push_column(c);
+            }
+        }
         if (!may_go_on || !good) {
             // No further split is allowed, or memory ended.
         } else if (three >= limit) {
