@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.base\.Amount"),
     (
         "py:.*",
-        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|TypeAliasForwardRef|accel_oct\.solving\.(frontier\.FrontierRun|result\.Outcome)",
+        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|TypeAliasForwardRef|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
     ),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.solving\.near_optimal\.(Setting|NearOptimalCounts)|accel_oct\.formulation\.paths\.PathEnd"),
@@ -50,7 +50,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"accel_oct\.exact\.(steps\.Steps|coded\.Coded)|accel_oct\.live\.display\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",
     ),
-    ("py:.*", r"accel_oct\.data\.exact_weights\.ExactWeights|accel_oct\.formulation\.agreement\.Agreement"),
+    ("py:.*", r"accel_oct\.data\.weights\.ExactWeights|accel_oct\.formulation\.agreement\.Agreement"),
     ("py:.*", r"(deque$|Engine$|dict\[|Mapping\[|Nested|integer -- return).*"),
 ]
 

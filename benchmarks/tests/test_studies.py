@@ -23,6 +23,7 @@ def test_a_study_explains_itself(
 ) -> None:
     """`--help` imports everything and prints the command."""
     monkeypatch.setattr(sys, "argv", [name, "--help"])
+    monkeypatch.delitem(sys.modules, f"accel_oct_bench.studies.{name}", raising=False)
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(f"accel_oct_bench.studies.{name}", run_name="__main__")
     assert ended.value.code == 0

@@ -118,7 +118,7 @@ def test_a_capability_switched_off_is_refused(switch: str, needs: Needs, message
     for backend in (able, unable):
         backend.load(binary_model())
     able.solve(handler=handler)
-    with pytest.raises(UnsupportedError, match=f"'mock' cannot do: {message}"):
+    with pytest.raises(UnsupportedError, match=f"'mock' does not support what the handler needs: {message}"):
         unable.solve(handler=handler)
 
 

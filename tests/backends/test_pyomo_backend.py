@@ -336,7 +336,7 @@ def test_an_optimum_that_is_none_is_the_solvers_failure(broken_cbc: Path, caplog
     backend.load(knapsack())
     result = backend.solve()
     assert result.termination is Termination.SOLVER_FAILED and result.x is None
-    assert "not integral or breaks a row" in caplog.text
+    assert "not integral or violates a row" in caplog.text
 
 
 @pytest.mark.parametrize("subject", ["PROBLEM", "LP"])

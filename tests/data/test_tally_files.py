@@ -275,7 +275,13 @@ def test_several_groups_of_pieces(tmp_path):
     table = pd.DataFrame(columns | {"s": rng.integers(8, 12, 40), "t": rng.choice(["u", "v"], 40)})
 
     def tallied(rows):
-        options = {"groups": ["s", "t"], "features": ["a", "b"], "encoder": None, "depth": 2, "keep": "counts"}
+        options = {
+            "sensitive_features": ["s", "t"],
+            "features": ["a", "b"],
+            "encoder": None,
+            "depth": 2,
+            "keep": "counts",
+        }
         return gather([rows], "y", **options).data
 
     whole = tallied(table)

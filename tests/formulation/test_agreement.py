@@ -90,7 +90,7 @@ class AtMostThreeLeaves(Silent):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_component_may_not_forbid_trees_by_rows(preset: str) -> None:
     """It said "optimal" of a tree with six leaves, and wrote "the start is not feasible" into the log."""
-    with pytest.raises(InvalidInputError, match=r"components\[0\] \(AtMostThreeLeaves\).*constraints= instead"):
+    with pytest.raises(InvalidInputError, match=r"components\[0\] \(AtMostThreeLeaves\).*Use constraints="):
         solved(config=preset, components=[AtMostThreeLeaves])
 
 

@@ -118,13 +118,13 @@ def test_the_column_of_highest_priority_is_branched_on_first(favourite: int, mon
     pairs = np.arange(10).reshape(5, 2)
     model.add_rows(Rows.from_entries(np.repeat(np.arange(5), 2), x.index[pairs.ravel()], 2.0, n_rows=5, upper=3.0))
     changed: list[int] = []
-    set_bounds = highs._BranchingEngine.set_relaxation_bounds
+    set_bounds = highs._HighsBranchingEngine.set_relaxation_bounds
 
     def recorded(self: Any, columns: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
         changed.append(int(columns[0]))
         set_bounds(self, columns, lower, upper)
 
-    monkeypatch.setattr(highs._BranchingEngine, "set_relaxation_bounds", recorded)
+    monkeypatch.setattr(highs._HighsBranchingEngine, "set_relaxation_bounds", recorded)
     priorities = np.zeros(10, dtype=int)
     priorities[[favourite, favourite ^ 1]] = 1
     backend = create_backend("highs")

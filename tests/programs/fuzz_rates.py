@@ -153,7 +153,7 @@ def solved(case: Case, time_limit: float = TIME_LIMIT) -> Any:
         max_depth=case.max_depth,
         leaf_penalty=case.penalty,
         constraints=wanted,
-        config=_NO_PRICES if case.way == "solver" else None,
+        config=_NO_PRICES if case.way == "solver" else "default",
         time_limit=time_limit,
     )
 
