@@ -18,13 +18,23 @@ struct Found {
     int32_t left_leaves, right_leaves;  // limits of the sides, 0: none
 };
 
+// Let another thread run on this processor.
+inline void yield_processor() {
+#if defined(_WIN32)
+    SwitchToThread();
+#else
+    sched_yield();
+#endif
+}
+
 struct SpinLock {
     int32_t taken;
 
     void lock() {
         while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE))
-            while (__atomic_load_n(&taken, __ATOMIC_RELAXED)) {
-            }
+            // The thread that holds it may wait for this processor.
+            for (i64 turn = 0; __atomic_load_n(&taken, __ATOMIC_RELAXED); turn++)
+                if (turn >= 100) yield_processor();
     }
     void unlock() { __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); }
 };
@@ -844,6 +854,7 @@ struct Search {
                 const bool others = board.n_busy > 0;
                 board.lock.unlock();
                 if (!others) return;
+                yield_processor();
                 continue;  // another worker may leave open thresholds behind
             }
             Task task;
