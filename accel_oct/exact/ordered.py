@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ def ordered_problem(ranks: Ranks, gains: Floats, grid_bits: int, limits: LeafLim
     best_score = math.ldexp(int(best.sum()), -grid_bits)
     columns = _distinct_columns(ranks, limits)
     masses = np.zeros((0, len(steps)), np.int64) if limits is None else limits.masses
-    point = _points(ranks[columns], len(steps))
+    point = _points(ranks[columns])
     lost = best[:, None] - steps
     present = _useful_labels(lost)
     lost = lost[:, present]
@@ -244,9 +245,13 @@ def _dense(ranks: Ranks, chosen: Ints) -> tuple[Ranks, tuple[NDArray[np.int32], 
     """Ranks of some samples among themselves, without gaps, and the given rank of each."""
     if len(chosen) == ranks.shape[1]:
         return np.take(ranks, chosen, axis=1), tuple(np.arange(column.max() + 1, dtype=np.int32) for column in ranks)
-    values = tuple(np.unique(column[chosen]) for column in ranks)
-    own = [np.searchsorted(known, column[chosen]) for known, column in zip(values, ranks, strict=True)]
-    return np.array(own, np.int32).reshape(ranks.shape[0], len(chosen)), values
+    own, values = np.empty((len(ranks), len(chosen)), np.int32), []
+    for column, to in zip(ranks, own, strict=True):
+        used = np.zeros(column.max() + 1, bool)
+        used[column[chosen]] = True
+        values.append(np.flatnonzero(used).astype(np.int32))
+        to[:] = (np.cumsum(used, dtype=np.int32) - 1)[column[chosen]]
+    return own, tuple(values)
 
 
 def _sums(group: Ints, amounts: Ints, n_groups: int) -> Ints:
@@ -289,14 +294,17 @@ def _is_plain(lost: Ints) -> bool:
     return bool(((lost == 0).sum(axis=1) == 1).all() and ((lost == 0) | (lost == most[:, None])).all())
 
 
-def _points(ranks: Ranks, n: int) -> Ints:
-    """A number for every sample, equal where all ranks are equal."""
-    point = np.zeros(n, dtype=np.int64)
-    for column in ranks:
-        if point.max(initial=0) == n - 1:
+def _points(ranks: Ranks) -> Ints:
+    """A number for every sample, equal where all ranks are equal, in the order in which they come first."""
+    for seed in count():
+        # Random sums are equal where all ranks are, and hardly ever elsewhere: those are tried again.
+        factors = np.random.default_rng(seed).integers(2**63, size=len(ranks), dtype=np.int64)
+        first, point = np.unique(factors @ ranks, return_index=True, return_inverse=True)[1:]
+        if all(np.array_equal(column[first[point]], column) for column in ranks):
             break
-        point = np.unique(point * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
-    return point
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[point.reshape(-1)]
 
 
 def _distinct_columns(ranks: Ranks, limits: LeafLimits | None) -> Ints:

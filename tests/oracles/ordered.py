@@ -32,34 +32,83 @@ def on_grid(numbers: np.ndarray | float) -> np.ndarray:
 
 
 def draw(seed: int) -> OrderedCase:
-    """A random small case: ties, constant and repeated columns, limits, real and whole gains, chains of labels."""
+    """A random small case: `_small`, `_chain`, `_tied` or `_long`."""
     rng = np.random.default_rng(seed)
-    if rng.random() < 0.2:
-        return _chain(rng)
+    return rng.choice([_small, _small, _chain, _tied, _long])(rng)
+
+
+def _small(rng: np.random.Generator) -> OrderedCase:
+    """All that the search knows: limits on leaves and paths, missing values, categories, any gains, any depth."""
     max_depth: int | None = int(rng.integers(0, 5))
     n = int(rng.integers(1, 10 if max_depth == 4 else 13))
-    n_columns, n_classes = int(rng.integers(0, 4)), int(rng.integers(1, 5))
-    columns = [rng.integers(0, rng.integers(1, n + 2), n) for _ in range(n_columns)]
-    if n_columns > 1 and rng.random() < 0.3:
-        columns[1] = columns[0] if rng.random() < 0.5 else -columns[0]
-    ranks = np.array([dense_ranks(column) for column in columns], dtype=np.int32).reshape(n_columns, n)
-    labels = rng.integers(0, n_classes, n)
-    if n_columns and rng.random() < 0.3:
-        labels = (ranks[0] + rng.integers(0, 2, n) * (rng.random() < 0.5)) % n_classes  # alternate along a column
-    plain = np.eye(n_classes)[labels]
-    gains = [
-        plain,
-        plain * rng.integers(1, 5, n)[:, None],
-        plain * rng.random(n)[:, None],
-        plain * np.exp(rng.uniform(-9, 9, n))[:, None],
-        rng.integers(0, 6, (n, n_classes)).astype(float),
-    ][rng.integers(0, 5)]
+    ranks = _orders(rng, n, int(rng.integers(0, 4)), n + 1)
+    gains = _gains(rng, ranks, n)
     price = float(on_grid(rng.choice([0, 0.1, 0.3, 0.5, 1, 1.5, 2])))
-    limits = _limits(rng, n, n_columns) if rng.random() < 0.4 else None
+    limits = _limits(rng, n, len(ranks)) if rng.random() < 0.4 else None
     max_leaves = int(rng.integers(1, 7)) if rng.random() < 0.3 else None
     if price > 0 and rng.random() < 0.2:
         max_depth = None
-    return OrderedCase(ranks, on_grid(gains), price, max_depth, max_leaves, limits)
+    return OrderedCase(ranks, gains, price, max_depth, max_leaves, limits)
+
+
+def _tied(rng: np.random.Generator) -> OrderedCase:
+    """Many rows with few values: large groups of equal values, of several classes each."""
+    n, max_depth = int(rng.integers(14, 90)), int(rng.integers(1, 4))
+    ranks = _orders(rng, n, int(rng.integers(1, 4)), 5 if max_depth < 3 else 3)
+    limits = _limits(rng, n, len(ranks)) if rng.random() < 0.2 else None
+    return OrderedCase(ranks, _gains(rng, ranks, n), _price(rng, n), max_depth, None, limits)
+
+
+def _long(rng: np.random.Generator) -> OrderedCase:
+    """Many rows with many values: many thresholds, and sums around the ends of narrow counters."""
+    columns = int(rng.integers(1, 4))
+    n = int(rng.integers(14, [0, 290, 60, 40][columns]))
+    ranks = _orders(rng, n, columns, 3 * n)[:4]
+    return OrderedCase(ranks, _gains(rng, ranks, n), _price(rng, n), int(rng.integers(1, 3)), None, None)
+
+
+def _price(rng: np.random.Generator, n: int) -> float:
+    return float(on_grid(rng.choice([0, 0.002, 0.01, 0.05]) * n))
+
+
+def _orders(rng: np.random.Generator, n: int, n_columns: int, most_values: int) -> np.ndarray:
+    """The orders of columns of numbers and categories, some with missing values, some constant, some repeated."""
+    orders: list[np.ndarray] = []
+    for place in range(n_columns):
+        values = rng.integers(0, rng.integers(1, most_values + 1), n)
+        if rng.random() < 0.4:
+            values = np.sort(values)  # runs of one class where labels follow a column
+        if rng.random() < 0.15:
+            orders += [values == value for value in np.unique(values)[:4]]  # each category against the rest
+        elif rng.random() < 0.2:
+            missing = rng.random(n) < rng.uniform(0, 0.6)
+            orders += [np.where(missing, -1, values), np.where(missing, n * most_values, values)]
+        elif place and rng.random() < 0.3:
+            orders.append(orders[0] if rng.random() < 0.5 else -orders[0].astype(int))
+        else:
+            orders.append(values)
+    return np.array([dense_ranks(order) for order in orders], dtype=np.int32).reshape(len(orders), n)
+
+
+def _gains(rng: np.random.Generator, ranks: np.ndarray, n: int) -> np.ndarray:
+    """One to five classes; plain, or with whole or real weights, or any gains."""
+    n_classes = int(rng.integers(1, 6)) if rng.random() < 0.7 else 2
+    labels = rng.integers(0, n_classes, n)
+    if len(ranks) and rng.random() < 0.5:
+        column = ranks[rng.integers(0, len(ranks))]
+        along = column * int(rng.integers(1, 4)) // max(1, int(rng.choice([1, column.max() // 3 + 1])))
+        labels = np.where(rng.random(n) < rng.choice([0, 0.1, 0.5]), labels, along % n_classes)
+    plain = np.eye(n_classes)[labels]
+    kinds = [
+        plain,
+        plain,
+        plain * rng.integers(1, 5, n)[:, None],
+        plain * rng.integers(0, 2000, n)[:, None],
+        plain * rng.random(n)[:, None],
+        plain * np.exp(rng.uniform(-9, 9, n))[:, None],
+        rng.integers(0, 6, (n, n_classes)).astype(float),
+    ]
+    return on_grid(kinds[rng.integers(0, len(kinds))])
 
 
 def _chain(rng: np.random.Generator) -> OrderedCase:
@@ -80,7 +129,7 @@ def _best_of_one_column(case: OrderedCase) -> float:
     """The same for one column without limits on leaves, by a dynamic programme over intervals."""
     ranks = case.ranks[0]
     n, depth = int(ranks.max()) + 1, case.max_depth
-    most = n if case.max_leaves is None else min(n, case.max_leaves)
+    most = min(n, n if case.max_leaves is None else case.max_leaves, n if depth is None else 2**depth)
     sums = np.zeros((n + 1, case.gains.shape[1]))
     np.add.at(sums, ranks + 1, case.gains)
     sums = sums.cumsum(axis=0)
@@ -113,26 +162,42 @@ def best_value(case: OrderedCase) -> float:
     if n_columns == 1 and limits is None:
         return _best_of_one_column(case)
     apart = np.zeros((n_columns, n_columns), bool) if limits is None or limits.apart is None else limits.apart
+    masses, least = (np.zeros((n, 0)), 0) if limits is None else (limits.masses.T, limits.least)
+    order = np.argsort(case.ranks, axis=1, kind="stable")
+    ends = np.diff(np.take_along_axis(case.ranks, order, axis=1), axis=1) > 0
+    sorted_gains, sorted_masses = case.gains[order], masses[order]
+
+    def best_stump(rows: np.ndarray, columns: list[int]) -> float:
+        """Value of the best split into two leaves; one with an empty side is no better than a leaf."""
+        inside = rows[order[columns]][:, :, None]
+        gains = np.cumsum(sorted_gains[columns] * inside, axis=1)
+        light = np.cumsum(sorted_masses[columns] * inside, axis=1)
+        values = gains.max(axis=2) + (gains[:, -1:] - gains).max(axis=2)
+        allowed = (light >= least).all(axis=2) & (light[:, -1:] - light >= least).all(axis=2)
+        return float(np.where((allowed[:, :-1] & ends[columns]), values[:, :-1], -math.inf).max(initial=-math.inf))
 
     @cache
-    def best(members: frozenset[int], depth: int, forbidden: frozenset[int], most: int | None) -> float:
-        rows = sorted(members)
-        if limits is not None and (limits.masses[:, rows].sum(axis=1) < limits.least).any():
+    def best(members: bytes, depth: int, forbidden: frozenset[int], most: int | None) -> float:
+        rows = np.frombuffer(members, bool)
+        if (masses[rows].sum(axis=0) < least).any():
             return -math.inf
         value = float(case.gains[rows].sum(axis=0).max()) - case.price
+        columns = [column for column in range(n_columns) if column not in forbidden and not apart[column, column]]
         if depth == 0 or most == 1:
             return value
-        for column in range(n_columns):
-            if column in forbidden or apart[column, column]:
-                continue
+        if depth == 1 or most == 2:
+            return max(value, best_stump(rows, columns) - 2 * case.price)
+        for column in columns:
             below = forbidden | set(np.flatnonzero(apart[column]).tolist())
             ranks = case.ranks[column]
-            for threshold in sorted({int(ranks[row]) for row in rows})[:-1]:
-                left = frozenset(row for row in rows if ranks[row] <= threshold)
+            for threshold in np.unique(ranks[rows])[:-1]:
+                left = rows & (ranks <= threshold)
                 ways = [(None, None)] if most is None else [(part, most - part) for part in range(1, most)]
                 for one, other in ways:
-                    sides = best(left, depth - 1, below, one), best(members - left, depth - 1, below, other)
-                    value = max(value, sum(sides))
+                    sides = left.tobytes(), (rows & ~left).tobytes()
+                    value = max(value, best(sides[0], depth - 1, below, one) + best(sides[1], depth - 1, below, other))
         return value
 
-    return best(frozenset(range(n)), n if case.max_depth is None else case.max_depth, frozenset(), case.max_leaves)
+    return best(
+        np.ones(n, bool).tobytes(), n if case.max_depth is None else case.max_depth, frozenset(), case.max_leaves
+    )

@@ -14,7 +14,8 @@ import time
 import numpy as np
 from oracles.ordered import BITS, OrderedCase, best_value, draw
 
-from accel_oct.exact.ordered import OrderedOutcome, OrderedTree, ordered_problem, search_ordered
+from accel_oct.exact import ordered
+from accel_oct.exact.ordered import OrderedOutcome, OrderedProblem, OrderedTree, ordered_problem, search_ordered
 
 
 def check_tree(case: OrderedCase, tree: OrderedTree, value: float) -> None:
@@ -66,7 +67,24 @@ def check(seed: int) -> OrderedOutcome:
         assert again.finished, seed
         assert again.tree is None, seed
         assert again.bound == best, seed
+    check_stopped(case, problem, best, int(rng.integers(0, 5)))
     return outcome
+
+
+def check_stopped(case: OrderedCase, problem: OrderedProblem, best: float, looks: int) -> None:
+    """A search that is stopped after some looks at it has a valid bound, and a tree that is worth what is claimed."""
+    left = iter(range(looks))
+    stopped = search_ordered(
+        problem,
+        case.max_depth,
+        case.price,
+        max_leaves=case.max_leaves,
+        should_stop=lambda: next(left, None) is None,
+    )
+    for _, value, bound in stopped.history:
+        assert value <= best <= bound, (value, bound, best)
+    if stopped.tree is not None:
+        check_tree(case, stopped.tree, stopped.value)
 
 
 def main() -> None:
@@ -74,6 +92,7 @@ def main() -> None:
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--count", type=int, default=2000)
     arguments = parser.parse_args()
+    ordered._FIRST_LOOK = ordered._POLL = 1e-5  # so that histories have rows of unfinished searches
     began = time.perf_counter()
     for seed in range(arguments.start, arguments.start + arguments.count):
         check(seed)

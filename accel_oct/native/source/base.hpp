@@ -6,6 +6,11 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#if defined(_WIN32)
+extern "C" __declspec(dllimport) int __stdcall SwitchToThread(void);
+#else
+#include <sched.h>
+#endif
 
 typedef int64_t i64;
 typedef uint64_t u64;

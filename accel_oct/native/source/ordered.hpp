@@ -55,7 +55,8 @@ inline void free_search(Search<T, statistic>* search) {
     }
     free(search->workers);
     search->memory.clear();
-    search->heap.clear();
+    search->board.known.clear();
+    search->survey.counted.clear();
     search->tree.clear();
     free(search);
 }
@@ -76,8 +77,8 @@ inline Search<T, statistic>* new_search(
         own.masses.data, own.least.data, own.apart.shape[0] ? own.apart.data : nullptr,
         options.unit, options.price, uniform};
     // `samples` holds a reference, so the search stays where it is.
-    Kind made = {table, {search->table}, options.max_leaves, options.slack, {}, stop, nullptr, 0, {}, 0, {nullptr, 0, 0}, 0,
-                 {options.start, 1, -1, -1, 0, 0}, 0, {nullptr, 0, 0}, 0, nullptr, {}, {0}, false};
+    Kind made = {table, {search->table}, options.max_leaves, options.slack, {}, stop, nullptr, 0, {}, 0, {}, 0,
+                 {options.start, 1, -1, -1, 0, 0}, 0, {nullptr, 0, 0}, 0, {}, {}, false};
     __builtin_memcpy(static_cast<void*>(search), &made, sizeof(Kind));
     search->closed = 0;
     search->workers = static_cast<ordered::Worker*>(calloc(size_t(options.threads), sizeof(ordered::Worker)));
@@ -135,17 +136,17 @@ EXPORT void ordered_work(OrderedHandle* handle, int32_t worker) {
 
 EXPORT void ordered_state(OrderedHandle* handle, OrderedState* state) {
     with_search(*handle, [&](auto* search) {
-        search->lock.lock();
+        search->board.lock.lock();
         *state = OrderedState{
             search->best.value, search->bound(), search->depth, search->version, 0, 0, 0, 0,
-            search->heap.size, search->out_of_memory};
+            search->n_open(), search->out_of_memory};
         for (i64 w = 0; w < search->n_workers; w++) {
             state->sets += search->workers[w].counters.sets;
             state->passes += search->workers[w].counters.passes;
             state->evaluations += search->workers[w].counters.evaluations;
             state->spared += search->workers[w].counters.spared;
         }
-        search->lock.unlock();
+        search->board.lock.unlock();
     });
 }
 
@@ -153,14 +154,14 @@ EXPORT void ordered_state(OrderedHandle* handle, OrderedState* state) {
 EXPORT i64 ordered_tree(OrderedHandle* handle, const Array<int32_t>* rows) {
     i64 size = 0;
     with_search(*handle, [&](auto* search) {
-        search->lock.lock();
+        search->board.lock.lock();
         size = search->tree.size;
         for (i64 i = 0; i < size && i < rows->shape[0]; i++) {
             const ordered::TreeNode& node = search->tree.data[i];
             const int32_t row[5] = {node.column, node.rank, node.left, node.right, node.label};
             for (i64 k = 0; k < 5; k++) (*rows)(i, k) = row[k];
         }
-        search->lock.unlock();
+        search->board.lock.unlock();
     });
     return size;
 }

@@ -18,13 +18,23 @@ struct Found {
     int32_t left_leaves, right_leaves;  // limits of the sides, 0: none
 };
 
+// Let another thread run on this processor.
+inline void yield_processor() {
+#if defined(_WIN32)
+    SwitchToThread();
+#else
+    sched_yield();
+#endif
+}
+
 struct SpinLock {
     int32_t taken;
 
     void lock() {
         while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE))
-            while (__atomic_load_n(&taken, __ATOMIC_RELAXED)) {
-            }
+            // The thread that holds it may wait for this processor.
+            for (i64 turn = 0; __atomic_load_n(&taken, __ATOMIC_RELAXED); turn++)
+                if (turn >= 100) yield_processor();
     }
     void unlock() { __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); }
 };
@@ -203,6 +213,39 @@ inline i64 divided(const Bracket<T>& bracket, i64 part, i64 parts) {
     return low;
 }
 
+// A threshold of a line whose sides have known costs, or bounds on them.
+struct Known {
+    i64 index;      // -1 and the number of thresholds: the ends of the column
+    End end;
+    i64 stump[2];   // costs of the sides with at most one split, or -1
+    int32_t next;   // of the line, in the order of thresholds
+    bool is_busy;   // a worker looks at it
+};
+
+// A line while it is searched. Thresholds that may be better than what is known are open; of the runs of open thresholds
+// one is to be looked at next.
+template <class T>
+struct Track {
+    Line<T> line;
+    int32_t first;         // of the known thresholds
+    i64 guess;             // orders tracks with equal bounds
+    i64 hint;              // threshold to look at first, or -1
+    i64 limit;             // for which the rest was found
+    i64 bound;             // on all thresholds
+    i64 least, low, high;  // bound and extent of the next run; low > high: there is none
+};
+
+// All lines of a set.
+template <class T>
+struct Board {
+    SpinLock lock;
+    Track<T>* tracks;
+    i64 n_tracks;
+    List<Known> known;
+    i64 limit;   // cost that is to be beaten
+    i64 n_busy;  // workers that look at thresholds
+};
+
 struct TreeNode {
     int32_t column, rank;  // column -1: a leaf
     int32_t left, right, label;
@@ -260,8 +303,6 @@ struct Worker {
     Stack stack;
     bool steady;   // finishes what is known already: not to be stopped
     bool stopped;  // what was returned is not to be used
-    bool is_busy;
-    i64 bound;  // of the bracket that it works on
     Counters counters;
 };
 
@@ -283,18 +324,28 @@ struct Search {
         i64 value, rank;
     };
 
+    // Costs of the sides of a threshold with at most one split each.
+    struct Counted {
+        i64 column, index, left, right;
+    };
+
+    // What a search at depth two saw.
+    struct Survey {
+        Guess* guesses;  // per column
+        List<Counted> counted;
+    };
+
     // The root
     Node<T> root;
     i64 depth;
-    List<Bracket<T>> heap;
-    i64 closed;  // least bound of thresholds that were closed
+    Board<T> board;
+    i64 closed;  // bound on trees that are not on the board
     Found best;
     i64 version;  // raised with every better tree
     List<TreeNode> tree;
     i64 root_lower;   // a bound on trees of `depth` that was known before
-    Guess* guesses;   // per column the best split of depth two
+    Survey survey;    // at depth two
     Found root_two;   // of depth two
-    SpinLock lock;
     bool out_of_memory;
 
     Bounds<T> bounds() const { return Bounds<T>{!table.limited(), table.price}; }
@@ -310,26 +361,20 @@ struct Search {
     // Thresholds of a column.
     bool make_line(Line<T>& line, const Node<T>& node, i64 c, Stack& stack) const {
         const i64 count = node.counts[c];
-        const Id<T>*position = node.ends(c), *order = node.order(c);
+        const Id<T>* position = node.ends(c);
+        const Entry<T>* order = node.order(c);
         i64* weight = nullptr;
         if (!table.uniform) {
             weight = stack.array<i64>(count);
             if (!weight) return false;
             i64 sum = 0;
             for (i64 t = 0, i = 0; t < count; t++) {
-                for (; i <= position[t]; i++) sum += table.weight[node.members[order[i]]];
+                for (; i <= position[t]; i++) sum += table.weight[node.members[order[i].id]];
                 weight[t] = table.unit * sum;
             }
         }
         line = Line<T>{c, 0, 0, count, position, weight, table.unit * table.uniform};
         return true;
-    }
-
-    // All thresholds of a line: an empty side at each end, and the whole set on the other side of it.
-    Bracket<T> whole(const Node<T>& node, const Line<T>& line, i64 left_whole, i64 right_whole) const {
-        return Bracket<T>{
-            0, 0, &line, 0, line.count - 1, -1, {0, table.price, right_whole},
-            {table.unit * node.weight, left_whole, table.price}};
     }
 
     // ------------------------------------------------------------ depth two
@@ -338,27 +383,62 @@ struct Search {
         return leaves == 1 ? node.leaf : min_of(node.leaf, split);
     }
 
-    // The best tree of depth two. `guesses`: per column the best split that was looked at.
-    Found two_levels(const Node<T>& node, i64 leaves, i64 budget, Worker& worker, Guess* guesses) {
+    // The best tree of depth two. `survey`: where to put what was seen, or null.
+    Found two_levels(const Node<T>& node, i64 leaves, i64 budget, Worker& worker, Survey* survey) {
         worker.counters.sets++;
         Stack& stack = worker.stack;
         const Stack::Mark mark = stack.mark();
-        i64* costs = stack.array<i64>(node.columns + 1);
+        const i64 ways = leaves == 3 ? 2 : 1;
+        const bool may_split = leaves != 1 && node.leaf < IMPOSSIBLE, may_go_on = may_split && leaves != 2;
+        i64 *costs = stack.array<i64>(node.columns + 1), *left = stack.array<i64>(node.size);
+        i64* right = stack.array<i64>(node.size);
+        Line<T>* lines = stack.array<Line<T>>(node.columns * ways);
         Found best = {node.leaf, 1, -1, -1, 0, 0};
-        if (!costs) return best;
-        const i64 split = samples.best_split(node, costs, stack);
-        best.value = one_level(node, split, leaves);
-        if (guesses)
-            for (i64 c = 0; c < node.columns; c++) guesses[c] = Guess{costs[c], -1};
-        i64 limit = min_of(best.value, budget), lower = IMPOSSIBLE;
+        bool good = costs && left && right && lines;
+        i64 limit = min_of(node.leaf, budget), lower = IMPOSSIBLE, split = IMPOSSIBLE;
+        List<Bracket<T>> queue = {nullptr, 0, 0};
+        auto push_column = [&](i64 c) {
+            for (i64 way = 0; way < ways && good; way++) {
+                Line<T>& line = lines[c * ways + way];
+                good = make_line(line, node, c, stack);
+                // Sides have at most one split; the limit is said, for deeper searches ask with it again.
+                if (leaves) line.left_leaves = line.right_leaves = 2;
+                if (ways == 2) line.left_leaves = int32_t(1 + way), line.right_leaves = int32_t(2 - way);
+                good = good && push_runs(queue, node, line, left, right, limit, lower);
+            }
+        };
+        const bool is_plain = samples.is_plain();
+        for (i64 c = 0; c < node.columns && good; c++) {
+            const i64 errors = is_plain ? samples.fewest_errors(node, c) : samples.bound_sides(node, c, left, right, stack);
+            good = errors >= 0;
+            costs[c] = table.unit * errors + 2 * table.price;
+            if (survey) survey->guesses[c] = Guess{costs[c], -1};
+            if (!may_split) continue;
+            split = min_of(split, costs[c]);
+            limit = min_of(limit, split);
+            if (!is_plain && may_go_on) push_column(c);
+        }
+        if (may_split) best.value = min_of(node.leaf, split);
         const i64 three = 3 * table.price + table.unit * node.unavoidable;
-        if (leaves == 1 || leaves == 2 || split == IMPOSSIBLE || !node.columns) {
-            // No further split is allowed, or possible.
+        if (is_plain && may_go_on && three < limit) {
+            // With two classes the bounds are four prices at most: they are counted where that can close anything.
+            const bool may_close = 4 * table.price >= limit;
+            if (!may_close)
+                for (i64 t = 0; t < node.size; t++) left[t] = right[t] = table.price;
+            for (i64 c = 0; c < node.columns && good; c++) {
+                if (may_close) samples.bound_sides(node, c, left, right, stack);
+                push_column(c);
+            }
+        }
+        if (!may_go_on || !good) {
+            // No further split is allowed, or memory ended.
         } else if (three >= limit) {
             lower = three;
         } else {
-            search_lines(node, leaves, split, costs, best, limit, lower, worker, guesses);
+            search_lines(node, queue, split, costs, best, limit, lower, worker, survey);
         }
+        queue.clear();
+        if (!good) stack.failed = true;
         stack.release(mark);
         if (lower < best.value) best.value = lower, best.exact = 0;
         return best;
@@ -369,42 +449,66 @@ struct Search {
         i64 bracket, index;
     };
 
-    // All thresholds of all columns, both sides with at most one split more: bracket by bracket, in rounds, with a
-    // threshold in each lane. `costs`: of the best split of each column.
+    // Push the runs of thresholds that bounds on both sides leave open.
+    bool push_runs(
+        List<Bracket<T>>& queue, const Node<T>& node, const Line<T>& line, const i64* left, const i64* right, i64 limit,
+        i64& lower) const {
+        const i64 none = table.price;
+        for (i64 t = 0; t < line.count;) {
+            for (; t < line.count && left[t] + right[t] >= limit; t++) lower = min_of(lower, left[t] + right[t]);
+            if (t == line.count) break;
+            Bracket<T> run = {0, 0, &line, t, t, -1, {0, none, none}, {table.unit * node.weight, none, none}};
+            if (t) run.below = End{line.weight(t - 1), left[t - 1], right[t - 1]};
+            while (t < line.count && left[t] + right[t] < limit) t++;
+            run.high = t - 1;
+            if (t < line.count) run.above = End{line.weight(t), left[t], right[t]};
+            if (!queue.push(run)) return false;
+        }
+        return true;
+    }
+
+    // The brackets of all columns, both sides with at most one split more: bracket by bracket, in rounds, with a
+    // threshold in each lane. `split`: cost of the best split; `costs`: of each column.
     void search_lines(
-        const Node<T>& node, i64 leaves, i64 split, const i64* costs, Found& best, i64& limit, i64& lower, Worker& worker,
-        Guess* guesses) {
+        const Node<T>& node, List<Bracket<T>>& queue, i64 split, const i64* costs, Found& best, i64& limit, i64& lower,
+        Worker& worker, Survey* survey) {
         Stack& stack = worker.stack;
-        const i64 B = Own::MOST_LANES, ways = leaves == 3 ? 2 : 1;
+        const i64 B = Own::MOST_LANES;
         const Bounds<T> rules = bounds();
         typename Own::Sides sides;
-        int32_t* order = stack.array<int32_t>(node.columns);
-        Line<T>* lines = stack.array<Line<T>>(node.columns * ways);
         Bracket<T>* taken = stack.array<Bracket<T>>(B);
         Point* points = stack.array<Point>(B);
-        if (!order || !lines || !taken || !points || !samples.begin_sides(sides, node, stack)) return;
+        const i64 n_first = queue.size;
+        i64* first = stack.array<i64>(n_first + 1);  // brackets, those of good columns first
+        int32_t *order = stack.array<int32_t>(node.columns), *starts = stack.array<int32_t>(node.columns + 1);
+        if (!taken || !points || !first || !order || !starts || !samples.begin_sides(sides, node, stack)) return;
+        for (i64 i = 0; i < n_first; i++) {
+            Bracket<T>& bracket = queue.data[i];
+            // A side costs at least what the whole set costs with one split, less the weight of the other side.
+            const Line<T>& line = *bracket.line;
+            bracket.below.right = max_of(
+                bracket.below.right, one_level(node, split, line.right_leaves) - bracket.below.weight);
+            bracket.above.left = max_of(
+                bracket.above.left,
+                one_level(node, split, line.left_leaves) - (table.unit * node.weight - bracket.above.weight));
+        }
+        for (i64 c = 0, i = 0; c <= node.columns; c++) {
+            if (c < node.columns) starts[c] = int32_t(i);
+            while (i < n_first && queue.data[i].line->column == c) i++;
+            if (c == node.columns) starts[c] = int32_t(n_first);
+        }
         for (i64 c = 0; c < node.columns; c++) {
             i64 place = c;
             for (; place && costs[order[place - 1]] > costs[c]; place--) order[place] = order[place - 1];
             order[place] = int32_t(c);
         }
-        List<Bracket<T>> queue = {nullptr, 0, 0};
+        for (i64 o = 0, filled = 0; o < node.columns; o++)
+            for (i64 i = starts[order[o]]; i < starts[order[o] + 1]; i++) first[filled++] = i;
         bool good = true;
-        for (i64 o = 0; o < node.columns; o++)
-            for (i64 way = 0; way < ways; way++) {
-                Line<T>& line = lines[o * ways + way];
-                good = good && make_line(line, node, order[o], stack);
-                if (!good) break;
-                // Sides have at most one split; the limit is said, for deeper searches ask with it again.
-                if (leaves) line.left_leaves = line.right_leaves = 2;
-                if (ways == 2) line.left_leaves = int32_t(1 + way), line.right_leaves = int32_t(2 - way);
-                good = queue.push(whole(
-                    node, line, one_level(node, split, line.left_leaves), one_level(node, split, line.right_leaves)));
-            }
         for (i64 next = 0; good && next < queue.size && !is_stopped(worker);) {
             i64 n_taken = 0;
             for (; next < queue.size && n_taken < B; next++) {
-                taken[n_taken] = queue.data[next];
+                taken[n_taken] = queue.data[next < n_first ? first[next] : next];
                 n_taken += rules.tighten(taken[n_taken], limit, lower);
             }
             if (!n_taken) break;
@@ -420,7 +524,7 @@ struct Search {
             samples.clear_sides(sides, node, n_points);
             for (i64 p = 0; p < n_points; p++) {
                 const Line<T>& line = *taken[points[p].bracket].line;
-                samples.set_side(sides, node, p, line.column, line.position[points[p].index]);
+                samples.set_side(sides, node, p, line.column, points[p].index);
             }
             samples.run(sides, node);
             worker.counters.passes++;
@@ -434,8 +538,10 @@ struct Search {
                         weight, samples.cost_of_side(sides, p, 0, units, line.left_leaves),
                         samples.cost_of_side(sides, p, 1, node.weight - units, line.right_leaves)};
                     const i64 value = min_of(IMPOSSIBLE, here.left + here.right);
-                    if (guesses && value < guesses[line.column].value)
-                        guesses[line.column] = Guess{value, rank_at(node, line, index)};
+                    if (survey && value < survey->guesses[line.column].value)
+                        survey->guesses[line.column] = Guess{value, rank_at(node, line, index)};
+                    if (survey && line.left_leaves == line.right_leaves)
+                        good = good && survey->counted.push(Counted{line.column, index, here.left, here.right});
                     if (value < limit) {
                         best = Found{
                             value, 1, node.column[line.column], rank_at(node, line, index), line.left_leaves,
@@ -451,14 +557,341 @@ struct Search {
                 if (rest.low <= rest.high) good = good && queue.push(rest);
             }
         }
-        queue.clear();
         if (!good) stack.failed = true;
     }
 
     int32_t rank_at(const Node<T>& node, const Line<T>& line, i64 index) const {
-        const i64 sample = node.members[node.order(line.column)[line.position[index]]];
-        return table.rank[i64(node.column[line.column]) * table.n + sample];
+        return int32_t(node.order(line.column)[line.position[index]].rank);
     }
+
+    // ------------------------------------------------------------ boards
+
+    i64 left_at(const Known& before, const Known& after, i64 weight) const {
+        const i64 nested = table.limited() ? table.price : before.end.left;
+        return max_of(nested, after.end.left - (after.end.weight - weight));
+    }
+    i64 right_at(const Known& before, const Known& after, i64 weight) const {
+        const i64 nested = table.limited() ? table.price : after.end.right;
+        return max_of(nested, before.end.right - (weight - before.end.weight));
+    }
+
+    // Note bounds on the sides of a threshold, and what follows for those that are known. Its place, or -1 where there is
+    // no memory.
+    int32_t note(Board<T>& board, Track<T>& track, i64 index, i64 left, i64 right) const {
+        int32_t place = track.first;
+        while (board.known.data[board.known.data[place].next].index <= index) place = board.known.data[place].next;
+        if (board.known.data[place].index != index) {
+            const Known &before = board.known.data[place], &after = board.known.data[before.next];
+            const i64 weight = track.line.weight(index);
+            const End end = {weight, left_at(before, after, weight), right_at(before, after, weight)};
+            const Known fresh = {index, end, {-1, -1}, before.next, false};
+            if (!board.known.push(fresh)) return -1;
+            board.known.data[place].next = int32_t(board.known.size - 1);
+            place = int32_t(board.known.size - 1);
+        }
+        Known& here = board.known.data[place];
+        if (left <= here.end.left && right <= here.end.right) return place;
+        here.end.left = max_of(here.end.left, left), here.end.right = max_of(here.end.right, right);
+        const bool nested = !table.limited();
+        for (int32_t p = track.first; p >= 0; p = board.known.data[p].next) {
+            Known& other = board.known.data[p];
+            const i64 between = other.end.weight - here.end.weight;
+            if (other.index < index) {
+                other.end.left = max_of(other.end.left, here.end.left + between);
+                if (nested) other.end.right = max_of(other.end.right, here.end.right);
+            } else if (other.index > index) {
+                if (nested) other.end.left = max_of(other.end.left, here.end.left);
+                other.end.right = max_of(other.end.right, here.end.right - between);
+            }
+        }
+        return place;
+    }
+
+    // Find the bound of a track and its next run: that with the least bound, and of these the longest.
+    void summarize(const Board<T>& board, Track<T>& track) const {
+        const Bounds<T> rules = bounds();
+        track.limit = board.limit;
+        track.bound = track.least = IMPOSSIBLE;
+        track.low = 0, track.high = -1;
+        i64 low = 0, high = -1, least = IMPOSSIBLE;  // of the run that goes on
+        auto end_run = [&]() {
+            const bool is_better = least < track.least || (least == track.least && high - low > track.high - track.low);
+            if (low <= high && is_better) track.least = least, track.low = low, track.high = high;
+            low = 0, high = -1, least = IMPOSSIBLE;
+        };
+        auto extend_run = [&](i64 from, i64 to, i64 bound) {
+            if (low > high) low = from;
+            high = to, least = min_of(least, bound);
+        };
+        for (const Known* before = board.known.data + track.first; before->next >= 0;) {
+            const Known* after = board.known.data + before->next;
+            if (before->index + 1 < after->index) {
+                const i64 from = before->index + 1, to = after->index - 1;
+                Bracket<T> gap = {0, 0, &track.line, from, to, -1, before->end, after->end};
+                if (rules.tighten(gap, board.limit, track.bound)) {
+                    if (gap.low > from) end_run();
+                    extend_run(gap.low, gap.high, gap.bound);
+                    if (gap.high < to) end_run();
+                    track.bound = min_of(track.bound, gap.bound);
+                } else
+                    end_run();
+            }
+            if (after->next >= 0) {
+                const i64 value = after->end.left + after->end.right;
+                track.bound = min_of(track.bound, value);
+                if (value < board.limit && !after->is_busy)
+                    extend_run(after->index, after->index, value);
+                else
+                    end_run();
+            }
+            before = after;
+        }
+        end_run();
+    }
+
+    // The track with the run of the least bound, or null.
+    Track<T>* choose(const Board<T>& board) const {
+        while (true) {
+            Track<T>* best = nullptr;
+            for (i64 i = 0; i < board.n_tracks; i++) {
+                Track<T>& track = board.tracks[i];
+                if (track.low > track.high) continue;
+                if (!best || track.least < best->least || (track.least == best->least && track.guess < best->guess))
+                    best = &track;
+            }
+            if (!best || best->limit == board.limit) return best;
+            summarize(board, *best);
+        }
+    }
+
+    // Where to look in the next run of a track: in the middle, or near it where something was counted.
+    i64 chosen(const Board<T>& board, const Track<T>& track) const {
+        if (track.hint >= track.low && track.hint <= track.high) return track.hint;
+        const Line<T>& line = track.line;
+        const Bracket<T> run = {0, 0, &line, track.low, track.high, -1, {}, {}};
+        i64 index = divided(run, 1, 2);
+        const i64 middle = line.weight(index);
+        i64 nearest = (line.weight(track.high) - line.weight(track.low)) / 4;
+        for (int32_t p = track.first; p >= 0; p = board.known.data[p].next) {
+            const Known& known = board.known.data[p];
+            if (known.index < track.low || known.index > track.high || known.stump[0] < 0) continue;
+            const i64 distance = known.end.weight < middle ? middle - known.end.weight : known.end.weight - middle;
+            if (distance < nearest) nearest = distance, index = known.index;
+        }
+        return index;
+    }
+
+    // A threshold that a worker looks at, in a run of open ones.
+    struct Task {
+        Track<T>* track;
+        int32_t place;
+        i64 index, low, high, limit;
+        End end;
+        i64 stump[2];
+    };
+
+    // Take a threshold of the next run of a track; false where there is no memory.
+    bool take(Board<T>& board, Track<T>& track, Task& task) const {
+        const i64 index = chosen(board, track), low = track.low, high = track.high;
+        const int32_t place = note(board, track, index, 0, 0);
+        if (place < 0) return false;
+        Known& known = board.known.data[place];
+        known.is_busy = true;
+        board.n_busy++;
+        task = Task{&track, place, index, low, high, board.limit, known.end, {known.stump[0], known.stump[1]}};
+        summarize(board, track);
+        return true;
+    }
+
+    // Note what was found out about a threshold that was taken.
+    void give_back(Board<T>& board, const Task& task, i64 left, i64 right) const {
+        board.known.data[task.place].is_busy = false;
+        board.n_busy--;
+        note(board, *task.track, task.index, left, right);
+        summarize(board, *task.track);
+    }
+
+    // Put all lines of a set on a board. `below`: a bound on the cost of the set one level less deep; `depth`: of the
+    // trees that are searched.
+    bool open(
+        Board<T>& board, const Node<T>& node, i64 depth, i64 leaves, i64 below, const Survey& survey, Stack& stack) const {
+        const i64 ways = leaves ? leaves - 1 : 1;
+        board.n_tracks = 0;
+        board.known.size = 0;
+        board.tracks = stack.array<Track<T>>(node.columns * ways);
+        if (!board.tracks) return false;
+        for (i64 c = 0; c < node.columns; c++) {
+            Line<T> line;
+            if (!make_line(line, node, c, stack)) return false;
+            const Guess& guess = survey.guesses[c];
+            i64 hint = -1;
+            if (guess.rank >= 0 && guess.value <= board.limit + table.price)
+                for (i64 t = 0; t < line.count && hint < 0; t++)
+                    if (rank_at(node, line, t) >= guess.rank) hint = t;
+            const i64 first_track = board.n_tracks;
+            for (i64 way = 0; way < ways; way++) {
+                Track<T>& track = board.tracks[board.n_tracks++];
+                track = Track<T>{line, int32_t(board.known.size), guess.value, hint, 0, 0, 0, 0, 0};
+                if (leaves)
+                    track.line.left_leaves = int32_t(way + 1), track.line.right_leaves = int32_t(leaves - way - 1);
+                const int32_t last = int32_t(board.known.size + 1);
+                const Known ends[2] = {
+                    {-1, {0, table.price, below}, {-1, -1}, last, false},
+                    {line.count, {table.unit * node.weight, below, table.price}, {-1, -1}, -1, false}};
+                if (!board.known.push(ends[0]) || !board.known.push(ends[1])) return false;
+            }
+            if (!note_counted(board, first_track, node, depth, survey, stack)) return false;
+            for (i64 t = first_track; t < board.n_tracks; t++) summarize(board, board.tracks[t]);
+        }
+        return true;
+    }
+
+    // Note trees with one split that were counted on sides of a column, and what the classes of the sides cost at least.
+    bool note_counted(
+        Board<T>& board, i64 first_track, const Node<T>& node, i64 depth, const Survey& survey, Stack& stack) const {
+        const Line<T>& line = board.tracks[first_track].line;
+        const Stack::Mark mark = stack.mark();
+        const i64 K = samples.n_totals();
+        i64* totals = stack.array<i64>(2 * K);
+        const Counted** at = stack.array<const Counted*>(line.count);
+        if (!totals || !at) return false;
+        for (i64 t = 0; t < line.count; t++) at[t] = nullptr;
+        for (i64 i = 0; i < survey.counted.size; i++)
+            if (survey.counted.data[i].column == line.column) at[survey.counted.data[i].index] = survey.counted.data + i;
+        for (i64 k = 0; k < K; k++) totals[k] = 0, totals[K + k] = node.totals[k];
+        const i64 step = statistic == LABELLED ? max_of<i64>(1, line.count / 32) : line.count;
+        bool good = true;
+        i64 weight = 0, unavoidable = 0;
+        for (i64 t = 0, i = 0; t < line.count && good; t++) {
+            for (; i <= line.position[t]; i++) {
+                const i64 id = node.order(line.column)[i].id, sample = node.members[id];
+                samples.add(totals, node, id);
+                weight += table.weight[sample], unavoidable += table.unavoidable[sample];
+            }
+            if (!at[t] && (t + 1) % step) continue;
+            for (i64 k = 0; k < K; k++) totals[K + k] = node.totals[k] - totals[k];
+            const i64 left = lower_bound(totals, weight, unavoidable, depth - 1, at[t] ? at[t]->left : -1);
+            const i64 right = lower_bound(
+                totals + K, node.weight - weight, node.unavoidable - unavoidable, depth - 1, at[t] ? at[t]->right : -1);
+            for (i64 track = first_track; track < board.n_tracks && good; track++) {
+                const int32_t place = note(board, board.tracks[track], t, left, right);
+                good = place >= 0;
+                if (!good || !at[t]) continue;
+                board.known.data[place].stump[0] = at[t]->left, board.known.data[place].stump[1] = at[t]->right;
+            }
+        }
+        stack.release(mark);
+        return good;
+    }
+
+    // A bound on the cost of a set by its sums and by the best tree with at most one split, if that is known: any other
+    // has three leaves.
+    i64 lower_bound(const i64* totals, i64 weight, i64 unavoidable, i64 depth, i64 stump) const {
+        if (stump == IMPOSSIBLE) return IMPOSSIBLE;
+        const i64 least = samples.least_cost(totals, weight, depth);
+        return stump < 0 ? least : min_of(stump, max_of(least, 3 * table.price + table.unit * unavoidable));
+    }
+
+    // Count trees with at most one split on the sides of the thresholds that come next. The first was taken already; the
+    // caller holds the lock.
+    bool count(Board<T>& board, const Node<T>& node, i64 depth, const Task& first, Worker& worker) {
+        constexpr i64 MOST = LANES<T>;
+        Task tasks[MOST];
+        tasks[0] = first;
+        i64 n_tasks = 1;
+        bool good = true;
+        for (; n_tasks < MOST && good; n_tasks++) {
+            Track<T>* track = choose(board);
+            if (!track) break;
+            good = take(board, *track, tasks[n_tasks]);
+            if (!good) break;
+            if (tasks[n_tasks].stump[0] >= 0) {
+                give_back(board, tasks[n_tasks], 0, 0);
+                break;
+            }
+        }
+        board.lock.unlock();
+        Stack& stack = worker.stack;
+        const Stack::Mark mark = stack.mark();
+        const i64 K = samples.n_totals();
+        typename Own::Sides sides;
+        i64* totals = stack.array<i64>(K);
+        good = good && totals && samples.begin_sides(sides, node, stack);
+        if (good) {
+            samples.clear_sides(sides, node, n_tasks);
+            for (i64 i = 0; i < n_tasks; i++) {
+                const Line<T>& line = tasks[i].track->line;
+                samples.set_side(sides, node, i, line.column, tasks[i].index);
+            }
+            samples.run(sides, node);
+            worker.counters.passes++;
+        }
+        board.lock.lock();
+        for (i64 i = 0; i < n_tasks; i++) {
+            const Task& task = tasks[i];
+            i64 bound[2] = {0, 0};
+            for (i64 side = 0; side < 2 && good; side++) {
+                const i64 units = task.track->line.weight(task.index) / table.unit;
+                const i64 weight = side ? node.weight - units : units;
+                const i64 stump = samples.cost_of_side(sides, i, side, weight, 0);
+                for (i64 k = 0; k < K; k++) totals[k] = samples.total_of_side(sides, i, side, k);
+                bound[side] = lower_bound(totals, weight, 0, depth - 1, stump);
+                board.known.data[task.place].stump[side] = stump;
+            }
+            give_back(board, task, bound[0], bound[1]);
+        }
+        stack.release(mark);
+        return good;
+    }
+
+    // Look at thresholds of a board until none is open, together with other workers. `best`: where to put a better tree;
+    // null at the root.
+    void explore(Board<T>& board, const Node<T>& node, i64 depth, Found* best, Worker& worker) {
+        while (!is_stopped(worker)) {
+            board.lock.lock();
+            Track<T>* track = choose(board);
+            if (!track) {
+                const bool others = board.n_busy > 0;
+                board.lock.unlock();
+                if (!others) return;
+                yield_processor();
+                continue;  // another worker may leave open thresholds behind
+            }
+            Task task;
+            bool good = take(board, *track, task);
+            if (good && task.stump[0] < 0 && counts_first(task.limit)) {
+                good = count(board, node, depth, task, worker);
+                board.lock.unlock();
+                if (!good) worker.stack.failed = true;
+                continue;
+            }
+            board.lock.unlock();
+            if (!good) {
+                worker.stack.failed = true;
+                continue;
+            }
+            End here = {0, 0, 0};
+            evaluate(node, depth, task, here, worker);
+            const i64 value = here.left + here.right;
+            const Line<T>& line = track->line;
+            const Found found = {
+                value, 1, node.column[line.column], rank_at(node, line, task.index), line.left_leaves, line.right_leaves};
+            bool is_better = !worker.stopped && value < task.limit;
+            if (is_better && !best) is_better = improve(found, depth, worker);
+            board.lock.lock();
+            if (is_better && value < board.limit) {
+                board.limit = value;
+                if (best) *best = found;
+            }
+            if (track->hint == task.index) track->hint = -1;
+            give_back(board, task, worker.stopped ? 0 : here.left, worker.stopped ? 0 : here.right);
+            board.lock.unlock();
+        }
+    }
+
+    // Whether trees with one split are worth counting first: where they decide, because leaves cost much or because
+    // there are many classes.
+    bool counts_first(i64 limit) const { return statistic == LABELLED || limit <= 7 * table.price; }
 
     // ------------------------------------------------------------ any depth
 
@@ -472,11 +905,14 @@ struct Search {
 
     // The least cost of a tree: exact where it is below the budget, else exact or a bound of at least the budget.
     // Trees that are so deep that they cost at least `needed` are not searched, so a bound may be as low as that.
-    Found solve(const Node<T>& node, i64 depth, i64 leaves, i64 budget, i64 needed, Worker& worker) {
+    // Columns of a side are there while the call lasts.
+    Found solve(Node<T>& node, i64 depth, i64 leaves, i64 budget, i64 needed, Worker& worker) {
         Found leaf = {node.leaf, 1, -1, -1, 0, 0};
-        const i64 unavoidable = table.unit * node.unavoidable, two = 2 * table.price + unavoidable;
-        if (depth == 0 || leaves == 1 || node.leaf <= two || node.leaf == IMPOSSIBLE || !node.columns) return leaf;
-        if (two >= needed) return Found{two, 0, -1, -1, 0, 0};
+        if (depth == 0 || leaves == 1 || node.leaf == IMPOSSIBLE) return leaf;
+        const i64 unavoidable = table.unit * node.unavoidable;
+        const i64 least = max_of(2 * table.price + unavoidable, samples.least_cost(node.totals, node.weight, depth));
+        if (node.leaf <= least) return leaf;
+        if (least >= needed) return Found{least, 0, -1, -1, 0, 0};
         // A tree of this cost has few leaves, so it is not deep.
         i64 allowed = depth, beyond = IMPOSSIBLE;
         if (table.price > 0) {
@@ -485,13 +921,15 @@ struct Search {
         }
         if (leaves && allowed < 31 && leaves >= i64(1) << allowed) leaves = 0;
         if (leaves && leaves - 1 < allowed) allowed = leaves - 1;
-        Found found;
+        Stack& stack = worker.stack;
+        const Stack::Mark mark = stack.mark();
+        Found found = leaf;
         if (allowed == 1) {
-            const Stack::Mark mark = worker.stack.mark();
-            i64* costs = worker.stack.array<i64>(node.columns);
-            found = leaf;
-            if (costs) found.value = min_of(node.leaf, samples.best_split(node, costs, worker.stack));
-            worker.stack.release(mark);
+            found.value = node.stump;
+            if (node.stump < 0 && (!node.parent || samples.fill(node, stack))) {
+                found.value = min_of(node.leaf, samples.best_split(node, stack));
+            }
+            stack.release(mark);
             is_stopped(worker);
         } else {
             const bool is_any = beyond < IMPOSSIBLE;  // no deeper tree is cheaper
@@ -506,8 +944,13 @@ struct Search {
                 // It is about trees that are no deeper than allowed; all others cost at least `beyond`.
                 return found.value <= beyond ? found : Found{beyond, 0, -1, -1, 0, 0};
             }
-            found = allowed == 2 ? two_levels(node, leaves, budget, worker, nullptr)
-                                 : deep(node, allowed, leaves, budget, worker);
+            found = leaf;
+            if (!node.parent || samples.fill(node, stack)) {
+                if (node.columns)
+                    found = allowed == 2 ? two_levels(node, leaves, budget, worker, nullptr)
+                                         : deep(node, allowed, leaves, budget, worker);
+                stack.release(mark);
+            }
             if (is_stopped(worker)) return found;  // not to be remembered: memory may have ended on the way
             memory.put(own, found);
             if (is_any) {
@@ -543,180 +986,99 @@ struct Search {
         return low;
     }
 
-    // Costs of a threshold's sides, exact or bounds; their sum is below `limit` only if both are exact.
-    void evaluate(
-        const Node<T>& node, i64 depth, const Bracket<T>& bracket, i64 index, i64 limit, End& here, Worker& worker) {
+    // Costs of a threshold's sides, exact or bounds; their sum is below the limit only if both are exact.
+    void evaluate(const Node<T>& node, i64 depth, const Task& task, End& here, Worker& worker) {
         worker.counters.evaluations++;
-        const Line<T>& line = *bracket.line;
-        const Bounds<T> rules = bounds();
-        const i64 weight = line.weight(index), left_size = line.position[index] + 1;
-        i64 low[2] = {rules.left(bracket, weight), rules.right(bracket, weight)};
+        Stack& stack = worker.stack;
+        const Stack::Mark outer = stack.mark();
+        const Line<T>& line = task.track->line;
+        const i64 limit = task.limit, left_size = line.position[task.index] + 1;
         // Costs beyond the limit, found at little more effort, close thresholds nearby.
-        const i64 wide = i64(slack * double(line.weight(bracket.high) - line.weight(bracket.low)));
+        const i64 wide = i64(slack * double(line.weight(task.high) - line.weight(task.low)));
         const i64 extra = min_of(wide, table.price);
         const i64 caps[2] = {line.left_leaves, line.right_leaves};
-        const bool remembers = rules.nested && !table.apart && depth < Worker::DEPTHS;
-        const Stack::Mark outer = worker.stack.mark();
-        u64* sets[2] = {nullptr, nullptr};
-        Seen& seen = worker.seen[min_of(depth, Worker::DEPTHS - 1)];
-        if (remembers && (seen.ring || seen.begin(table.columns, samples.words(), worker.stack.limit / 16))) {
-            const i64 words = samples.words();
-            sets[0] = worker.stack.template array<u64>(2 * words);
-            if (!sets[0]) {
+        i64 low[2] = {task.end.left, task.end.right}, least[2];
+        bool is_exact[2] = {false, false};
+        Node<T> sides[2];
+        for (i64 side = 0; side < 2; side++) {
+            Node<T>& child = sides[side];
+            if (!samples.side(child, node, line.column, left_size, side == 0, stack)) {
                 is_stopped(worker);
                 return;
             }
-            sets[1] = sets[0] + words;
-            const Id<T>* order = node.order(line.column);
-            for (i64 w = 0; w < words; w++) sets[0][w] = 0;
-            for (i64 i = 0; i < left_size; i++) {
-                const i64 sample = node.members[order[i]];
-                sets[0][sample / 64] |= u64(1) << sample % 64;
-            }
-            for (i64 w = 0; w < words; w++) sets[1][w] = node.bits[w] & ~sets[0][w];
+            child.stump = task.stump[side];
+            least[side] = child.leaf;
+            if (child.leaf < IMPOSSIBLE) least[side] = samples.least_cost(child.totals, child.weight, depth - 1);
+            low[side] = max_of(low[side], least[side]);
+        }
+        Seen& seen = worker.seen[min_of(depth, Worker::DEPTHS - 1)];
+        bool remembers = !table.limited() && !table.apart && depth < Worker::DEPTHS;
+        remembers = remembers && (seen.ring || seen.begin(table.columns, samples.words(), stack.limit / 16));
+        if (remembers && low[0] + low[1] < limit) {
             for (i64 side = 0; side < 2; side++)
                 low[side] = bound_by_seen(
-                    seen, sets[side], side ? table.unit * node.weight - weight : weight, low[side], limit + wide - low[!side], caps[side]);
+                    seen, sides[side].bits, table.unit * sides[side].weight, low[side], limit + wide - low[!side], caps[side]);
             if (low[0] + low[1] >= limit) worker.counters.spared++;
         }
         const bool right_first = left_size > node.size - left_size;
-        for (i64 turn = 0; turn < 2 && low[0] + low[1] < limit; turn++) {
-            const bool right = right_first != (turn == 1);
-            const Stack::Mark mark = worker.stack.mark();
-            Node<T> child;
-            if (samples.side(child, node, line.column, left_size, !right, worker.stack)) {
-                const i64 budget = limit + wide - low[!right];
-                const Found found = solve(child, depth - 1, caps[right], budget, limit - low[!right] + extra, worker);
-                if (!worker.stopped) {
-                    low[right] = max_of(low[right], found.value);
-                    if (sets[0]) seen.add(node.column[line.column], sets[right], table.unit * child.weight, found.value, caps[right]);
+        // Shallow trees of both sides first: others have so many leaves that they cost at least `beyond`.
+        for (i64 levels = 2; levels < depth && !worker.stopped; levels++)
+            for (i64 turn = 0; turn < 2 && low[0] + low[1] < limit; turn++) {
+                const bool right = right_first != (turn == 1);
+                Node<T>& child = sides[right];
+                if (is_exact[right]) continue;
+                const bool is_last = levels == depth - 1;
+                i64 beyond = IMPOSSIBLE;
+                if (!is_last) {
+                    beyond = max_of(least[right], (levels + 2) * table.price + table.unit * child.unavoidable);
+                    if (beyond <= low[right]) continue;
                 }
+                const i64 budget = min_of(beyond, limit + wide - low[!right]);
+                const i64 needed = min_of(beyond, limit - low[!right] + extra);
+                const Found found = solve(child, levels, caps[right], budget, needed, worker);
+                if (is_stopped(worker)) break;
+                is_exact[right] = is_last || (found.exact && found.value <= beyond);
+                low[right] = max_of(low[right], min_of(found.value, beyond));
+                if (is_exact[right] && remembers)
+                    seen.add(node.column[line.column], child.bits, table.unit * child.weight, found.value, caps[right]);
             }
-            worker.stack.release(mark);
-            if (is_stopped(worker)) break;
-        }
-        worker.stack.release(outer);
-        here = End{weight, min_of(low[0], IMPOSSIBLE), min_of(low[1], IMPOSSIBLE)};
-    }
-
-    static bool comes_before(const Bracket<T>& a, const Bracket<T>& b) {
-        return a.bound < b.bound || (a.bound == b.bound && a.guess < b.guess);
-    }
-
-    static bool push(List<Bracket<T>>& heap, const Bracket<T>& bracket) {
-        if (!heap.push(bracket)) return false;
-        i64 place = heap.size - 1;
-        while (place) {
-            const i64 parent = (place - 1) / 2;
-            if (!comes_before(bracket, heap.data[parent])) break;
-            heap.data[place] = heap.data[parent];
-            place = parent;
-        }
-        heap.data[place] = bracket;
-        return true;
-    }
-
-    static Bracket<T> pop(List<Bracket<T>>& heap) {
-        const Bracket<T> first = heap.data[0], last = heap.data[--heap.size];
-        i64 place = 0;
-        while (2 * place + 1 < heap.size) {
-            i64 child = 2 * place + 1;
-            if (child + 1 < heap.size && comes_before(heap.data[child + 1], heap.data[child])) child++;
-            if (!comes_before(heap.data[child], last)) break;
-            heap.data[place] = heap.data[child];
-            place = child;
-        }
-        if (heap.size) heap.data[place] = last;
-        return first;
-    }
-
-    // Brackets of all lines of a set; `below`: a bound on the cost of the set one level less deep.
-    bool open(
-        List<Bracket<T>>& heap, const Node<T>& node, i64 leaves, i64 below, const Guess* guesses, i64 limit, i64& closed,
-        Stack& stack) const {
-        const Bounds<T> rules = bounds();
-        const i64 ways = leaves ? leaves - 1 : 1;
-        Line<T>* lines = stack.array<Line<T>>(node.columns * ways);
-        if (!lines) return false;
-        for (i64 c = 0; c < node.columns; c++) {
-            Line<T> line;
-            if (!make_line(line, node, c, stack)) return false;
-            i64 first = -1;
-            if (guesses[c].rank >= 0 && guesses[c].value <= limit + table.price)
-                for (i64 t = 0; t < line.count && first < 0; t++)
-                    if (rank_at(node, line, t) >= guesses[c].rank) first = t;
-            for (i64 way = 0; way < ways; way++) {
-                Line<T>& own = lines[c * ways + way];
-                own = line;
-                if (leaves) own.left_leaves = int32_t(way + 1), own.right_leaves = int32_t(leaves - way - 1);
-                Bracket<T> bracket = whole(node, own, below, below);
-                bracket.guess = guesses[c].value, bracket.first = first;
-                if (rules.tighten(bracket, limit, closed) && !push(heap, bracket)) return false;
-            }
-        }
-        return true;
-    }
-
-    static i64 chosen(const Bracket<T>& bracket) {
-        const bool is_known = bracket.first >= bracket.low && bracket.first <= bracket.high;
-        return is_known ? bracket.first : divided(bracket, 1, 2);
-    }
-
-    // Put back what is left of a bracket after a threshold in it was looked at.
-    bool split_bracket(List<Bracket<T>>& heap, const Bracket<T>& bracket, i64 index, const End& here, i64 limit, i64& closed)
-        const {
-        const Bounds<T> rules = bounds();
-        Bracket<T> low = bracket, high = bracket;
-        low.high = index - 1, low.above = here;
-        high.low = index + 1, high.below = here;
-        bool good = true;
-        if (low.low <= low.high && rules.tighten(low, limit, closed)) good &= push(heap, low);
-        if (high.low <= high.high && rules.tighten(high, limit, closed)) good &= push(heap, high);
-        return good;
+        stack.release(outer);
+        here = End{line.weight(task.index), min_of(low[0], IMPOSSIBLE), min_of(low[1], IMPOSSIBLE)};
     }
 
     Found deep(const Node<T>& node, i64 depth, i64 leaves, i64 budget, Worker& worker) {
         Stack& stack = worker.stack;
         const Stack::Mark mark = stack.mark();
-        Guess* guesses = stack.array<Guess>(node.columns);
         Found best = {node.leaf, 1, -1, -1, 0, 0};
-        if (!guesses) return best;
-        Found shallow = two_levels(node, leaves, budget, worker, guesses);
-        if (is_stopped(worker)) return shallow;
+        Survey survey = {stack.array<Guess>(node.columns), {nullptr, 0, 0}};
+        if (!survey.guesses) return best;
+        const Found shallow = two_levels(node, leaves, budget, worker, &survey);
+        if (is_stopped(worker)) {
+            survey.counted.clear();
+            return shallow;
+        }
         i64 closed = IMPOSSIBLE;
         if (shallow.exact)
             best = shallow;
         else
             best = Found{IMPOSSIBLE, 1, -1, -1, 0, 0}, closed = shallow.value;
         const i64 four = 4 * table.price + table.unit * node.unavoidable;
-        i64 limit = min_of(best.value, budget);
+        const i64 limit = min_of(best.value, budget);
         if (four >= limit) {
             closed = min_of(closed, four);
         } else {
-            List<Bracket<T>> heap = {nullptr, 0, 0};
+            Board<T> board = {};
+            board.limit = limit;
             // One level less deep the set costs at least this.
             const i64 below = depth == 3 ? shallow.value : min_of(shallow.value, four);
-            bool good = open(heap, node, leaves, below, guesses, limit, closed, stack);
-            while (good && heap.size && !worker.stopped) {
-                Bracket<T> bracket = pop(heap);
-                if (!bounds().tighten(bracket, limit, closed)) continue;
-                const i64 index = chosen(bracket);
-                End here = {0, 0, 0};
-                evaluate(node, depth, bracket, index, limit, here, worker);
-                if (worker.stopped) break;
-                const i64 value = here.left + here.right;
-                if (value < limit) {
-                    const Line<T>& line = *bracket.line;
-                    best = Found{
-                        value, 1, node.column[line.column], rank_at(node, line, index), line.left_leaves, line.right_leaves};
-                    limit = value;
-                } else
-                    closed = min_of(closed, value);
-                good = split_bracket(heap, bracket, index, here, limit, closed);
-            }
-            heap.clear();
-            if (!good) stack.failed = true, is_stopped(worker);
+            if (open(board, node, depth, leaves, below, survey, stack))
+                explore(board, node, depth, &best, worker);
+            else
+                stack.failed = true, is_stopped(worker);
+            for (i64 i = 0; i < board.n_tracks; i++) closed = min_of(closed, board.tracks[i].bound);
+            board.known.clear();
         }
+        survey.counted.clear();
         stack.release(mark);
         if (closed < best.value) best = Found{closed, 0, -1, -1, 0, 0};
         return best;
@@ -727,10 +1089,15 @@ struct Search {
     // A bound on all trees of the depth that is searched; the caller holds the lock.
     i64 bound() const {
         i64 result = min_of(closed, best.value);
-        if (heap.size) result = min_of(result, heap.data[0].bound);
-        for (i64 w = 0; w < n_workers; w++)
-            if (workers[w].is_busy) result = min_of(result, workers[w].bound);
+        for (i64 i = 0; i < board.n_tracks; i++) result = min_of(result, board.tracks[i].bound);
         return max_of(result, root_lower);
+    }
+
+    // Number of columns with open thresholds; the caller holds the lock.
+    i64 n_open() const {
+        i64 result = 0;
+        for (i64 i = 0; i < board.n_tracks; i++) result += board.tracks[i].low <= board.tracks[i].high;
+        return result;
     }
 
     // Limit on leaves at a depth; 0 where it limits nothing.
@@ -741,23 +1108,23 @@ struct Search {
     bool begin_depth(i64 wanted, i64 lower, i64 shallower) {
         Worker& worker = workers[0];
         worker.stopped = false;
-        lock.lock();
+        board.lock.lock();
         depth = wanted;
-        heap.size = 0;
+        board.n_tracks = 0;
         root_lower = closed = lower;
-        lock.unlock();
+        board.lock.unlock();
         const i64 leaves = leaves_at(depth);
         if (depth <= 1 || leaves == 1 || leaves == 2 || !root.columns) {
             const Found found = solve(root, min_of<i64>(depth, 1), leaves == 2 ? 0 : leaves, IMPOSSIBLE, IMPOSSIBLE, worker);
             if (worker.stopped) return false;
             return finish_depth(found, found.value, 1, worker);
         }
-        if (!guesses) {
-            guesses = worker.stack.template array<Guess>(root.columns);
-            if (!guesses) return !is_stopped(worker);
-            root_two = two_levels(root, leaves_at(2), best.value, worker, guesses);
+        if (!survey.guesses) {
+            survey.guesses = worker.stack.template array<Guess>(root.columns);
+            if (!survey.guesses) return !is_stopped(worker);
+            root_two = two_levels(root, leaves_at(2), best.value, worker, &survey);
             if (is_stopped(worker)) {
-                guesses = nullptr;
+                survey.guesses = nullptr;
                 return false;
             }
             if (!finish_depth(root_two, lower, 2, worker)) return false;
@@ -766,37 +1133,36 @@ struct Search {
         if (depth == 2 || leaves == 3 || four >= best.value)
             return finish_depth(root_two, depth == 2 || leaves == 3 ? root_two.value : min_of(root_two.value, four), 2, worker);
         const i64 below = max_of(shallower, depth == 3 ? root_two.value : min_of(root_two.value, four));
-        i64 first_closed = root_two.value;
-        const Stack::Mark mark = worker.stack.mark();
-        List<Bracket<T>> opened = {nullptr, 0, 0};
-        if (!open(opened, root, leaves, below, guesses, best.value, first_closed, worker.stack)) {
-            opened.clear();
-            worker.stack.release(mark);
+        Board<T> opened = {};
+        opened.limit = best.value;
+        if (!open(opened, root, depth, leaves, below, survey, worker.stack)) {
+            opened.known.clear();
             worker.stack.failed = true;
             return !is_stopped(worker);
         }
-        lock.lock();
-        heap.clear();
-        heap = opened;
-        closed = first_closed;
-        lock.unlock();
+        board.lock.lock();
+        board.known.clear();
+        board.known = opened.known, board.tracks = opened.tracks, board.n_tracks = opened.n_tracks;
+        board.limit = opened.limit;
+        closed = root_two.value;
+        board.lock.unlock();
         return true;
     }
 
     // Note what a whole depth gave: a tree, and a bound on all.
     bool finish_depth(const Found& found, i64 lower, i64 at_depth, Worker& worker) {
         if (found.exact && !improve(found, at_depth, worker)) return false;
-        lock.lock();
+        board.lock.lock();
         closed = lower;
-        lock.unlock();
+        board.lock.unlock();
         return true;
     }
 
     // Keep a tree if it is better; false where there is no memory for it. The lock is not held while it is made.
     bool improve(const Found& found, i64 at_depth, Worker& worker) {
-        lock.lock();
+        board.lock.lock();
         const bool wanted = found.value < best.value;
-        lock.unlock();
+        board.lock.unlock();
         if (!wanted) return true;
         List<TreeNode> next = {nullptr, 0, 0};
         const bool was_steady = worker.steady;
@@ -807,62 +1173,22 @@ struct Search {
             worker.stack.failed = true;
             is_stopped(worker);
         }
-        lock.lock();
+        board.lock.lock();
         if (good && found.value < best.value) {
             const List<TreeNode> old = tree;
             tree = next, next = old;
             best = found;
             version++;
         }
-        lock.unlock();
+        board.lock.unlock();
         next.clear();
         return good;
     }
 
-    // Work through the brackets of the root until there are none, together with other workers.
+    // Work through the thresholds of the root until none is open, together with other workers.
     void work(i64 number) {
-        Worker& worker = workers[number];
-        worker.stopped = false;
-        while (true) {
-            lock.lock();
-            Bracket<T> bracket;
-            bool is_taken = false;
-            while (heap.size && !is_taken) {
-                bracket = pop(heap);
-                is_taken = bounds().tighten(bracket, best.value, closed);
-            }
-            bool others = false;
-            for (i64 w = 0; w < n_workers; w++) others |= w != number && workers[w].is_busy;
-            if (is_taken) worker.is_busy = true, worker.bound = bracket.bound;
-            const i64 limit = best.value;
-            lock.unlock();
-            if (!is_taken) {
-                if (!others || is_stopped(worker)) return;
-                continue;  // another worker may leave brackets behind
-            }
-            const i64 index = chosen(bracket);
-            End here = {0, 0, 0};
-            evaluate(root, depth, bracket, index, limit, here, worker);
-            const i64 value = here.left + here.right;
-            const Line<T>& line = *bracket.line;
-            bool good = true;
-            if (!worker.stopped && value < limit) {
-                const Found found = {
-                    value, 1, root.column[line.column], rank_at(root, line, index), line.left_leaves, line.right_leaves};
-                good = improve(found, depth, worker);
-            }
-            lock.lock();
-            if (worker.stopped) {
-                good = push(heap, bracket) && good;
-            } else {
-                if (value >= best.value) closed = min_of(closed, value);
-                good = good && split_bracket(heap, bracket, index, here, best.value, closed);
-            }
-            if (!good) closed = min_of(closed, worker.bound), worker.stack.failed = true;
-            worker.is_busy = false;
-            lock.unlock();
-            if (is_stopped(worker)) return;
-        }
+        workers[number].stopped = false;
+        explore(board, root, depth, nullptr, workers[number]);
     }
 
     // ------------------------------------------------------------ trees
@@ -908,6 +1234,7 @@ struct Search {
             const Found below = solve(child, depth - 1, cap, needed, needed, worker);
             if (!below.exact || worker.stack.failed) return -1;
             known += below.value;
+            if (!samples.fill(child, stack)) return -1;
             const i64 at = rebuild(out, child, depth - 1, cap, below, worker);
             if (at < 0) return -1;
             (side == 0 ? out.data[place].left : out.data[place].right) = int32_t(at);
