@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -385,21 +385,16 @@ def _packed(bits: BoolArray) -> NDArray[np.uint64]:
     return np.packbits(whole, axis=-1).view(np.uint64)
 
 
-@cache
-def _factors(size: int) -> NDArray[np.uint64]:
-    return np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
-
-
 def _first_equal(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     """Return the places of the first of each set of equal rows, increasing, and the number of the set of each row."""
-    hashes = (rows * _factors(rows.shape[1])).sum(axis=1, dtype=np.uint64)
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    if not np.array_equal(rows[first][group], rows):  # different rows with equal hashes
-        _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return first[order], rank[group.reshape(-1)]
+    if not rows.size:
+        return np.arange(min(len(rows), 1)), np.zeros(len(rows), dtype=np.int64)
+    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel().tolist()
+    first: dict[bytes, int] = {}
+    for place, key in enumerate(keys):
+        first.setdefault(key, place)
+    rank = {key: place for place, key in enumerate(first)}
+    return np.array(list(first.values())), np.array([rank[key] for key in keys])
 
 
 @dataclass(frozen=True, eq=False)

@@ -374,6 +374,8 @@ def stumps(problem: CodedProblem, samples: SampleSet, least: int) -> list[tuple[
     zeros = problem.totals(samples)[:, None] - ones
     zero = np.where(columns.flipped, ones[:, columns.column], zeros[:, columns.column])  # (K, F)
     one = np.where(columns.flipped, zeros[:, columns.column], ones[:, columns.column])
+    close = np.flatnonzero(zero.max(axis=0) + one.max(axis=0) >= least + 2 * problem.price)
+    zero, one, features = zero[:, close], one[:, close], columns.features[close]
     codes = zero[:, None] + one[None] - 2 * problem.price
     allowed = codes >= least
     allowed[np.arange(len(zero)), np.arange(len(zero))] = False
@@ -382,7 +384,7 @@ def stumps(problem: CodedProblem, samples: SampleSet, least: int) -> list[tuple[
         allowed &= best[0][:, None] & best[1][None]
     k, m, f = np.nonzero(allowed)
     places = [np.argsort(np.argsort(-side, axis=0, kind="stable"), axis=0) for side in (zero, one)]
-    feature, code = columns.features[f], codes[k, m, f]
+    feature, code = features[f], codes[k, m, f]
     order = np.lexsort((places[1][m, f], places[0][k, f], feature, -code))
     trees = zip(feature[order].tolist(), k[order].tolist(), m[order].tolist(), strict=True)
     return list(zip(code[order].tolist(), trees, strict=True))
