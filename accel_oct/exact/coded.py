@@ -390,7 +390,7 @@ def _first_equal(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     if not rows.size:
         return np.arange(min(len(rows), 1)), np.zeros(len(rows), dtype=np.int64)
     keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel().tolist()
-    first: dict[bytes, int] = {}
+    first: dict[object, int] = {}
     for place, key in enumerate(keys):
         first.setdefault(key, place)
     rank = {key: place for place, key in enumerate(first)}

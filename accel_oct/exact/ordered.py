@@ -304,8 +304,7 @@ def _points(ranks: Ranks) -> Ints:
             break
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
-    numbers: IntArray = place[point.reshape(-1)]
-    return numbers
+    return np.asarray(place[point.reshape(-1)], dtype=np.int64)
 
 
 def _distinct_columns(ranks: Ranks, limits: LeafLimits | None) -> Ints:
