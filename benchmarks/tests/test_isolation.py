@@ -125,7 +125,7 @@ def test_what_is_measured_is_what_was_asked_for(tmp_path: Path) -> None:
     assert one_leaf["status"] == "optimal" and one_leaf["objective"] == values[2]
     parity = ("statistical_parity(group, at_most=0.1, positive=1)",)
     refused = solve_task(Task("t", instance_of(data, 2, 0.0, parity), by_frontier), data)
-    assert refused["status"] == "error" and "the frontier cannot take" in refused["error"]
+    assert refused["status"] == "error" and "frontier does not support" in refused["error"]
 
 
 def test_a_worker_ends_with_its_owner(place: Isolation) -> None:
