@@ -242,13 +242,28 @@ def _spread(amounts: FloatArray, bits: bool) -> tuple[IntArray, IntArray, FloatA
     return np.concatenate(rows), plane, np.exp2(plane)
 
 
-@dataclass(frozen=True)
-class ClassRewards:
-    """Score and label of a leaf from additive channels: the reward of the best class.
+class LeafStatistic(ABC):
+    """Score and label of a leaf from additive channels.
 
     Every sample (or cell of a tally) has an amount in each channel, and a set of samples has the sums of them, so the
-    sums of both sides of a split add up to those of the set. With the weights of the samples as amounts the score is
-    accuracy, weighted or not. Amounts may be any nonnegative rewards per sample and class.
+    sums of both sides of a split add up to those of the set.
+    """
+
+    @abstractmethod
+    def score(self, sums: Array) -> Array:
+        """Return scores (...) of leaves with these sums (channels, ...), minus infinity for leaves not allowed."""
+
+    @abstractmethod
+    def label(self, sums: Array) -> float:
+        """Return the prediction of a leaf with these sums (channels,)."""
+
+
+@dataclass(frozen=True)
+class ClassRewards(LeafStatistic):
+    """The reward of the best class, the statistic of the kernels.
+
+    With the weights of the samples as amounts the score is accuracy, weighted or not. Amounts may be any nonnegative
+    rewards per sample and class.
 
     Attributes
     ----------
@@ -323,7 +338,7 @@ class PairCounts(ABC):
 
     Attributes
     ----------
-    statistic : ClassRewards
+    statistic : LeafStatistic
         Score of a leaf by its counts.
     totals : (channels,) and single : (channels, F or more)
         Counts of the set and of the one-side of every feature.
@@ -347,7 +362,7 @@ class PairCounts(ABC):
     kept = False
     table_bytes = 0
 
-    def __init__(self, n_features: int, statistic: ClassRewards, apart: BoolArray | None = None) -> None:
+    def __init__(self, n_features: int, statistic: LeafStatistic, apart: BoolArray | None = None) -> None:
         self.n_features = n_features
         self.statistic = statistic
         self.apart = apart
@@ -402,7 +417,7 @@ class RowCounts(PairCounts):
         Features of the samples, and their amounts by channel.
     """
 
-    def __init__(self, X: Array, statistic: ClassRewards, apart: BoolArray | None) -> None:
+    def __init__(self, X: Array, statistic: LeafStatistic, apart: BoolArray | None) -> None:
         super().__init__(X.shape[1], statistic, apart)
         self.X = X
 
@@ -448,7 +463,7 @@ class ProductCounts(RowCounts):
         self,
         X: Array,
         amounts: FloatArray,
-        statistic: ClassRewards,
+        statistic: LeafStatistic,
         stopper: Stopper | None = None,
         *,
         pairs: bool = True,
@@ -511,6 +526,8 @@ class CompiledCounts(RowCounts):
     limits : Limits or None
         Local rules, as the kernels read them.
     """
+
+    statistic: ClassRewards
 
     def __init__(
         self,
@@ -652,6 +669,8 @@ class TallyCounts(PairCounts):
         masses.
     apart : bool (F, F), optional
     """
+
+    statistic: ClassRewards
 
     def __init__(
         self,

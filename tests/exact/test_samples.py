@@ -10,9 +10,11 @@ import pytest
 
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.exact import LocalRules
+from accel_oct.exact.counts import LeafStatistic, ProductCounts
 from accel_oct.exact.frontier import ProfileSolver
-from accel_oct.exact.levels import PairLevel, Units
+from accel_oct.exact.levels import PairLevel, Units, convolve, with_leaf
 from accel_oct.exact.samples import RowSamples, Samples, TallySamples, reduce_data, tallied_data
+from accel_oct.support.stopping import Stopper
 
 
 def _both_kinds(seed: int, least: float = 0.0) -> tuple[RowSamples, TallySamples]:
@@ -80,6 +82,60 @@ def test_deep_profiles_of_a_tally_root_by_root(seed: int) -> None:
     found = _best_tally_roots(cells, 4)
     assert found.exact
     np.testing.assert_array_equal(found.lower, ProfileSolver().solve(rows, 4).lower)
+
+
+# ---------------------------------------------------------------- another statistic
+
+
+class SquaredError(LeafStatistic):
+    """Least squares: weight, weighted target and its square; a leaf predicts the mean."""
+
+    @staticmethod
+    def amounts(target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.array([weights, weights * target, weights * target**2])
+
+    def score(self, sums: np.ndarray) -> np.ndarray:
+        weight, first, second = sums
+        mean = np.divide(first, weight, out=np.zeros_like(first), where=weight > 0)
+        return np.where(weight > 0, first * mean - second, -np.inf)
+
+    def label(self, sums: np.ndarray) -> float:
+        return float(sums[1] / sums[0])
+
+
+def _squared_errors(target: np.ndarray) -> float:
+    return float(((target - target.mean()) ** 2).sum()) if target.size else np.inf
+
+
+def _best_regression(X: np.ndarray, target: np.ndarray, depth: int) -> float:
+    """Least squared error of all trees of a depth, one by one."""
+    best = _squared_errors(target)
+    for column in X.T if depth else ():
+        sides = [column == 0, column == 1]
+        if all(side.any() for side in sides):
+            best = min(best, sum(_best_regression(X[side], target[side], depth - 1) for side in sides))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_squared_error_is_a_statistic(seed: int) -> None:
+    """The counting core gives the best regression tree of depth two, with its leaves, for numbers as targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (30, 5)).astype(np.uint8)
+    target = rng.integers(-4, 5, 30).astype(float)
+    statistic = SquaredError()
+    counts = ProductCounts(X, statistic.amounts(target, np.ones(30)), statistic, Stopper())
+    sides = np.stack([counts.one_leaf, np.maximum(counts.one_leaf, counts.two_leaves)], axis=-1).transpose(1, 0, 2)
+    leaf = np.asarray(statistic.score(counts.totals))
+    profile = with_leaf(convolve(sides[:, 0], sides[:, 1]).max(axis=0), leaf)
+    assert -profile[0] == pytest.approx(_best_regression(X, target, 0))
+    assert -profile[1] == pytest.approx(_best_regression(X, target, 1))
+    assert -profile[3] == pytest.approx(_best_regression(X, target, 2))
+    root = int(np.argmax(sides[:, 0, 1] + sides[:, 1, 1]))
+    feature, zero, one = counts.best_split(root, 1)
+    here = X[:, root] == 1
+    for value, sums in ((0, zero), (1, one)):
+        assert statistic.label(sums) == pytest.approx(target[here & (X[:, feature] == value)].mean())
 
 
 def test_a_level_says_whether_its_table_was_kept() -> None:
