@@ -1,4 +1,4 @@
-"""Reading a 0/1 matrix from what users pass, and packing its rows into machine words."""
+"""Binary matrices from user input, and rows packed into machine words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADVICE = "OptimalTreeClassifier encodes raw columns; solve() and DecisionTree t
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns when `X` is a data frame, else None."""
+    """Return the column names of a data frame; None for other input."""
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         return tuple(str(name) for name in X.columns)
     return None
@@ -48,7 +48,7 @@ def as_binary_matrix(X: Any, *, name: str = "X") -> BoolMatrix:
     if array.ndim != 2:
         raise InvalidInputError(f"{name} must be two-dimensional (samples x features), got {array.ndim} dimension(s)")
     if array.dtype == np.bool_:
-        # A view of other bytes as bools may hold more than 0 and 1, and kernels count with the bytes.
+        # A view of other bytes as bools may hold values besides 0 and 1, and the kernels add the bytes.
         return np.asarray(np.ascontiguousarray(array).view(np.uint8) != 0)
     if array.dtype.kind in "OUSTV":
         array = _numbers_from_objects(array, names, name)
@@ -75,7 +75,7 @@ def pack_rows(X: BoolMatrix) -> NDArray[np.uint64]:
 
 
 def _numbers_from_objects(array: NDArray[Any], names: Sequence[str] | None, name: str) -> NDArray[Any]:
-    # Checked by type first: NumPy would read the string "1" as a number.
+    # Check types first: NumPy would convert the string "1" to a number.
     numeric = (bool, int, float, np.bool_, np.integer, np.floating)
     flat = array.ravel().tolist() if array.dtype.kind != "V" else list(array.ravel())
     wrong = {kind for kind in set(map(type, flat)) if not issubclass(kind, numeric)}

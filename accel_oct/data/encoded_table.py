@@ -1,4 +1,4 @@
-"""A table that was read and encoded once, for any number of questions."""
+"""Table that is read and encoded once, for use in several calls."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ __all__ = ["EncodedTable"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedTable:
-    """A table in binary features with its classes, its weights and the columns that constraints may name.
+    """Immutable table of binary features with classes, weights and the columns that constraints may name.
 
-    `OptimalTreeClassifier.encode` makes one from rows in memory, `gather` from data in pieces. It takes the place of X
-    in `solve`, `frontier`, `solve_path`, `near_optimal` and `trade_off`, and in `fit`, `path`, `frontier`,
-    `near_optimal` and `trade_off` of a classifier; y and sample_weight are left out. Trees then branch on the features
-    of the table, whatever `encoder`, `missing` and `exclude` of the classifier say. It never changes.
+    `OptimalTreeClassifier.encode` creates one from rows in memory, `gather` from data in pieces. Pass it as X, without
+    y and sample_weight, to `solve`, `frontier`, `solve_path`, `near_optimal` and `trade_off`, or to `fit`, `path`,
+    `frontier`, `near_optimal` and `trade_off` of a classifier. Trees then branch on the features of the table; the
+    parameters `encoder`, `missing` and `exclude` of the classifier are not used.
 
     Attributes
     ----------
     data : BinaryDataset or Tally
-        Rows with class indices and weights; or the tally of many rows.
+        Rows with class indices and weights, or a tally of many rows.
     encoder : fitted transformer
-        Makes the features from the columns.
+        Computes the features from the columns.
     features : tuple of str
         The columns that the encoder reads.
     n_rows : int
-        Rows of the table; `data` may hold fewer, where equal ones were merged.
+        Number of rows of the table; `data` may hold fewer if equal rows were merged.
     sensitive_features : tuple of str
-        Columns that tell to which group a sample belongs.
+        Columns that define the group of a sample.
     weighted : bool
         Whether samples have weights.
     n_pieces : int
-        From how many pieces the table was read.
+        Number of pieces that the table was read from.
     rank_errors : mapping of str to float
-        For columns of numbers that had too many distinct values to be counted one by one: by which share of the weight
-        a quantile may be off. All other quantiles are exact.
+        Largest error of a quantile as a share of the weight, for numeric columns with too many distinct values to be
+        counted exactly. Quantiles of all other columns are exact.
     sampled : bool
-        Whether the encoder has seen a sample of the rows instead of all.
+        Whether the encoder was fitted on a sample of the rows.
     named : bool
-        Whether the names of the columns are the user's own.
+        Whether the column names are the user's.
 
     Examples
     --------
@@ -70,10 +70,10 @@ class EncodedTable:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels, sorted; class index k stands for ``classes[k]``."""
+        """Sorted labels; class index k stands for ``classes[k]``."""
         return self.data.classes
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Of the binary features."""
+        """Names of the binary features."""
         return self.data.feature_names

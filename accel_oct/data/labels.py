@@ -1,4 +1,4 @@
-"""Reading class labels and names from what users pass."""
+"""Class labels and names from user input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["as_labels", "as_names", "encode_labels", "is_missing", "one_dimensio
 
 
 def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Sorted distinct labels of `y`, and the position of each sample's label among them.
+    """Return the sorted distinct labels of `y`, and the index of each sample's label.
 
     Raises
     ------
@@ -39,14 +39,14 @@ def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int6
 
 
 def as_labels(y: Any) -> Any:
-    """A list of numbers as an array that keeps each of them as it is, or an error; anything else unchanged."""
+    """Convert a list of numbers to an array without changing a value, or raise; return other input unchanged."""
     if isinstance(y, list | tuple) and y and {type(label) for label in y} <= {int, float}:
         return _plain_labels(_object_array(y))
     return y
 
 
 def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str) -> tuple[str, ...]:
-    """`names` as distinct strings, as many as `defaults`, which are taken when `names` is None."""
+    """Return `names` as distinct strings, one for each of `defaults`, or `defaults` if `names` is None."""
     if names is None:
         return tuple(defaults)
     if isinstance(names, str):
@@ -61,12 +61,12 @@ def as_names(names: Sequence[Any] | None, defaults: Sequence[str], argument: str
 
 
 def one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]:
-    """An array with one entry per sample, of values that NumPy has not changed.
+    """Return an array with one entry per sample, whose values NumPy has not converted.
 
     Raises
     ------
     InvalidInputError
-        Naming the argument.
+        If that is not possible; the message names the argument.
     """
     if isinstance(values, str | bytes):
         raise InvalidInputError(f"{argument} must be a sequence, got the string {values!r}")
@@ -86,7 +86,7 @@ def one_dimensional(values: Any, argument: str, n_samples: int) -> NDArray[Any]:
 
 
 def _is_at_risk(types: set[type]) -> bool:
-    """Whether NumPy might change values without a word: [1, "a"] to strings, [2**63, -1] to floats."""
+    """Return whether NumPy might convert values silently: [1, "a"] to strings, [2**63, -1] to floats."""
     return len(types) > 1 or types == {int}
 
 
@@ -110,7 +110,7 @@ def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
     if all(issubclass(kind, bool | int | float | np.number | np.bool_) for kind in kinds):
         array = np.array(values)
         if array.dtype.kind == "f" and any(isinstance(v, int | np.integer) and float(v) != v for v in values):
-            raise InvalidInputError("y mixes labels with whole numbers that are too large to be told apart as floats")
+            raise InvalidInputError("y mixes floats with whole numbers that are too large to be exact as floats")
         return array
     return labels
 
@@ -122,4 +122,4 @@ def is_missing(value: object) -> bool:
     try:
         return bool(value != value)
     except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"  # pandas.NA refuses to be a truth value; an array is no NA
+        return type(value).__name__ == "NAType"  # pandas.NA has no truth value, nor has an array

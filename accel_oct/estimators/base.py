@@ -1,4 +1,4 @@
-"""From what users pass to what is solved, and back to a fitted classifier."""
+"""Base class of the classifiers: check and encode the training data, and store the fitted tree."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ Classifier = TypeVar("Classifier", bound="TreeClassifier")
 _NESTED = ("constraints__", "objective__", "solver__")
 
 _UNDER_CONSTRAINTS = 100
-"""Most features under constraints, see `AutoEncoder.max_features`."""
+"""Limit on the number of features if there are constraints; see `AutoEncoder.max_features`."""
 
 _DEEPEST_TALLY = 4
-"""Of deeper trees a tally would be larger than most data."""
+"""Largest depth for which `fit` uses a tally: a deeper tally would be larger than most data."""
 
 _OTHER_OBJECTIVES = 1 / 10
-"""What a search may take where several are needed, as a part of what one alone may take."""
+"""Factor on the time of one search if the objective needs several searches."""
 
 
 class TreeClassifier(FittedClassifier):
-    """Checks and encodes the data, and keeps the tree that was found."""
+    """A classifier that checks and encodes its training data and stores the tree that was found."""
 
     max_depth: Any
     leaf_penalty: float
@@ -92,20 +92,20 @@ class TreeClassifier(FittedClassifier):
         tallies: bool = False,
         in_memory: str = "",
     ) -> CheckedRows | EncodedTable:
-        """Read what was passed to `fit`, once.
+        """Read the arguments of `fit` once.
 
         Parameters
         ----------
         given : sample_weight, sensitive_features, costs
         tallies : bool
-            Whether data in pieces may become a tally instead of rows.
+            Whether data in pieces may be gathered as a tally instead of rows.
         in_memory : str
-            What cannot take data in pieces, for the error.
+            Name of the operation that needs the rows in memory, for the error; empty if it accepts data in pieces.
 
         Returns
         -------
         CheckedRows or EncodedTable
-            Rows in memory, not yet encoded; or a table that is: the one that was passed, or gathered pieces.
+            Rows in memory that are not encoded yet; or the encoded table that was passed or gathered from pieces.
         """
         if isinstance(X, EncodedTable):
             for name, value in zip(("y", "sample_weight", "sensitive_features", "costs"), (y, *given), strict=True):
@@ -120,13 +120,13 @@ class TreeClassifier(FittedClassifier):
         return self._checked(named, given[2])
 
     def _prepare(self, source: CheckedRows | EncodedTable) -> TrainingData:
-        """Encode the rows where that is to be done, and bind the objective; remember classes and encoder."""
+        """Encode the rows if they are not encoded yet, bind the objective, and store the classes and the encoder."""
         if isinstance(source, EncodedTable):
             return self._encoded_table_data(source)
         return self._encoded_data(source, self._fitted_encoder(source))
 
     def _named(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> Any:
-        """What was passed, with columns that were given by their names taken out of X."""
+        """Return the arguments of `fit`; columns that are given by name are removed from X."""
         if y is None:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it holds the classes"
@@ -134,7 +134,7 @@ class TreeClassifier(FittedClassifier):
         return given_data(X, y, sample_weight, sensitive_features)
 
     def _checked(self, named: Any, costs: Any) -> CheckedRows:
-        """Check data in memory, and remember the classes and columns."""
+        """Check data in memory, and store the classes and column names on the estimator."""
         table = check_table(self, named.X, reset=True)
         with as_invalid_input():
             labels = column_or_1d(as_labels(named.y), warn=True)
@@ -145,12 +145,12 @@ class TreeClassifier(FittedClassifier):
         weights = as_weights(named.sample_weight, len(table))
         given = attached(named.sensitive_features, costs, len(table))
         ignored = excluded_columns(self.exclude, table)
-        self._class_factors(codes, weights)  # complains of class_weight before anything is encoded
+        self._class_factors(codes, weights)  # rejects an invalid class_weight before the encoding
         weighted, rows = named.sample_weight is not None, RowValues(table, given)
         return CheckedRows(named.X, named.y, table, self.classes_, codes, weights, weighted, given, rows, ignored)
 
     def _encoded_table(self, checked: CheckedRows, encoder: Any, names: tuple[str, ...]) -> EncodedTable:
-        """The rows as a fitted encoder sees them; `names` are those of its features."""
+        """Return the rows encoded by a fitted encoder; `names` are the names of its features."""
         own, table = isinstance(encoder, BinaryEncoder), checked.table
         sources = tuple(table.name(condition.column) for condition in encoder.conditions_) if own else None
         binary = transformed(encoder, table if own else checked.X)
@@ -165,7 +165,7 @@ class TreeClassifier(FittedClassifier):
         )
 
     def _encoded_data(self, checked: CheckedRows, encoder: Any) -> TrainingData:
-        """The data as a fitted encoder sees them; the encoder is kept."""
+        """Return the training data encoded by a fitted encoder, and store the encoder."""
         self.encoder_ = encoder
         names = feature_names(encoder)
         data = self._bound(self._encoded_table(checked, encoder, names), names)
@@ -173,15 +173,15 @@ class TreeClassifier(FittedClassifier):
         return data
 
     def _encoded_table_data(self, table: EncodedTable) -> TrainingData:
-        """The data of an encoded table; classes, columns and encoder are kept."""
+        """Return the training data of an encoded table, and store its classes, columns and encoder."""
         with as_invalid_input():
-            check_classification_targets(np.repeat(table.classes, 3))  # it warns of classes with one sample each
+            check_classification_targets(np.repeat(table.classes, 3))  # not once: it warns of single samples
         self.classes_, self.encoder_ = table.classes, table.encoder
         check_table(self, column_table(table.features, table.named), reset=True)
         return self._bound(table, feature_names(table.encoder))
 
     def _bound(self, table: EncodedTable, names: tuple[str, ...]) -> TrainingData:
-        """An encoded table with the objective on it; `names` are those of the features that its encoder gives."""
+        """Bind the objective to an encoded table; `names` are the names of the encoder's features."""
         dataset, tally = table_rows(table), table.data if isinstance(table.data, Tally) else None
         factors = self._class_factors(dataset.y, dataset.weights if dataset.given is None else dataset.given)
         objective = self._objective(factors)
@@ -197,14 +197,14 @@ class TreeClassifier(FittedClassifier):
         )
 
     def _check_attached(self, rows: RowValues) -> None:
-        """Complain about what was passed to `fit` and is not used."""
+        """Raise or warn if an argument of `fit` is not used."""
         if COSTS in rows and COSTS not in rows.asked:
             raise InvalidInputError(f"costs are not used by objective {shown(self.objective)}; use InstanceCosts()")
         if SENSITIVE in rows and not self.constraints:
             warnings.warn("sensitive_features are not used: there are no constraints", UserWarning, stacklevel=4)
 
     def _gathered(self, named: Any, costs: Any, progress: Any, tallies: bool) -> EncodedTable:
-        """Read data in pieces, with the encoder that this classifier asks for."""
+        """Gather data in pieces with the encoder of this classifier."""
         X, y, weight = named.X, named.y, named.sample_weight
         source = opened(X, y, weight)
         encoder = self._new_encoder(excluded_columns(self.exclude, source_columns(source, y, weight)))
@@ -221,7 +221,7 @@ class TreeClassifier(FittedClassifier):
         )
 
     def _class_factors(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Any:
-        """By class, what `class_weight` multiplies weights with."""
+        """Return the factor of each class that `class_weight` applies to the sample weights."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             factors, norm = balancing(weighted_bincount(codes, weights, len(self.classes_)), integral=False)
             return factors * (float(weights.sum()) / norm)
@@ -235,8 +235,8 @@ class TreeClassifier(FittedClassifier):
             return as_objective(self.objective)
         if not as_objective(self.objective).is_accuracy:
             raise InvalidInputError(
-                f"class_weight cannot be combined with objective {shown(self.objective)}, which says itself what "
-                "classes are worth; leave one of them out"
+                f"class_weight cannot be combined with objective {shown(self.objective)}, which defines the "
+                "value of each class; leave one of them out"
             )
         if isinstance(self.class_weight, str):
             return ClassWeights(self.class_weight)
@@ -244,7 +244,7 @@ class TreeClassifier(FittedClassifier):
 
     def _fitted_encoder(self, checked: CheckedRows) -> Any:
         encoder = self._new_encoder(checked.ignored)
-        # Encoders of accel_oct take what was read; those of other libraries what the user passed.
+        # Encoders of accel_oct read the checked table; those of other libraries read the user's X.
         own = isinstance(encoder, BinaryEncoder)
         X, y = (checked.table, checked.codes) if own else (checked.X, checked.y)
         if checked.weighted and has_fit_parameter(encoder, "sample_weight"):
@@ -252,7 +252,7 @@ class TreeClassifier(FittedClassifier):
         return encoder.fit(X, y)
 
     def _new_encoder(self, ignored: frozenset[int]) -> Any:
-        """What `encoder` and `exclude` ask for, not fitted yet."""
+        """Return the unfitted encoder that `encoder` and `exclude` specify."""
         if self.encoder is None:
             encoder: Any = PassthroughEncoder()
         elif isinstance(self.encoder, str):
@@ -271,15 +271,16 @@ class TreeClassifier(FittedClassifier):
         return encoder
 
     def _depth_limit(self) -> int:
-        """The depth, where there has to be one."""
+        """Return `max_depth`; raise if it is None."""
         if self.max_depth is None:
             raise unlimited_depth_error()
         return checked_depth(self.max_depth)
 
     def _effort(self) -> tuple[float, int | None]:
-        """Seconds that one search over thresholds may take, by estimate, and the most features.
+        """Return the estimated seconds that one search over thresholds may take, and the limit on features.
 
-        Ratios take several searches, and limits an enumeration that grows faster with the features than any table.
+        Ratio objectives need several searches. Limits need an enumeration that grows faster with the number of features
+        than the tables do.
         """
         budget = DEFAULT_BUDGET if self.time_limit is None else min(DEFAULT_BUDGET, max(0.0, self.time_limit / 2))
         if not as_objective(self.objective).is_accuracy:
@@ -298,12 +299,12 @@ class TreeClassifier(FittedClassifier):
         return found if data.tally is None else for_tally(found, counted=data.dataset.samples is not None)
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
-        """Keep the tree that was found, in the user's terms."""
+        """Store the tree of a result, and its proof, in the fitted attributes."""
         result = replace(result, scope=self._scope(result))
         tree = result.tree
         data = data.seen_by(tree)
         if relabel and data.rows is not None and not self._all_constraints(data):
-            # Among equally good labels the first; under constraints labels are part of the tree.
+            # Take the first of equally good labels. Under constraints, the labels are part of the solution.
             tree = tree.relabelled(data.rows)
         self.result_ = replace(
             result,
@@ -325,7 +326,7 @@ class TreeClassifier(FittedClassifier):
         self.constraints_ = ConstraintTable(result.constraints, self.proof_)
 
     def _like(self: Classifier) -> Classifier:
-        """Another classifier with these parameters that has learnt the same encoding, and has no tree yet."""
+        """Return an unfitted classifier with the same parameters and the same fitted encoder."""
         other: Classifier = clone(self)
         for name in ("classes_", "encoder_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -335,14 +336,14 @@ class TreeClassifier(FittedClassifier):
     # ---------------------------------------------------------------- parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with `deep`, those of constraints, objective and solver too: ``constraints__0__at_most``."""
+        """Return the parameters; with `deep`, also those of constraints, objective and solver."""
         found: dict[str, Any] = super().get_params(deep=deep)
         return {**found, **nested_parameters(self.constraints, self.objective, self.solver)} if deep else found
 
     def set_params(self, **params: Any) -> TreeClassifier:
-        """Set parameters, ``constraints__0__at_most``, ``solver__threads`` and the like among them.
+        """Set parameters, including nested ones such as ``constraints__0__at_most`` and ``solver__threads``.
 
-        Constraints, objective and solver are replaced: values themselves never change.
+        Constraints, objective and solver are immutable: a nested parameter replaces the value that holds it.
         """
         own = {name: value for name, value in params.items() if not name.startswith(_NESTED)}
         super().set_params(**own)

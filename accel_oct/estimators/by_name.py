@@ -1,4 +1,4 @@
-"""Tables in memory whose target, weights and groups are columns of theirs."""
+"""Tables in memory whose target, weights or groups are given as names of columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["GivenData", "given_data"]
 
 @dataclass(frozen=True, eq=False)
 class GivenData:
-    """What was handed to `fit` or `score`, each by itself where it is in memory."""
+    """Arguments of `fit` or `score`, separated if they are in memory."""
 
     X: Any
     y: Any = None
@@ -29,20 +29,20 @@ class GivenData:
 def given_data(
     X: Any, y: Any = None, sample_weight: Any = None, sensitive_features: Any = None, *, like: Any = None
 ) -> GivenData:
-    """Read a file that is no Parquet, and take the columns apart that are given by their names.
+    """Read a file (other than Parquet), and separate the columns that are given by name.
 
-    Data in pieces are returned as they are, and so is everything that holds values already.
+    Data in pieces and arguments that hold values are returned unchanged.
 
     Parameters
     ----------
     X : table
-        A data frame, `Table` or path where y is a name; anything else where it is none.
+        A data frame, `Table` or path if y is a name; otherwise any table.
     y, sample_weight : str or values
-        Their columns are no features. Weights, and `sensitive_features`, may be names where y is one.
+        Named columns are removed from the features. Weights and `sensitive_features` may be names only if y is one.
     sensitive_features : str, list of str, or values
-        These columns stay among the features.
+        Named columns remain features.
     like : fitted classifier, optional
-        X is to have its columns, whatever others the table has.
+        X gets the columns that it was fitted on; other columns of the table are dropped.
     """
     if is_table_file(X):
         return _from_file(X, y, sample_weight, sensitive_features, like)
@@ -110,7 +110,7 @@ def _check(names: Sequence[str], name: str, argument: str) -> None:
 
 
 def _collected(y: Any) -> Any:
-    """The only column of a lazy frame; anything else as it is."""
+    """Return the only column of a lazy frame; other values are returned unchanged."""
     if y is None or is_dask(y):
         return y
     lazy = nw.from_native(y, pass_through=True)

@@ -43,61 +43,61 @@ from accel_oct.support.stopping import Clock, kept_interrupts
 __all__ = ["OptimalTreeClassifier"]
 
 _LEAST_FOR_BOUND, _SHARE_FOR_BOUND, _MOST_FOR_BOUND = 0.5, 0.5, 10.0
-"""Seconds for a bound over every split: at least, as a share of what the solve took, at most."""
+"""Time for the bound over every split: least seconds, share of the solve time, most seconds."""
 
 
 class OptimalTreeClassifier(TreeClassifier):
-    """The classification tree with the best penalised accuracy, with a proof.
+    """Classification tree with proven optimal penalised accuracy.
 
-    Maximises ``accuracy - leaf_penalty * (number of leaves)`` on the training data, over all trees of depth at most
-    `max_depth` and every split of the table; where splits have to be chosen (see `encoder`), over these.
+    `fit` maximises ``accuracy - leaf_penalty * (number of leaves)`` on the training data over all trees of depth at
+    most `max_depth`. The trees may use every split of the table, or the splits that the encoder selects: see `encoder`.
 
     Parameters
     ----------
     max_depth : int or None
-        0 gives a single leaf. None: any depth; then `leaf_penalty` must be above 0, or `max_leaf_nodes` given.
+        Maximum depth; 0 gives a single leaf. None means no limit, and requires ``leaf_penalty > 0`` or
+        `max_leaf_nodes`.
     leaf_penalty : float
-        Training accuracy that a further leaf must bring; `OptimalTreeClassifierCV` chooses it by cross-validation.
+        Training accuracy that each further leaf must add; `OptimalTreeClassifierCV` selects it by cross-validation.
     solver : Solver or str
-        The backend with its threads, seed, gap and options, or the name of a backend: "highs", "gurobi" and so on. The
-        fields of a `Solver` are parameters too: ``solver__threads``.
+        Backend with its threads, seed, gap and options, or the name of a backend such as "highs" or "gurobi". The
+        fields of a `Solver` are nested parameters: ``solver__threads``.
     config : Config or str
-        Which techniques are used, as in `accel_oct.solve`: all switches, or the name of a preset.
+        Techniques of the solve, as in `accel_oct.solve`: a `Config`, or the name of a preset.
     components : list or None
         As in `accel_oct.solve`.
     time_limit : float or None
-        Seconds, the encoding included. The best tree so far is kept when it is reached, with a ConvergenceWarning that
-        tells the gap.
+        Limit in seconds, including the encoding. When it is reached, the best tree so far is kept and a
+        ConvergenceWarning reports the gap.
     encoder : "auto", None or transformer
-        How columns become binary. "auto" needs no choice: every threshold and each category against the others is
-        searched, and `encoder_` asks what the tree asks. Where that cannot be (constraints that tie subtrees together,
-        ratios, data in pieces) it is `AutoEncoder`: quantiles and the thresholds of CART trees. None takes X as binary.
-        A transformer (scikit-learn's too) must give columns of 0 and 1.
+        How columns become binary features. "auto" searches every threshold and each category against the others;
+        `encoder_` then has the conditions of the fitted tree. Constraints that couple subtrees, ratio objectives and
+        data in pieces need chosen splits: then "auto" uses `AutoEncoder`, which selects quantiles and the thresholds
+        of CART trees. None requires a binary X. A transformer, of scikit-learn for example, must return columns of 0
+        and 1.
     missing : {"category", "error"}
-        For ``encoder="auto"``: missing values as a category of their own, or an error.
+        For ``encoder="auto"``: treat missing values as a category, or raise an error.
     class_weight : dict, "balanced" or None
-        Weights of the classes in the objective, multiplied with `sample_weight`. Rates that constraints limit are those
-        of the samples as they are.
+        Weights of the classes in the objective, multiplied by `sample_weight`. Rates in constraints do not use them.
     objective : Objective, str or None
-        What the tree is to be good at, from `accel_oct.objectives`: "accuracy" (None), "balanced_accuracy", "f1",
-        ``CostMatrix(...)`` and others; its score takes the place of accuracy in `objective_` and `bound_`.
+        Objective from `accel_oct.objectives`: "accuracy" (None), "balanced_accuracy", "f1", ``CostMatrix(...)`` and
+        others. Its score replaces accuracy in `objective_` and `bound_`.
     constraints : list of Constraint or None
-        What the tree must keep, from `accel_oct.constraints` or of your own. They may name columns of X, and all
-        features that are made from a column count as one. `fit` raises NoTreeError when no tree keeps them. Their
-        limits are parameters too: ``constraints__0__at_most``.
+        Constraints on the tree, from `accel_oct.constraints` or user-defined. They may name columns of X; all features
+        of one column count as one. `fit` raises NoTreeError if no tree satisfies them. Their limits are nested
+        parameters: ``constraints__0__at_most``.
     min_samples_leaf : int or float
-        Fewest samples of a leaf, or their share of all; as in scikit-learn.
+        Minimum number of samples in a leaf, or their share of all samples, as in scikit-learn.
     max_leaf_nodes : int or None
-        Most leaves.
+        Maximum number of leaves.
     max_features_used : int or None
-        Most columns of X that the whole tree may look at. (scikit-learn's `max_features` is another thing.)
+        Maximum number of columns of X in the whole tree. (Not scikit-learn's `max_features`.)
     exclude : list of str or int, or None
-        Columns of X that no split may use, by name or position; they are not even encoded. Constraints may still name
-        them.
+        Columns of X that no split may use, by name or position. They are not encoded, but constraints may name them.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
-        0 is silent, 1 shows how the solve goes (`accel_oct.live.watching`), 2 shows more of it.
+        0 is silent; 1 shows the progress of the solve (`accel_oct.live.watching`); 2 shows more detail.
 
     Attributes
     ----------
@@ -109,17 +109,17 @@ class OptimalTreeClassifier(TreeClassifier):
     tree_ : FittedTree
         scikit-learn's arrays (children_left, feature, value, ...) over the binary features.
     objective_, bound_, gap_, status_
-        What was reached and what is proven; over which splits, `proof_` says.
+        Objective of the tree, upper bound, relative gap and status. `proof_` names the splits that the bound covers.
     exact_ : bool
         Whether `bound_` holds for every split of the table.
     table_bound_ : float or None
-        What no tree over any split of the table exceeds: `bound_` where `exact_`; None where it is not known.
+        Upper bound over every split of the table: `bound_` if `exact_`; None if no such bound is known.
     proof_ : str
-        What is proven, in words.
+        Description of what is proven.
     constraints_ : ConstraintTable
-        Per constraint: limits, training value, slack and multiplier; `print` it.
+        Limits, training value, slack and multiplier of each constraint; `print` shows a table.
     result_ : Result
-        All that `accel_oct.solve` returned, names included.
+        Complete result of the solve, with feature and class names.
     feature_importances_ : array
         Per column of X.
 
@@ -174,10 +174,10 @@ class OptimalTreeClassifier(TreeClassifier):
     def encode(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
     ) -> EncodedTable:
-        """Read and encode a table once, to ask several questions of it.
+        """Read and encode a table once, for use in several calls.
 
-        Splits are chosen as for ``near_optimal``: by the classifier's own encoder, or by `AutoEncoder`. The classifier
-        stays as it is, fitted or not.
+        Splits are selected as in ``near_optimal``: by the encoder of the classifier, or by `AutoEncoder`. The
+        classifier is not changed.
 
         Parameters
         ----------
@@ -187,8 +187,8 @@ class OptimalTreeClassifier(TreeClassifier):
         Returns
         -------
         EncodedTable
-            To be passed as X to `fit`, `path`, `frontier`, `near_optimal` and `trade_off` of any classifier, and to
-            the functions of these names in `accel_oct`, without y.
+            Pass it as X, without y, to `fit`, `path`, `frontier`, `near_optimal` and `trade_off` of any classifier, and
+            to the functions of these names in `accel_oct`.
 
         Examples
         --------
@@ -213,16 +213,16 @@ class OptimalTreeClassifier(TreeClassifier):
         Parameters
         ----------
         X : data frame, array-like or sparse matrix (n_samples, n_features), path, data in pieces, or EncodedTable
-            Numbers, strings, categories, booleans; see `encoder`. A path is that of a CSV or other file, of Parquet
-            files or of a folder of them; see docs/estimator.md for all that may be here. An `EncodedTable` holds y and
-            all the rest, and trees branch on its features.
+            Numbers, strings, categories, booleans; see `encoder`. A path names a CSV or other file, Parquet files or a
+            folder of them; docs/estimator.md lists all accepted types. An `EncodedTable` also holds y and the weights;
+            trees then branch on its features.
         y : array-like (n_samples,), or str
             Classes of any sortable type, or the name of their column in X.
         sample_weight : array-like (n_samples,), or str, optional
-            Or the name of a column, where y is one: then it is no feature.
+            Weights, or the name of their column if y is a name; that column is not a feature.
         sensitive_features : array-like (n_samples,), data frame or mapping, optional
-            Groups for constraints that name none; with names, constraints may name them. Several features without a
-            constraint that names one are taken together: every combination is a group.
+            Groups of the samples, for constraints that do not name a column. Constraints may name the features that
+            have names. For a constraint that names none of several features, every combination of values is a group.
         costs : array-like (n_samples, n_classes), optional
             For ``objective=InstanceCosts()``.
 
@@ -243,7 +243,7 @@ class OptimalTreeClassifier(TreeClassifier):
         if search is None:
             data = self._prepare(source)
             search = FeatureSearch.of(self, data) if self.max_depth is None else None
-        with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C never loses it
+        with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C does not discard it
             if search is not None:
                 solved = search.solve(self.leaf_penalty, Clock(began, self.time_limit), progress)
             else:
@@ -258,7 +258,7 @@ class OptimalTreeClassifier(TreeClassifier):
         is_stopped: Callable[[], bool],
         progress: Sink | None,
     ) -> Solved:
-        """Add what no tree over any split of the table exceeds, where the search was over chosen ones."""
+        """Add the upper bound over every split of the table to a solve over chosen splits."""
         encoder, result = solved.encoder, solved.result
         chosen = isinstance(encoder, BinaryEncoder) and not isinstance(encoder, PassthroughEncoder)
         known = result.status in ("optimal", "infeasible", "gap_limit")
@@ -285,9 +285,9 @@ class OptimalTreeClassifier(TreeClassifier):
         progress: Sink | None,
         bounded: bool = False,
     ) -> Solved:
-        """Solve, over finer splits where no tree over the first ones keeps the constraints.
+        """Solve; if no tree over the chosen splits satisfies the constraints, solve over finer splits.
 
-        `bounded`: for rows in memory, what no tree over any split of the table exceeds is found as well; it may prove
+        With `bounded` and rows in memory, also compute the upper bound over every split of the table, which may prove
         that finer splits do not help.
         """
         checked = source if bounded and isinstance(source, CheckedRows) else None
@@ -312,9 +312,9 @@ class OptimalTreeClassifier(TreeClassifier):
         sensitive_features: Any = None,
         costs: Any = None,
     ) -> list[OptimalTreeClassifier]:
-        """The optimal tree of each leaf penalty.
+        """Return the optimal tree for each leaf penalty.
 
-        The classifier stays as it is, fitted or not; its `leaf_penalty` is not used.
+        The classifier is not changed; its `leaf_penalty` is not used.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Returns
         -------
         list of OptimalTreeClassifier
-            Fitted, one per penalty, in the order given. The time limit holds for all of them together.
+            One fitted classifier per penalty, in the given order. The time limit applies to all of them together.
 
         Raises
         ------
@@ -345,9 +345,9 @@ class OptimalTreeClassifier(TreeClassifier):
     def frontier(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
     ) -> list[OptimalTreeClassifier]:
-        """The best tree for each number of leaves; leaf penalties are not counted.
+        """Return the best tree for each number of leaves, without leaf penalties.
 
-        The classifier stays as it is, fitted or not.
+        The classifier is not changed.
 
         Parameters
         ----------
@@ -357,13 +357,13 @@ class OptimalTreeClassifier(TreeClassifier):
         Returns
         -------
         list of OptimalTreeClassifier
-            Fitted; the one at place h - 1 has at most h leaves, up to ``2**max_depth`` or `max_leaf_nodes`. The time
-            limit holds for all of them together.
+            Fitted classifiers. Element h - 1 has at most h leaves, up to ``2**max_depth`` or `max_leaf_nodes`. The time
+            limit applies to all of them together.
 
         Raises
         ------
         InvalidInputError
-            For constraints that tie subtrees together, and objectives that are ratios.
+            For constraints that couple subtrees, and for ratio objectives.
         NoTreeError
             Where no tree keeps the constraints.
         """
@@ -378,7 +378,7 @@ class OptimalTreeClassifier(TreeClassifier):
         search: Callable[..., Iterator[Solved]],
         parameters: list[dict[str, Any]] | None,
     ) -> list[OptimalTreeClassifier]:
-        """Fitted classifiers from a search that finds several trees; by default those of a frontier."""
+        """Return fitted classifiers from a search for several trees; by default, from a frontier."""
         began = time.perf_counter()
         base: OptimalTreeClassifier = clone(self)
         found: list[OptimalTreeClassifier] = []
@@ -407,26 +407,26 @@ class OptimalTreeClassifier(TreeClassifier):
         sensitive_features: Any = None,
         costs: Any = None,
     ) -> NearOptimalTrees:
-        """All trees whose objective is almost that of the best one, in the columns of X; see `accel_oct.near_optimal`.
+        """Return all trees with an objective close to the optimum; see `accel_oct.near_optimal`.
 
-        These are trees over the splits that `AutoEncoder` chooses, or that the classifier's own encoder asks for. The
-        classifier stays as it is, fitted or not; pass what it is, or would be, fitted on.
+        The trees use the splits that `AutoEncoder` or the encoder of the classifier selects. Pass the training data of
+        the classifier, which is not changed.
 
         Parameters
         ----------
         X, y, sample_weight, sensitive_features, costs
             As in `fit`; or an `EncodedTable` alone.
         within : float
-            How much less the objective may be than that of the best tree that keeps the classifier's constraints: 0.01
-            is one point of accuracy.
+            Largest difference to the objective of the best tree that satisfies the classifier's constraints: 0.01 is
+            one percentage point of accuracy.
         limit, labels
-            As in `accel_oct.near_optimal`, of the trees that keep the constraints.
+            As in `accel_oct.near_optimal`, for the trees that satisfy the constraints.
 
         Returns
         -------
         NearOptimalTrees
-            ``trees.model(place)`` is the tree at a place as a fitted classifier: its `bound_` is the optimum, its
-            `gap_` how far it is from that. A search that was stopped gives a ConvergenceWarning.
+            ``trees.model(place)`` is a tree as a fitted classifier: its `bound_` is the optimum, its `gap_` the
+            relative distance to it. A stopped search emits a ConvergenceWarning.
         """
         given = (sample_weight, sensitive_features, costs)
         trees = listed_trees(self, X, y, given, within, limit, labels)
@@ -446,9 +446,9 @@ class OptimalTreeClassifier(TreeClassifier):
         costs: Any = None,
         cv: Any = None,
     ) -> TradeOff:
-        """The best tree for each limit of one of the classifier's constraints; see `accel_oct.trade_off`.
+        """Return the best tree for each limit of one of the classifier's constraints; see `accel_oct.trade_off`.
 
-        The classifier stays as it is, fitted or not.
+        The classifier is not changed.
 
         Parameters
         ----------
@@ -489,7 +489,7 @@ class OptimalTreeClassifier(TreeClassifier):
         )
 
     def _warn_of_result(self) -> None:
-        """Warn of a tree that is not proven, and of one that looks at nothing."""
+        """Warn if the tree is not proven optimal, or is a single leaf."""
         if self.status_ == "optimal" or self.gap_ <= as_solver(self.solver).gap:
             self._warn_of_single_leaf()
             return
@@ -501,7 +501,7 @@ class OptimalTreeClassifier(TreeClassifier):
         )
 
     def _warn_of_single_leaf(self) -> None:
-        """Not where that was asked for, or where there is nothing to tell apart."""
+        """Warn of a single leaf, unless the parameters require one or the data have a single class."""
         asked = self.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints
         if self.tree_.n_leaves > 1 or asked or np.count_nonzero(self.tree_.class_weights[0]) < 2:
             return
@@ -510,7 +510,7 @@ class OptimalTreeClassifier(TreeClassifier):
         ways = [] if self.class_weight is not None or self.objective is not None else ["class_weight='balanced'"]
         ways += [f"a leaf_penalty below {self.leaf_penalty:g}"] if self.leaf_penalty > 0 else []
         n_splits = self.result_.stats.get("every_split", {}).get("splits", self.tree_.n_features)
-        ways = ways if n_splits else []  # columns without two values cannot be split at all
+        ways = ways if n_splits else []  # constant columns cannot be split
         hint = f"; {' or '.join(ways)} may give a tree that splits" if ways else ""
         warnings.warn(
             f"the best tree is a single leaf: it predicts {shown(label)} for every row, which is right for {share:.1%} "
@@ -521,18 +521,18 @@ class OptimalTreeClassifier(TreeClassifier):
 
     @classmethod
     def from_json(cls, source: str | Path, *, max_bytes: int = MAX_BYTES) -> OptimalTreeClassifier:
-        """Read what `to_json` wrote. Nothing in it is executed.
+        """Read a classifier that `to_json` wrote. The input is parsed, never executed.
 
         Parameters
         ----------
         source : path, or the JSON text itself
         max_bytes : int
-            Larger input is refused unread.
+            Larger input is rejected before it is read.
 
         Raises
         ------
         InvalidInputError
-            Saying what is wrong: not JSON, cut off, of a newer schema, too large, or inconsistent in itself.
+            If the input is not JSON, truncated, of a newer schema, too large or inconsistent; the message says which.
         """
         stored = read_json(source, max_bytes=max_bytes)
         model = cls(**stored.parameters)

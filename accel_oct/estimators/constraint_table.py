@@ -1,4 +1,4 @@
-"""What constraints came to, as a table for people."""
+"""Values and slacks of constraints as a printable table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
     Attributes
     ----------
     proof : str
-        What is proven of the tree, among the trees that keep the constraints; the last line of the table.
+        Description of what is proven among the trees that satisfy the constraints; the last line of the table.
     """
 
     proof: str
@@ -34,11 +34,11 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
         return type(self), (tuple(self), self.proof)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """(name, lower, upper, value, slack, multiplier) of each."""
+        """Return (name, lower, upper, value, slack, multiplier) of each constraint."""
         return [(r.name, r.lower, r.upper, r.value, r.slack, r.multiplier) for r in self]
 
     def to_frame(self) -> Any:
-        """As a pandas data frame."""
+        """Return a pandas data frame."""
         try:
             import pandas as pd
         except ImportError:

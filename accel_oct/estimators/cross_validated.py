@@ -1,4 +1,4 @@
-"""The leaf penalty (and the depth) by cross-validation, one path of penalties per fold."""
+"""Selection of the leaf penalty and the depth by cross-validation, with one path of penalties per fold."""
 
 from __future__ import annotations
 
@@ -34,55 +34,54 @@ from accel_oct.support.progress import Sink, announce
 
 __all__ = ["OptimalTreeClassifierCV"]
 
-#: Halved from a penalty that leaves a few leaves to one that hardly matters.
+#: From a penalty that allows few leaves to one that has little effect, halved at each step.
 DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
 
 
 class OptimalTreeClassifierCV(TreeClassifier):
-    """An optimal tree whose leaf penalty, and optionally depth, is chosen by cross-validation.
+    """Optimal tree classifier that selects the leaf penalty, and optionally the depth, by cross-validation.
 
-    Every fold is solved once per depth: `accel_oct.solve_path` gives the optimal trees of all penalties together. When
-    `solver` or `config` asks for something else, or a constraint ties subtrees together, every fold is solved once per
-    depth and penalty, as asked.
+    Each fold is solved once per depth: `accel_oct.solve_path` returns the optimal trees of all penalties. If `solver`
+    or `config` is not the default, or a constraint couples subtrees, each fold is solved once per depth and penalty.
 
     Parameters
     ----------
     max_depth : int, None, or sequence of these
-        One depth, or several to choose from; None is no limit, see `OptimalTreeClassifier`.
+        One depth, or the candidates; None means no limit, see `OptimalTreeClassifier`.
     leaf_penalties : sequence of float or None
-        To choose from; None takes 0.1, 0.05, 0.025 and so on, nine in all.
+        Candidates; None means nine values from 0.1 on, each half of the previous one.
     cv : int, splitter or iterable
-        As everywhere in scikit-learn; an int stratifies.
+        Cross-validation as in scikit-learn; an int means stratified folds.
     rule : {"best", "one_standard_error"}
-        Take the best mean score, or the simplest tree within one standard error of it.
+        Select the best mean score, or the simplest tree within one standard error of it.
     scoring : str, callable or None
-        What held-out rows are scored by, as everywhere in scikit-learn. None takes what the tree is fitted for:
-        accuracy, or the `objective`, or accuracy under `class_weight`.
+        Score on held-out rows, as in scikit-learn. None means the training objective: accuracy, `objective`, or
+        accuracy weighted by `class_weight`.
     n_jobs : int or None
-        Folds that are solved at the same time, each with the threads of `solver`; as everywhere in scikit-learn.
+        Number of folds that are solved in parallel, each with the threads of `solver`; as in scikit-learn.
     solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
 max_leaf_nodes, max_features_used, exclude, progress, verbose
-        As in `OptimalTreeClassifier`, for the folds and for the fit on all data; the time limit holds for each solve.
-        `progress` gets the rows of a fold when the fold is done; a `Watcher` hears how many are done instead.
+        As in `OptimalTreeClassifier`, for the folds and for the fit on all data. The time limit applies to each solve.
+        `progress` also receives events with the number of folds that are done.
 
     Notes
     -----
-    Ctrl-C while folds are solved raises KeyboardInterrupt and leaves the classifier as it was: no penalty can be chosen
-    from some of the folds. In the fit on all data it keeps the best tree so far, as in `OptimalTreeClassifier`:
-    ``status_`` is "interrupted" unless the proof was complete.
+    Ctrl-C during the folds raises KeyboardInterrupt and does not change the classifier: the selection needs all folds.
+    During the fit on all data, the best tree so far is kept, as in `OptimalTreeClassifier`: ``status_`` is
+    "interrupted" unless the proof was complete.
 
     Attributes
     ----------
     leaf_penalty_, max_depth_
-        What was chosen.
+        Selected parameters.
     cv_results_ : dict of arrays
-        Per candidate: max_depth, leaf_penalty, mean_test_score, std_test_score, mean_n_leaves, split_test_scores
+        For each candidate: max_depth, leaf_penalty, mean_test_score, std_test_score, mean_n_leaves, split_test_scores
         (candidates x folds).
     curve_ : float array (n_points, 3)
-        Score against leaves: mean number of leaves, mean score, its standard error, for the chosen depth; from the
-        smallest tree on. `accel_oct.plotting.plot_path` draws it.
+        Mean number of leaves, mean score and its standard error for each penalty at the selected depth, by increasing
+        number of leaves. `accel_oct.plotting.plot_path` plots it.
     best_estimator_ : OptimalTreeClassifier
-        Fitted on all data; its fitted attributes are here as well.
+        Classifier fitted on all data. Its fitted attributes are also attributes of this estimator.
     """
 
     def __init__(
@@ -135,16 +134,16 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, costs: Any = None
     ) -> OptimalTreeClassifierCV:
-        """Choose by cross-validation, then fit on all data.
+        """Select the parameters by cross-validation, then fit on all data.
 
         Parameters
         ----------
         X : data frame or array-like (n_samples, n_features)
         y : array-like (n_samples,)
         sample_weight : array-like (n_samples,), optional
-            Used in training and in the score on the held-out fold.
+            Used in training and in the score on held-out rows.
         sensitive_features, costs
-            As in `OptimalTreeClassifier.fit`; rows follow their fold.
+            As in `OptimalTreeClassifier.fit`; split with the rows.
 
         Returns
         -------
@@ -161,7 +160,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         return self
 
     def to_json(self, path: Any = None) -> str:
-        """The tree fitted on all data, as an `OptimalTreeClassifier` with the chosen penalty and depth."""
+        """Return `best_estimator_` as JSON text, written to a file if `path` is given."""
         text: str = self.best_estimator_.to_json(path)
         return text
 
@@ -170,10 +169,10 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
     def _chosen(
         self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None
     ) -> tuple[OptimalTreeClassifier, dict[str, Any]]:
-        """The classifier fitted on all data, and the attributes that tell how it was chosen."""
+        """Return the classifier fitted on all data, and the attributes that describe the selection."""
         depths, penalties = self._depths(), self._penalties()
         self._check_solver_arguments()
-        # Every complaint about the data comes from here, and until all is done nothing of an earlier fit changes.
+        # All data checks are here. An earlier fit remains unchanged until the end.
         if isinstance(X, EncodedTable) or is_in_pieces(X, y):
             raise in_memory_only("cross-validation")
         announce(progress, "encoding")
@@ -203,7 +202,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         penalties: list[float],
         progress: Sink | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], frozenset[str]]:
-        """Score and leaves, each (depths, penalties, folds); and the statuses of solves that found no tree."""
+        """Return scores and leaves, each (depths, penalties, folds), and the statuses of solves without a tree."""
         X = X if is_indexable(X) else Table.read(X)
         rows = np.zeros((len(codes), 1))
         with as_invalid_input("cv"):
@@ -222,7 +221,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         return shaped[..., 0], shaped[..., 1], frozenset().union(*(outcome.failures for outcome in outcomes))
 
     def _summary(self, scores: Any, leaves: Any, depths: list[int | None], penalties: list[float]) -> dict[str, Any]:
-        """The attributes that tell what was chosen, and from what."""
+        """Return the attributes that describe the selection."""
         n_folds = scores.shape[2]
         mean, std = scores.mean(axis=2), scores.std(axis=2)
         error = scores.std(axis=2, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros_like(mean)
@@ -236,7 +235,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         }
         top = np.unravel_index(int(np.nanargmax(mean)), mean.shape)
         enough = mean[top] - (error[top] if self.rule == "one_standard_error" else 1e-12)
-        # Simplest first: few leaves on average, then shallow, then a large penalty.
+        # Simplest first: fewest leaves on average, then smallest depth, then largest penalty.
         size = leaves.mean(axis=2)
         good = [(size[d, p], _order(depths[d]), -penalties[p], d, p) for d, p in np.argwhere(mean >= enough).tolist()]
         *_, d, p = min(good)
@@ -249,7 +248,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         }
 
     def _take_over(self, best: OptimalTreeClassifier, chosen: dict[str, Any]) -> None:
-        """All fitted attributes at once."""
+        """Set all fitted attributes at once."""
         fitted = {name: value for name, value in vars(best).items() if name.endswith("_") and not name.startswith("_")}
         if "feature_names_in_" not in fitted and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -282,7 +281,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         return sorted(set(checked_penalties(self.leaf_penalties)), reverse=True)
 
     def _check_solver_arguments(self) -> None:
-        """What only a solver would complain about, before the first fold is solved."""
+        """Validate solver arguments before the first fold is solved."""
         as_config(self.config)
         solver = as_solver(self.solver)
         candidate_backends(solver.backend)
@@ -290,12 +289,12 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
 
 
 def _order(depth: int | None) -> float:
-    """Depths in increasing order; no limit comes last."""
+    """Return the sort key of a depth; no limit comes last."""
     return math.inf if depth is None else depth
 
 
 def _no_tree(failures: frozenset[str]) -> NoTreeError:
-    """For every depth and penalty some fold has no tree; `failures` are the statuses of these solves."""
+    """Return the error if every depth and penalty lacks a tree in some fold; `failures` are the solve statuses."""
     where = "on the training rows of every fold, whatever the penalty"
     stopped = sorted(failures - {"infeasible"})
     if stopped:

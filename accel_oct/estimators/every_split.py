@@ -1,7 +1,7 @@
-"""A classifier's table, searched over every split.
+"""Search over every split of a classifier's table.
 
-Where subtrees are independent the search needs no chosen thresholds. What comes out looks as if the encoder had known
-the answer: its conditions are those that the tree asks, and `exact_` says that every other split was searched too.
+If subtrees are independent, the search needs no chosen thresholds. The resulting encoder has the conditions of the
+tree, and its `exact_` is True: every other split was searched too.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error
 
 
 def _can_search(model: Any) -> bool:
-    """Whether a classifier's parameters ask for no other technique."""
+    """Return whether the parameters of a classifier allow this search."""
     return is_default_config(model.config) and not model.components and model.max_features_used is None
 
 
 def unlimited_depth_error() -> InvalidInputError:
-    """What to raise where a search needs a depth limit."""
+    """Return the error for a search that needs a depth limit."""
     return InvalidInputError(
         "max_depth=None needs rows in memory, an objective that is a sum over them, the config 'default', and "
         "constraints about single leaves, single paths or the number of leaves; give max_depth a number"
@@ -64,16 +64,16 @@ def _options(model: Any, time_limit: float | None) -> SolveOptions:
 
 @dataclass(frozen=True, eq=False)
 class TableSearch:
-    """A raw table with all its splits; made by `of`.
+    """Search over all splits of a raw table; created by `of`.
 
     Attributes
     ----------
     model : OptimalTreeClassifier
-        Knows the classes.
+        With `classes_`.
     checked : CheckedRows
     orders : TableOrders
     data : TrainingData
-        Without features to split on.
+        Data without binary features of the encoder.
     space : EverySplit
     """
 
@@ -85,7 +85,7 @@ class TableSearch:
 
     @classmethod
     def of(cls, model: Any, checked: CheckedRows | EncodedTable) -> TableSearch | None:
-        """The search that a classifier asks for; None where it is to be one over chosen splits."""
+        """Return the search for a classifier; None if it needs chosen splits."""
         if isinstance(checked, EncodedTable) or not (
             isinstance(model.encoder, str) and model.encoder == "auto" and _can_search(model)
         ):
@@ -102,15 +102,15 @@ class TableSearch:
         return cls(model, checked, orders, data, space) if all(map(space.takes, space.bound_constraints)) else None
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
-        """Search, and encode the rows as the tree that was found asks; the encoder is kept by the classifier."""
+        """Search, and encode the rows with the conditions of the tree; the classifier stores the encoder."""
         return self.encoded(self.searched(leaf_penalty, clock, progress))
 
     def path(
         self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
     ) -> Iterator[Solved]:
-        """The optimum of each penalty, in the order given; each search begins with the trees of those before.
+        """Yield the optimum of each penalty in the given order; each search starts from the previous trees.
 
-        `clock` gives the clock of the next search.
+        `clock` returns the clock of the next search.
         """
         known: list[OrderedTree] = []
         for penalty in penalties:
@@ -130,10 +130,10 @@ class TableSearch:
         progress: Sink | None = None,
         known: Sequence[OrderedTree] = (),
     ) -> EverySplitOutcome:
-        """Search; deep trees that are not found at once begin with good ones over chosen splits.
+        """Search; a long search for deep trees is restarted from good trees over chosen splits.
 
-        What is not proven is at least as good as CART's trees. On large tables these come first: a search may not get
-        far there.
+        The result is proven, or at least as good as CART trees. On large tables, where a search may not get far, it
+        starts from the CART trees.
         """
         large = is_large(self.space)
         if large:
@@ -158,7 +158,7 @@ class TableSearch:
         return space.solve(leaf_penalty, options, clock, progress, known=[*known, *started], before=outcome)
 
     def _centred(self, tree: OrderedTree) -> OrderedTree:
-        """The same tree on the training rows, with each split in the middle between the rows of its node."""
+        """Return an equivalent tree whose splits lie in the middle between the training rows of their node."""
         ranks, place, rank = self.space.ranks, np.zeros(self.space.ranks.shape[1], dtype=np.int64), list(tree.rank)
         for node, column in enumerate(tree.column):
             if column < 0:
@@ -172,13 +172,13 @@ class TableSearch:
         return replace(tree, rank=tuple(rank))
 
     def _over_chosen_splits(self, leaf_penalty: float, clock: Clock, progress: Sink | None) -> list[OrderedTree]:
-        """A good tree over chosen splits."""
+        """Return a good tree over chosen splits, if there is one."""
         checked, depth = self.checked, self.space.max_depth
         finer = copy.copy(self.model)
         finer.max_depth, finer.leaf_penalty = min(_DEEPEST_START, _DEEP if depth is None else depth), leaf_penalty
         finer.encoder = AutoEncoder(finer.max_depth, budget=_START_BUDGET, missing=self.model.missing)
         seconds = min(_START_SECONDS, math.inf if clock.left is None else clock.left * _START_SHARE)
-        with warnings.catch_warnings():  # what there is to warn of is said of the table as a whole
+        with warnings.catch_warnings():  # the fit on the whole table emits the warnings
             warnings.simplefilter("ignore")
             encoder = finer._fitted_encoder(checked)
             data = finer._encoded_data(checked, encoder)
@@ -188,7 +188,7 @@ class TableSearch:
         return [] if tree is None else [tree]
 
     def _ordered(self, tree: DecisionTree, conditions: Sequence[Condition]) -> OrderedTree | None:
-        """A tree over conditions as one over orders; None where a condition is no cut of an order."""
+        """Convert a tree over conditions to one over orders; None if a condition is no cut of an order."""
         cuts = {feature: self.orders.cut(conditions[feature]) for feature in tree.features_used}
         rows: list[list[int]] = []
 
@@ -206,7 +206,7 @@ class TableSearch:
         return None if None in cuts.values() else OrderedTree.of_rows(np.array(rows, dtype=np.int32))
 
     def encoded(self, outcome: EverySplitOutcome) -> Solved:
-        """What was found, with the rows as the tree asks; the encoder is kept by the classifier."""
+        """Return an outcome with rows encoded by the conditions of its tree; the classifier stores the encoder."""
         questions: dict[tuple[int, int], tuple[Condition, bool]] = {}
         if outcome.tree is not None:
             tree = self._centred(outcome.tree)
@@ -222,7 +222,7 @@ class TableSearch:
 
 
 def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
-    """Whether constraints are about leaves and paths, however the table is encoded; asked with a feature per column."""
+    """Return whether all constraints are local to leaves or paths in every encoding; tested with one feature per column."""
     if not model.constraints:
         return True
     data = _with_columns(model, checked, range(len(checked.table.columns)))
@@ -235,12 +235,12 @@ def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
 
 
 def _with_orders(model: Any, checked: CheckedRows, orders: TableOrders) -> TrainingData:
-    """The rows with one feature per order, where constraints may name columns."""
+    """Return the rows with one feature per order, if there are constraints that may name columns."""
     return _with_columns(model, checked, [order.column for order in orders.orders] if model.constraints else ())
 
 
 def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> TrainingData:
-    """The rows with one feature for each of some columns; its values do not matter."""
+    """Return the rows with one feature for each of some columns; the values are not used."""
     sources = tuple(map(checked.table.name, columns))
     binary = np.zeros((len(checked.codes), len(sources)), dtype=bool)
     dataset, factors = checked.dataset(binary, sources, sources), model._class_factors(checked.codes, checked.weights)
@@ -250,20 +250,20 @@ def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> T
 def table_bound(
     model: Any, checked: CheckedRows, objective: float, limit: float, is_stopped: Callable[[], bool]
 ) -> float | None:
-    """What no tree over any split of the table exceeds that keeps the constraints; None where that cannot be said.
+    """Return an upper bound on trees over every split of the table that satisfy the constraints; None if unknown.
 
-    Minus infinity where there is no such tree.
+    Minus infinity means that there is no such tree.
 
     Parameters
     ----------
     model : OptimalTreeClassifier
-        With an encoder that chose splits.
+        With an encoder of chosen splits.
     objective : float
-        Of the tree that was found.
+        Objective of the tree that was found.
     limit : float
         Seconds.
     is_stopped : callable
-        Whether the user asked for the end.
+        Returns whether the user has asked to stop.
     """
     orders = TableOrders.of(checked.table, checked.weights, missing="category", ignored=checked.ignored)
     if orders is None or is_stopped():
@@ -277,7 +277,7 @@ def table_bound(
         try:
             (bound,) = bind_all([constraint], data.dataset)
         except InvalidInputError:
-            continue  # about features of the encoder: relaxed
+            continue  # names features of the encoder: relaxed
         if not fits_every_encoding(bound.traits.reads):
             continue
         if space.takes(bound):
@@ -296,7 +296,7 @@ def table_bound(
 
 @dataclass(frozen=True, eq=False)
 class FeatureSearch:
-    """Binary features as orders of two values, for trees of any depth; made by `of`."""
+    """Search over binary features as orders of two values, for trees of any depth; created by `of`."""
 
     model: Any
     data: TrainingData
@@ -304,12 +304,12 @@ class FeatureSearch:
 
     @classmethod
     def of(cls, model: Any, data: TrainingData) -> FeatureSearch:
-        """The search that a classifier without a depth limit asks for.
+        """Return the search for a classifier without a depth limit.
 
         Raises
         ------
         InvalidInputError
-            Naming max_depth, where the search needs a depth limit.
+            If the search needs a depth limit; the message names max_depth.
         """
         if not _can_search(model) or not isinstance(data.score, LinearScore):
             raise unlimited_depth_error()
@@ -323,7 +323,7 @@ class FeatureSearch:
     def path(
         self, penalties: Sequence[float], clock: Callable[[], Clock], progress: Sink | None = None
     ) -> Iterator[Solved]:
-        """The optimum of each penalty; `clock` gives the clock of the next search."""
+        """Yield the optimum of each penalty; `clock` returns the clock of the next search."""
         for penalty in penalties:
             yield self.solve(penalty, clock(), progress)
 
@@ -333,11 +333,11 @@ class FeatureSearch:
             yield replace(self, space=space).encoded(outcome)
 
     def solve(self, leaf_penalty: float, clock: Clock, progress: Sink | None = None) -> Solved:
-        """Search."""
+        """Return the optimum of one penalty."""
         return self.encoded(self.space.solve(leaf_penalty, _options(self.model, clock.limit), clock, progress))
 
     def encoded(self, outcome: EverySplitOutcome) -> Solved:
-        """What was found, over the features."""
+        """Return an outcome over the features."""
         tree = outcome.tree
         columns = () if tree is None else tuple(column for column in tree.column if column >= 0)
         cuts = {(column, 0): (column, True) for column in columns}
@@ -348,7 +348,7 @@ class FeatureSearch:
 def _by_leaves(
     space: EverySplit, options: SolveOptions, clock: Clock, progress: Sink | None
 ) -> Iterator[tuple[EverySplit, EverySplitOutcome]]:
-    """The best tree for each number of leaves, each with the problem that it solves."""
+    """Yield the best tree for each number of leaves, each with its problem."""
     most = space.max_leaves
     if space.max_depth is not None:
         most = min(2**space.max_depth, 2**space.max_depth if most is None else most)
@@ -356,14 +356,14 @@ def _by_leaves(
     known: list[OrderedTree] = []
     for leaves in range(1, most + 1):
         limited = replace(space, constraints=[*space.constraints, MaxLeaves(leaves)])
-        vars(limited)["problem"] = space.problem  # the limit on leaves is no part of it
+        vars(limited)["problem"] = space.problem  # it does not depend on the leaf limit
         outcome = limited.solve(0.0, options, clock, progress, known=known[-1:])
         known += [] if outcome.tree is None else [outcome.tree]
         yield space, outcome
 
 
 def _suits_tables(model: Any, orders: TableOrders) -> bool:
-    """Whether the tables of binary features search the same splits: there are few, or few per column."""
+    """Return whether the tables of binary features are faster: few splits in all, or few per column."""
     if model.max_depth is None or any(len(known) > DEFAULT_CATEGORIES for known in orders.encoder.categories_.values()):
         return False
     n_rows, n_classes, depth = int(orders.rows.sum()), len(model.classes_), checked_depth(model.max_depth)
@@ -380,12 +380,12 @@ def _result(
     data: TrainingData,
     space: EverySplit,
 ) -> Result:
-    """What was found, over binary features; `cuts` are (feature, whether higher ranks answer yes) by order and rank.
+    """Return the result over binary features; `cuts` maps (order, rank) to (feature, whether higher ranks are yes).
 
     Raises
     ------
     AccelOctError
-        If the tree is worth something else on the encoded rows: a fault of the library.
+        If the tree has another value on the encoded rows: a bug of the library.
     """
     found = None
     if outcome.tree is not None:
@@ -404,28 +404,27 @@ def _result(
 
 
 _DEEP = 4
-"""Depth from which on a search may take long, and begins with trees over chosen splits."""
+"""Depth from which on a search may be long and is restarted from trees over chosen splits."""
 
 _FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
-"""What a deep search may take before that: seconds, and as a share of what is left."""
+"""Time of a deep search before the restart: seconds, and share of the remaining time."""
 
 _START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START = 10.0, 0.4, 1.0, 6
-"""For trees over chosen splits: seconds, as a share of what is left, the budget of the encoder, and their depth."""
+"""Trees over chosen splits: seconds, share of the remaining time, budget of the encoder, and largest depth."""
 
 _FEW_CUTS = {0: 0, 1: 0, 2: 0, 3: 2, _DEEP: 10}
-"""By depth, splits per order up to which the tables are faster than the search over orders: measured on data sets of
-0 and 1 and on random tables of 3 to 20 values per column."""
+"""By depth, splits per order up to which the tables are faster than the search over orders, measured on binary data
+sets and on random tables of 3 to 20 values per column."""
 
 _TABLE_SECONDS, _TABLE_CELLS = 2.0, 20_000_000
-"""For the tables where there are few splits per order: the most seconds, by `estimated_seconds`, and the most splits
-times rows."""
+"""Limits for the tables if there are few splits per order: seconds by `estimated_seconds`, and splits times rows."""
 
 _SMALL_SECONDS, _SMALL_CELLS = 0.01, 2_000_000
-"""The same for any table: up to here both take some hundredths of a second, and a fit on rows takes the same of
-equally good trees as one on pieces."""
+"""The same limits for any table. Up to here both methods take hundredths of a second, and with the tables a fit on
+rows selects the same tree among equally good ones as a fit on pieces."""
 
 _ROUNDING = 1e-9
-"""Of an objective that is computed twice, far above what adding floats loses."""
+"""Tolerance between two computations of an objective; far above the rounding error of floats."""
 
 
 def _decision_tree(outcome: EverySplitOutcome, cuts: dict[tuple[int, int], tuple[int, bool]]) -> DecisionTree:

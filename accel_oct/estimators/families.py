@@ -1,4 +1,4 @@
-"""Several trees of one table: the best for each leaf penalty, and the best for each number of leaves."""
+"""Families of trees on one table: the best tree for each leaf penalty, or for each number of leaves."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def along_penalties(
     clock: Callable[[], Clock],
     progress: Sink | None,
 ) -> Iterator[Solved]:
-    """The optimum of each penalty, in the order given; the model keeps the encoding of the last one.
+    """Yield the optimum of each penalty in the given order; the model stores the last encoder.
 
     Parameters
     ----------
     model : OptimalTreeClassifier
     source : CheckedRows or EncodedTable
-        What was passed to `fit`, as it was read.
+        Training data.
     clock : callable
-        The clock of the next search.
+        Returns the clock of the next search.
     """
     search: TableSearch | FeatureSearch | None = TableSearch.of(model, source)
     if search is None:
@@ -58,7 +58,7 @@ def _results(
     clock: Callable[[], Clock],
     progress: Sink | None,
 ) -> Iterator[Result]:
-    """Read off one frontier of binary features, unless something was asked for that only `solve` does."""
+    """Yield the results by one frontier of binary features, or one `solve` per penalty if the options need it."""
     constraints = model._all_constraints(data)
     asked = replace(as_solver(model.solver), threads=1, seed=0) != Solver() or not is_default_config(model.config)
     bound = bind_all(constraints, data.dataset)
@@ -80,12 +80,12 @@ def _results(
 
 
 def by_leaves(model: Any, source: CheckedRows | EncodedTable, clock: Clock, progress: Sink | None) -> Iterator[Solved]:
-    """The best tree with at most 1, 2, 3, ... leaves, leaf penalties not counted.
+    """Yield the best tree with at most 1, 2, 3, ... leaves, without leaf penalties.
 
     Raises
     ------
     InvalidInputError
-        Without a limit on depth or leaves, and for constraints and objectives under which subtrees are not independent.
+        If neither depth nor leaves are limited, or if a constraint or the objective couples subtrees.
     """
     if model.max_depth is None and model.max_leaf_nodes is None:
         raise InvalidInputError("max_depth=None needs max_leaf_nodes here: a frontier ends at some number of leaves")

@@ -1,4 +1,4 @@
-"""What a fitted tree can do as a scikit-learn classifier, however it was found."""
+"""Prediction, description and export of a fitted tree classifier."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from accel_oct.tree.fitted_tree import FittedTree
 __all__ = ["FittedClassifier", "feature_names", "transformed"]
 
 _ALL_SUBSETS = 3
-"""Up to so many categories, each of them against the others is every way to split them in two."""
+"""Largest number of categories for which one against the others covers every binary split."""
 
 
 class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predicts, tells and stores; has `tree_`, `encoder_`, `classes_` and what is proven."""
+    """A fitted classifier: prediction, proof, export and report from `tree_`, `encoder_`, `classes_` and `result_`."""
 
     encoder: Any
     missing: str
@@ -47,39 +47,38 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- prediction
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row.
+        """Return the predicted class of each row.
 
-        X may be whatever `fit` takes, data in pieces among it: a path, a dask DataFrame and so on. From these, and from
-        files, columns are taken by the names that there were in `fit`. The answers are in memory, in the order of the
-        rows.
+        X may be any type that `fit` accepts, including a path and data in pieces such as a dask DataFrame. Columns of
+        files and pieces are matched to those of `fit` by name. The result is an array in the order of the rows.
         """
         leaves = self.apply(X)
         return np.asarray(self.classes_[self.tree_.label[leaves]])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The shares of the classes among the (weighted) training samples of the leaf that each row falls into."""
+        """Return the shares of the classes among the weighted training samples in the leaf of each row."""
         return np.asarray(self._answers(X, self._tree().predict))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """The leaf that each row falls into, as numbered in `tree_`."""
+        """Return the index in `tree_` of the leaf of each row."""
         return np.asarray(self._answers(X, self._tree().apply))
 
     def decision_path(self, X: Any) -> Any:
-        """Sparse indicator matrix of the nodes that each row passes."""
+        """Return a sparse indicator matrix of the nodes on the path of each row."""
         return self._answers(X, self._tree().decision_path)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy.
+        """Return the accuracy.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`: y and weights may be names of columns where X has names.
+            As in `fit`: y and weights may be names of columns of X.
         """
         from sklearn.metrics import accuracy_score
 
@@ -97,7 +96,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- the tree
 
     def get_depth(self) -> int:
-        """Depth of the tree; a single leaf has depth 0."""
+        """Return the depth of the tree; a single leaf has depth 0."""
         check_is_fitted(self, "tree_")
         return int(self.tree_.max_depth)
 
@@ -127,13 +126,13 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def table_bound_(self) -> float | None:
-        """What no tree over any split of the table exceeds: `bound_` where `exact_`; None where it is not known."""
+        """Upper bound over every split of the table: `bound_` if `exact_`; None if no such bound is known."""
         check_is_fitted(self, "tree_")
         bound = self.result_.stats.get("table_bound")
         return self.bound_ if self.exact_ else float(bound) if isinstance(bound, int | float) else None
 
     def _holds_for_table(self, result: Result | None) -> bool:
-        """Whether what is proven of a result is proven of all splits."""
+        """Return whether the bound of a result holds for all splits."""
         if result is None or getattr(self.encoder_, "exact_", False):
             return bool(getattr(self.encoder_, "exact_", False))
         bound = result.stats.get("table_bound")
@@ -141,7 +140,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def proof_(self) -> str:
-        """What is proven, and over which trees, in words."""
+        """Description of what is proven, and over which trees."""
         check_is_fitted(self, "tree_")
         scope = self._scope(self.result_)
         over = f"over {scope.splits}, {scope.depth}"
@@ -153,14 +152,14 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return f"not proven ({self.status_}): gap {gap} {over}{self._beyond_chosen()}"
 
     def _beyond_chosen(self) -> str:
-        """How much better a tree over other splits could be, where that is known."""
+        """Describe how much better a tree over other splits could be, if a bound is known."""
         bound = self.table_bound_
         if self.exact_ or bound is None:
             return ""
         return f"; a tree over other splits of the table is better by {bound - self.objective_:.4g} at most"
 
     def _scope(self, result: Result | None = None) -> Scope:
-        """The trees that the proof of a result is about; without one, those that the encoder can ask for."""
+        """Return the trees that the proof of a result covers; without a result, those of the encoder's splits."""
         excluded = "ignored" in getattr(self.encoder_, "kinds_", ())
         columns = "the columns that are not excluded" if excluded else "the table"
         exact = self._holds_for_table(result)
@@ -174,15 +173,15 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Scope(None if depth is None else int(depth), splits, exact)
 
     def to_text(self) -> str:
-        """The tree as indented rules; see `accel_oct.export` for other forms."""
+        """Return the tree as indented rules; see `accel_oct.export` for other formats."""
         return to_text(self)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The fitted classifier as JSON text, written to a file when `path` is given."""
+        """Return the fitted classifier as JSON text, written to a file if `path` is given."""
         return to_json(self, path)
 
     def to_sklearn(self, *, encoded: bool | None = None, values: str = "shares") -> Any:
-        """A fitted `DecisionTreeClassifier`, or a pipeline with one, that predicts the same: see `accel_oct.export`."""
+        """Return an equivalent `DecisionTreeClassifier`, or a pipeline with one; see `accel_oct.export`."""
         return to_sklearn(self, encoded=encoded, values=values)
 
     def report(
@@ -196,8 +195,8 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         near_optimal: Any = None,
         title: str | None = None,
     ) -> Path:
-        """Write a report on the fitted tree, one HTML file that needs nothing else: see `accel_oct.report`."""
-        # Few ask for it, and nobody should wait for it.
+        """Write a report on the fitted tree as a self-contained HTML file; see `accel_oct.report`."""
+        # Imported here to keep the import of the package fast.
         from accel_oct.report.page import write_report
 
         given = given_data(X, y, sample_weight, like=self)
@@ -222,7 +221,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.tree_
 
     def _answers(self, X: Any, answer: Callable[[BoolMatrix], Any]) -> Any:
-        """What the tree says of the rows, piece by piece where they come in pieces."""
+        """Return the output of `answer` for the rows, piece by piece for data in pieces."""
         X = given_data(X, like=self).X
         if not is_source(X):
             return answer(self._encoded(X))
@@ -259,11 +258,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def feature_names(encoder: Any) -> tuple[str, ...]:
-    """Return the names of the columns that a fitted encoder gives."""
+    """Return the names of the output columns of a fitted encoder."""
     return tuple(map(str, encoder.get_feature_names_out()))
 
 
 def transformed(encoder: Any, X: Any) -> Any:
-    """Return what a fitted encoder makes of a table, dense and not checked yet."""
+    """Return the dense output of a fitted encoder, not checked yet."""
     binary = encoder.transform(X)
     return binary.toarray() if hasattr(binary, "toarray") else binary

@@ -1,4 +1,4 @@
-"""The folds of a cross-validation: all penalties on their training rows, each tree scored on the rows held out."""
+"""Folds of a cross-validation: solve all penalties on the training rows, and score each tree on the held-out rows."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class FoldOutcome:
-    """Per penalty the score on the held-out rows and the number of leaves; and how the solves went.
+    """Score on the held-out rows and number of leaves for each penalty, and how the solves ended.
 
-    Where no tree was found that keeps the constraints both are not a number; `failures` are the statuses of these.
+    Both are NaN if no tree that satisfies the constraints was found; `failures` holds the statuses of these solves.
     """
 
     scores: list[tuple[float, float]]
@@ -126,7 +126,7 @@ def solve_fold(
 
 
 def _solved(task: Task, progress: Sink | None) -> Iterator[Solved]:
-    """The optimum of each penalty on the training rows; the model knows the encoding of the last one."""
+    """Return the optimum of each penalty on the training rows; the model stores the last encoder."""
     model, train = task.model, task.train
     weights = None if task.weights is None else task.weights[train]
     source = model._source(rows_of(task.X, train), task.y[train], (weights, task.given.of_rows(train), None))

@@ -1,4 +1,4 @@
-"""Near-optimal trees in the columns of a raw table, each to be had as a fitted classifier."""
+"""Near-optimal trees of a raw table, each available as a fitted classifier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from accel_oct.tree import DecisionTree
 __all__ = ["listed_trees"]
 
 EXAMINED = 50_000
-"""Trees that are listed to find those that keep constraints."""
+"""Minimum number of trees that are listed to find those that satisfy constraints."""
 
 
 def listed_trees(
@@ -34,7 +34,7 @@ def listed_trees(
     limit: int | None,
     labels: str,
 ) -> NearOptimalTrees:
-    """See `OptimalTreeClassifier.near_optimal`; `given` are sample_weight, sensitive_features and costs."""
+    """Implement `OptimalTreeClassifier.near_optimal`; `given` is (sample_weight, sensitive_features, costs)."""
     with watched(None, verbose=model.verbose, time_limit=model.time_limit) as progress:
         return _listed(model, X, y, given, within, limit, labels, progress)
 
@@ -86,7 +86,7 @@ def _listed(
 
     if best is None:
         return near(within, limit)
-    # Trees that break the constraints may be better than the best one that keeps them: they are listed and left out.
+    # Trees that violate the constraints may be better than the best feasible one: list them, then filter.
     trees = near(0.0, 1)
     if best.status != "optimal":
         ended: Status = "time_limit" if best.status == "time_limit" else "interrupted"

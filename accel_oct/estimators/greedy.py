@@ -1,4 +1,4 @@
-"""CART trees over orders of rows: where a search over every split begins, or what it is compared with when stopped."""
+"""CART trees over orders of rows: initial trees of a search over every split, or its fallback when stopped."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from accel_oct.solving.every_split import EverySplit
 __all__ = ["greedy_trees", "is_large"]
 
 _CRITERIA, _SEEDS, _DEPTH = ("gini", "entropy"), 3, 6
-"""Which of equally good splits CART takes is a matter of luck; the depth is that of trees without a limit."""
+"""Criteria; seeds, since CART breaks ties between equal splits at random; depth if there is no depth limit."""
 
 _CELLS, _MOST_CELLS = 2_000_000, 200_000_000
-"""Cells that trees are grown on: of a larger table some rows, and of one that is larger still none."""
+"""Largest tables, in cells, on which trees are grown on all rows, and on a sample of rows."""
 
 
 def is_large(space: EverySplit) -> bool:
-    """Whether trees are grown on some of the rows only."""
+    """Return whether trees are grown on a sample of the rows."""
     return space.ranks.size > _CELLS
 
 
 def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree]:
-    """CART trees with the best labels and prunings for the penalty; those that keep the constraints.
+    """Yield CART trees that satisfy the constraints, with the best labels and the best pruning for the penalty.
 
-    They are grown on all rows of a small table and on some rows of a large one; labels and prunings are always the best
-    on all rows.
+    They are grown on all rows of a small table and on a sample of a large one. Labels and pruning are optimal on all
+    rows.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -52,7 +52,7 @@ def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree
 
 
 def _pruned(arrays: Any, matrix: Any, gains: Any, price: float) -> OrderedTree:
-    """The most valuable tree that turning branch nodes of CART's into leaves can give."""
+    """Return the best pruning of a CART tree."""
     left, right = arrays.children_left.tolist(), arrays.children_right.tolist()
     place = arrays.apply(matrix)
     sums = np.stack([np.bincount(place, part, len(left)) for part in gains.T], axis=1)

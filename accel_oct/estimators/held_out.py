@@ -1,4 +1,4 @@
-"""How a fitted tree does on rows that it was not fitted on."""
+"""Scores of a fitted tree on held-out rows."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ __all__ = ["held_out_data", "held_out_score", "objective_score", "rows_of"]
 
 
 def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
-    """Some rows of a table of any kind."""
+    """Return some rows of a table of any type."""
     return X.rows(chosen) if isinstance(X, Table) else _safe_indexing(X, chosen)
 
 
 def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, given: Attached) -> BinaryDataset:
-    """Rows as a model sees them that has learnt its encoding: its features, its classes; labels that it never saw come
-    behind them.
-    """
+    """Return rows with the features and classes of a fitted model; labels that it has not seen follow its classes."""
     table, names = Table.read(X), feature_names(model.encoder_)
     sources: tuple[str, ...] | None = None
     own = isinstance(model.encoder_, BinaryEncoder)
@@ -60,12 +58,12 @@ def objective_score(
     Parameters
     ----------
     class_factors : float array (n_classes,)
-        What `class_weight` multiplies the weights of each class with.
+        Factor of `class_weight` on the weights of each class.
 
     Raises
     ------
     InvalidInputError
-        Where the objective is not defined on the rows, such as F1 without a sample of the class.
+        If the objective is not defined on the rows, such as F1 without a sample of the class.
     """
     return float(model._objective(class_factors).bind(rows).value(tree))
 
@@ -80,7 +78,7 @@ def held_out_score(
     y: Any,
     weights: Any,
 ) -> float:
-    """By scikit-learn's scorer, or by the objective's own score where `scoring` is None."""
+    """Return the score by a scikit-learn scorer, or by the objective if `scoring` is None."""
     if scoring is None:
         return objective_score(model, tree, rows, data.class_factors)
     if isinstance(scoring, str):

@@ -1,4 +1,4 @@
-"""Training data that come in pieces: gathered first, then as any other."""
+"""Data in pieces: gather them for `fit`, and predict batch by batch."""
 
 from __future__ import annotations
 
@@ -36,33 +36,31 @@ __all__ = [
 
 
 def in_memory_only(what: str) -> InvalidInputError:
-    """The error for what needs the rows themselves."""
-    return InvalidInputError(
-        f"X: {what} needs the rows in memory, and cannot take data in pieces, or a table that is encoded already"
-    )
+    """Return the error for an operation that needs the rows in memory."""
+    return InvalidInputError(f"X: {what} needs the rows in memory; data in pieces and encoded tables are not supported")
 
 
 def check_rows(source: Any, what: str) -> None:
-    """Raise where an encoded table holds a tally."""
+    """Raise if an encoded table holds a tally."""
     if isinstance(source, EncodedTable) and isinstance(source.data, Tally):
-        raise InvalidInputError(f"X: {what} needs rows, and the table holds a tally; gather it with keep='rows'")
+        raise InvalidInputError(f"X: {what} needs rows, but the table holds a tally; gather it with keep='rows'")
 
 
 def opened(X: Any, y: Any, sample_weight: Any) -> Source:
-    """The data that were handed to `fit`; y and weights are names of columns, or collections of dask beside X."""
+    """Open the source of `fit`; y and weights are names of columns, or dask collections beside X."""
     if y is None:
         raise InvalidInputError("y must be the name of the column with the classes where X is data in pieces, got None")
     return source_of(X, y, sample_weight, batch_rows=BATCH)
 
 
 def source_columns(source: Source, y: Any, sample_weight: Any) -> Table:
-    """The columns that `fit` encodes, as a table with a row of zeros."""
+    """Return the columns that `fit` encodes, as a table with one row of zeros."""
     others = [*BESIDE, *(name for name in (y, sample_weight) if isinstance(name, str))]
     return column_table(tuple(name for name in source.columns if name not in others), source.named)
 
 
 def column_table(names: tuple[str, ...], named: bool) -> Table:
-    """A table with these columns and a row of zeros: their names matter, where they are the user's own."""
+    """Return a table with one row of zeros; it has column names only if they are the user's (`named`)."""
     return Table(tuple(np.zeros(1) for _ in names), names if named else None, 1)
 
 
@@ -77,12 +75,12 @@ def gathered_for_fit(
     keep: str,
     progress: Any,
 ) -> EncodedTable:
-    """Read the pieces. Columns that only constraints name are not among the table's `sensitive_features`.
+    """Gather the pieces. Columns that only constraints name are not in the table's `sensitive_features`.
 
     Parameters
     ----------
     given : sample_weight, sensitive_features, costs
-        As handed to `fit`: names of columns, or None.
+        Names of columns, or None.
     encoder : transformer or None
         Not fitted.
     """
@@ -105,9 +103,9 @@ def gathered_for_fit(
 
 
 def table_rows(table: EncodedTable) -> BinaryDataset:
-    """The rows of an encoded table, with the group of each among what constraints may name.
+    """Return the rows of an encoded table, with the group of each row in `row_values`.
 
-    Of a tally they are one per cell. Unless samples have weights, it is known how many of them there are.
+    A tally gives one row per cell, with the number of samples unless samples have weights.
     """
     if isinstance(table.data, Tally):
         cells = TalliedTrees(table.data).cells()
@@ -137,7 +135,7 @@ def _names(sensitive: Any) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _AnswerPass:
-    """What is done with each piece: the answers of a tree, and the values of some columns, batch by batch."""
+    """Task for each piece: compute the output of a tree and the values of some columns, batch by batch."""
 
     encoder: BatchEncoder
     answer: Callable[[NDArray[np.bool_]], Any]
@@ -157,14 +155,14 @@ class _AnswerPass:
 def answered(
     model: Any, X: Any, answer: Callable[[NDArray[np.bool_]], Any], y: Any = None, sample_weight: Any = None
 ) -> tuple[list[Any], list[NDArray[Any]]]:
-    """The answers of a fitted tree on data in pieces, batch by batch in the order of the rows.
+    """Return the output of a fitted tree on data in pieces, batch by batch in the order of the rows.
 
     Parameters
     ----------
     model : fitted classifier
-        Columns are taken by the names that it has seen; others are not looked at.
+        Columns are matched by the names of `fit`; others are not read.
     answer : callable
-        From binary features (n_rows, n_features).
+        Function of the binary features (n_rows, n_features).
     y, sample_weight : optional
         Names of columns, or collections of dask.
 
@@ -172,7 +170,7 @@ def answered(
     -------
     answers : list
     columns : list of arrays
-        The values of y, and the weights, where they are asked for.
+        Values of y and weights, if given.
     """
     source = source_of(X, y, sample_weight, batch_rows=BATCH)
     asked = {"y": source.target or y, "sample_weight": source.weight or sample_weight}

@@ -12,7 +12,7 @@ __all__ = ["checked_penalties"]
 
 
 def checked_penalties(leaf_penalties: Any) -> list[float]:
-    """Leaf penalties as numbers, in the order given, or an error that says what is wrong with them."""
+    """Return leaf penalties as floats in the given order, or raise InvalidInputError."""
     try:
         penalties = [float(penalty) for penalty in leaf_penalties]
     except (TypeError, ValueError):

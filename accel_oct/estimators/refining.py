@@ -1,7 +1,7 @@
-"""More splits, where no tree over the chosen ones keeps the constraints.
+"""Refinement: search finer splits if no tree over the chosen splits satisfies the constraints.
 
-A proof that there is no tree covers the splits that were searched. Before it is reported of chosen splits, finer ones
-are tried: at depth one every threshold of the table, deeper in rounds of more and more thresholds, within limits.
+A proof of infeasibility covers only the splits that were searched. Before it is reported for chosen splits, finer ones
+are tried: every threshold of the table at depth one, and rounds with more and more thresholds for deeper trees.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from accel_oct.tree import DecisionTree
 __all__ = ["Refinement"]
 
 ROUNDS = (250, 600)
-"""Most features of each round at depth two and beyond."""
+"""Maximum number of features in each round, for depth two and more."""
 
 SECONDS = 30.0
-"""For all rounds together, where the user sets no time limit."""
+"""Time for all rounds together if there is no time limit."""
 
 MOST_CELLS = 100_000_000
-"""Samples times features of a table with every threshold; larger ones get fewer thresholds."""
+"""Largest product of samples and features for which every threshold is used."""
 
 
 _CHUNK = 1000
-"""Features whose stumps are measured together."""
+"""Number of features whose stumps are evaluated together."""
 
 _ROUNDING = 1e-9
-"""Of sums, relative to the sum of all magnitudes; far above what adding floats loses."""
+"""Tolerance of sums relative to the sum of all magnitudes; far above the rounding error of floats."""
 
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """Searches finer splits for a tree that keeps the constraints.
+    """Search of finer splits for a tree that satisfies the constraints.
 
     Parameters
     ----------
     model : OptimalTreeClassifier
-        With an encoder that is fitted; it stays as it is.
+        With a fitted encoder; it is not changed.
     source : CheckedRows or EncodedTable
-        What was passed to `fit`, as it was read; of an encoded table the splits are given.
+        Training data. The splits of an encoded table are not refined.
     time_limit : float or None
-        What is left of the user's limit.
+        Remaining seconds of the user's limit.
     is_stopped : callable
-        Whether the user asked for the end.
+        Returns whether the user has asked to stop.
     progress : callable or None
     """
 
@@ -69,12 +69,12 @@ class Refinement:
     progress: Any
 
     def run(self, coarse: Solved) -> Solved:
-        """What is known in the end: a tree, or a proof for as many splits as possible.
+        """Return the refined solve: a tree, or a proof of infeasibility over as many splits as possible.
 
         Parameters
         ----------
         coarse : Solved
-            The chosen splits; status "infeasible".
+            Solve over the chosen splits, with status "infeasible".
         """
         model = self.model
         chosen = isinstance(model.encoder, str) and not getattr(coarse.encoder, "exact_", False)
@@ -86,7 +86,7 @@ class Refinement:
     # ---------------------------------------------------------------- depth one
 
     def _stumps(self, coarse: Solved, end: float) -> Solved:
-        """Check every split with every pair of classes, then solve over the splits that keep the constraints."""
+        """Check every split with every pair of classes, then solve over the splits that satisfy the constraints."""
         announce(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
         finer, data = self._encoded(MOST_CELLS // max(1, coarse.data.dataset.n_samples), np.inf)
         bound = bind_all(self.model._all_constraints(data), data.dataset)
@@ -108,7 +108,7 @@ class Refinement:
         result = finer._solve(selected, left, self.progress)
         if not all_checked:
             return Solved(_asking(finer.encoder_, places), selected, result)
-        # No other split is in a tree that keeps the constraints: the optimum over these is the optimum over all.
+        # Stumps on other splits violate the constraints: the optimum over these splits is the optimum over all.
         if result.found is not None:
             feature = result.found.feature
             result = replace(result, found=DecisionTree(np.where(feature < 0, -1, places[feature]), result.found.label))
@@ -117,7 +117,7 @@ class Refinement:
     # ---------------------------------------------------------------- deeper
 
     def _rounds(self, coarse: Solved, end: float) -> Solved:
-        """More thresholds round by round, until a tree is found or a limit is reached."""
+        """Solve over more thresholds in each round, until a tree is found or a limit is reached."""
         best = coarse
         for most in ROUNDS:
             left = end - time.perf_counter()
@@ -129,7 +129,7 @@ class Refinement:
                 break
             result = finer._solve(data, left, self.progress)
             if result.found is not None and result.status == "time_limit" and self.time_limit is None:
-                # The limit was ours, not the user's: prove the optimum over fewer splits, those of this tree included.
+                # `SECONDS` ended the solve: prove the optimum over fewer splits, including those of this tree.
                 return self._around(coarse, finer, data, result.found)
             if result.found is None and result.status != "infeasible":
                 break
@@ -139,7 +139,7 @@ class Refinement:
         return best
 
     def _around(self, coarse: Solved, finer: Any, data: TrainingData, tree: DecisionTree) -> Solved:
-        """The optimum over the splits of a tree and the first choice, as far as that is among the finer ones."""
+        """Return the optimum over the splits of a tree and those coarse splits that are among the finer ones."""
         known = set(coarse.encoder.conditions_)
         first = {place for place, condition in enumerate(finer.encoder_.conditions_) if condition in known}
         places = np.array(sorted(first | set(tree.features_used)))
@@ -151,11 +151,11 @@ class Refinement:
     # ---------------------------------------------------------------- helpers
 
     def _encoded(self, most: int, budget: float) -> tuple[Any, TrainingData]:
-        """A copy of the model that has learnt at most so many splits, and the data as it sees them."""
+        """Return a copy of the model with an encoder of at most `most` splits, and the encoded data."""
         model = self.model
         finer = copy.copy(model)
         finer.encoder = AutoEncoder(model.max_depth, budget=budget, max_features=most, missing=model.missing)
-        with warnings.catch_warnings():  # what there is to warn of was said when the data were prepared first
+        with warnings.catch_warnings():  # warnings were emitted when the data were first encoded
             warnings.simplefilter("ignore")
             return finer, finer._prepare(self.source)
 
@@ -163,9 +163,10 @@ class Refinement:
 def _stumps_within_limits(
     dataset: BinaryDataset, bound: Sequence[BoundConstraint]
 ) -> Iterator[tuple[int, list[DecisionTree]]]:
-    """By feature, the stumps that keep all linear limits up to rounding: every stump that keeps the constraints.
+    """Yield each feature with its stumps that satisfy all linear limits up to rounding.
 
-    A few matrix products leave few stumps for `violation`, which decides.
+    They include every stump that satisfies the constraints. This filter of a few matrix products leaves few stumps for
+    the exact check by `violation`.
     """
     limits = [limit for each in bound for limit in each.traits.limits or ()]
     pairs = np.array(list(product(range(dataset.n_classes), repeat=2)))
@@ -189,7 +190,7 @@ def _stumps_within_limits(
 
 
 def _asking(encoder: AutoEncoder, places: NDArray[np.int64]) -> AutoEncoder:
-    """An encoder that asks some of the questions of a fitted one."""
+    """Return an encoder with some of the conditions of a fitted one."""
     fewer = copy.copy(encoder)
     fewer.conditions_ = tuple(encoder.conditions_[place] for place in places)
     fewer.inexact_ = tuple(np.flatnonzero(np.isin(places, encoder.inexact_)).tolist())
@@ -198,7 +199,7 @@ def _asking(encoder: AutoEncoder, places: NDArray[np.int64]) -> AutoEncoder:
 
 
 def _selected(model: Any, data: TrainingData, places: NDArray[np.int64]) -> TrainingData:
-    """The same data with some of the features."""
+    """Return the same data with some of the features."""
     whole = data.dataset
     dataset = replace(
         whole,

@@ -1,4 +1,4 @@
-"""Parameters of an estimator that say what a tree must keep, and constraints as parameters."""
+"""Parameters of an estimator that become constraints, and nested parameters of constraints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def all_constraints(
     n_samples: int,
     n_present: int,
 ) -> list[Constraint]:
-    """What was given as constraints, and what other parameters ask for; `n_present` samples have a weight."""
+    """Return the constraints, including those of other parameters; `n_present` samples have positive weight."""
     if constraints is not None and not isinstance(constraints, list | tuple):
         raise InvalidInputError(f"constraints must be a list of constraints, got {shown(constraints)}")
     found = list(constraints or [])
@@ -48,7 +48,7 @@ def all_constraints(
 
 
 def _least_samples(value: Any, n_samples: int) -> int:
-    """As scikit-learn reads it: a number of samples, or a share of them rounded up."""
+    """Return `min_samples_leaf` as a count; a share is rounded up, as in scikit-learn."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
         return int(value)
     if isinstance(value, float | np.floating) and 0 < value < 1:
@@ -59,7 +59,7 @@ def _least_samples(value: Any, n_samples: int) -> int:
 
 
 def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
-    """Positions of columns that are given by name or position."""
+    """Return the positions of columns that are given by name or position."""
     if exclude is None:
         return frozenset()
     if isinstance(exclude, str) or not isinstance(exclude, Collection | np.ndarray):
@@ -82,7 +82,7 @@ def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
 
 
 def check_splittable(constraints: Sequence[BoundConstraint], score: Score) -> None:
-    """Raise for arrays with one entry per row: cross-validation cannot split what it does not know to be rows."""
+    """Raise if a constraint or the objective holds an array over the rows, which cross-validation cannot split."""
     held = [(f"constraints[{place}]", each.traits.arrays) for place, each in enumerate(constraints)]
     for where, arrays in [*held, ("objective", score.arrays)]:
         if arrays:
@@ -97,7 +97,7 @@ def check_splittable(constraints: Sequence[BoundConstraint], score: Score) -> No
 
 
 def nested_parameters(constraints: Any, objective: Any, solver: Any) -> dict[str, Any]:
-    """``constraints__0__at_most``, ``solver__threads`` and the like, for every field of those that are dataclasses."""
+    """Return nested parameters such as ``constraints__0__at_most``, one per field of each dataclass."""
     found: dict[str, Any] = {}
     listed = list(enumerate(constraints)) if isinstance(constraints, list | tuple) else []
     single = [("objective", objective), ("solver", solver)]
@@ -108,7 +108,7 @@ def nested_parameters(constraints: Any, objective: Any, solver: Any) -> dict[str
 
 
 def with_nested(constraints: Any, objective: Any, solver: Any, changes: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The three with some of these parameters changed; others are errors as in scikit-learn."""
+    """Return constraints, objective and solver with nested parameters changed; unknown names raise."""
     solver = as_solver(solver) if any(name.startswith("solver__") for name in changes) else solver
     known = nested_parameters(constraints, objective, solver)
     changed = list(constraints) if isinstance(constraints, list | tuple) else constraints

@@ -1,4 +1,4 @@
-"""What a constraint costs: the best tree for each of several limits, and how they do on rows held out."""
+"""Trade-off between objective and constraint: the best tree for each limit, with optional held-out scores."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount", "sam
 
 @dataclass(frozen=True, eq=False)
 class TradeOffPoint:
-    """The best tree for one limit.
+    """Best tree for one limit of the constraint.
 
     Attributes
     ----------
     limit : float
-        What was asked.
+        Limit of the constraint.
     value : float or None
-        What the tree comes to on the training data.
+        Value of the constraint on the training data.
     score : float
-        Of the tree on the training data, leaf penalties not counted: accuracy, unless another objective was asked for.
+        Training score without leaf penalties: accuracy, or the score of the objective.
     objective, bound : float
-        Leaf penalties counted; no tree of the scope that keeps the limit has an objective above the bound.
+        With leaf penalties; no tree of the scope that satisfies the limit has an objective above the bound.
     status : str
-        "optimal" and "infeasible" are proven, for the trees of `TradeOff.scope`.
+        "optimal" and "infeasible" are proven for the trees of `TradeOff.scope`.
     multiplier : float or None
-        What the objective would gain, to first order, from one unit more of the limit.
+        Change of the objective per unit of the limit, to first order.
     model : OptimalTreeClassifier or None
-        Fitted on all data; None where there is no tree.
+        Classifier fitted on all data; None if there is no tree.
     test_value, test_score, test_value_error, test_score_error : float or None
-        Means over the held-out folds and their standard errors, with `cv`.
+        With `cv`: means over the held-out folds, and their standard errors.
     """
 
     limit: float
@@ -74,17 +74,17 @@ class TradeOffPoint:
 
 @dataclass(frozen=True, eq=False)
 class TradeOff:
-    """Points by limit; `print` shows them as a table, `accel_oct.plotting.plot_trade_off` draws them.
+    """Points by limit; `print` shows a table, `accel_oct.plotting.plot_trade_off` plots them.
 
     Attributes
     ----------
     name : str
-        Of the constraint.
+        Name of the constraint.
     score_name : str
     points : tuple of TradeOffPoint
-        In increasing order of limits.
+        By increasing limit.
     scope : Scope or None
-        The trees that were searched: a limit that none of them keeps may be kept by a tree over other splits.
+        Trees that were searched. A tree over other splits may satisfy a limit that is infeasible for these.
     """
 
     name: str
@@ -102,7 +102,7 @@ class TradeOff:
         return self.points[place]
 
     def to_frame(self) -> Any:
-        """As a pandas data frame."""
+        """Return a pandas data frame."""
         try:
             import pandas as pd
         except ImportError:
@@ -134,21 +134,21 @@ def trade_off(
     costs: Any = None,
     cv: Any = None,
 ) -> TradeOff:
-    """The best tree for each limit of one constraint: how much accuracy does each 0.01 of parity cost?
+    """Return the best tree for each limit of one constraint, for example the accuracy lost by each 0.01 of parity.
 
     Parameters
     ----------
     model : OptimalTreeClassifier, or fitted OptimalTreeClassifierCV
-        With the constraint among its `constraints`; fitted or not. It stays as it is.
+        Model with the constraint in its `constraints`; fitted or not. It is not changed.
     X, y, sample_weight, sensitive_features, costs
         As in `OptimalTreeClassifier.fit`; or an `EncodedTable` alone.
     limits : iterable of float
-        In the place of the limit that the constraint has.
+        Values that replace the limit of the constraint.
     constraint : int
-        Its place among the model's constraints.
+        Index of the constraint in `model.constraints`.
     cv : int, splitter, iterable or None
-        Also fit every limit on the training rows of each fold, and measure score and constraint on the others; needs
-        the rows in memory.
+        Also fit every limit on the training rows of each fold, and compute score and constraint on the held-out rows;
+        needs the rows in memory.
 
     Returns
     -------
@@ -179,12 +179,12 @@ def trade_off(
 
 
 class _Fitting:
-    """Rows on which several classifiers are fitted that differ in a limit: over every split, or over the same ones.
+    """Rows for several classifiers that differ in a limit: over every split, or over the same chosen splits.
 
     Attributes
     ----------
     data : TrainingData
-        Of chosen splits, or of those of the last tree.
+        Data over the chosen splits, or over those of the last tree.
     """
 
     def __init__(self, base: OptimalTreeClassifier, source: CheckedRows | EncodedTable) -> None:
@@ -197,7 +197,7 @@ class _Fitting:
             base.encoder_, self.data = search.orders.asking([]), search.data
 
     def solved(self, model: OptimalTreeClassifier) -> Solved:
-        """The best tree of a classifier."""
+        """Return the best tree of a classifier."""
         search = None if self._searched is None else TableSearch.of(model, self._searched)
         if search is None:
             return Solved(model.encoder_, self.data, model._solve(self.data, model.time_limit))
@@ -230,7 +230,7 @@ def _checked(limits: Any) -> list[Any]:
 
 
 def _with_limit(model: OptimalTreeClassifier, constraint: int, field: str, limit: Any) -> OptimalTreeClassifier:
-    """A model of its own with this limit; what it has learnt of the data it shares."""
+    """Return a copy of the model with this limit; it shares the fitted encoder."""
     changed = model._like()
     listed = list(changed.constraints or [])
     listed[constraint] = replace(listed[constraint], **{field: limit})
@@ -260,7 +260,7 @@ def _point(base: OptimalTreeClassifier, fitting: _Fitting, constraint: int, fiel
 def _held_out(
     base: OptimalTreeClassifier, source: CheckedRows, constraint: int, field: str, limits: list[Any], cv: Any
 ) -> NDArray[np.float64]:
-    """Value and score, (limits, folds, 2); not a number where there is no tree, or nothing to measure."""
+    """Return value and score as (limits, folds, 2); NaN if there is no tree or the value is not defined."""
     from sklearn.model_selection import check_cv
 
     X = source.X if is_indexable(source.X) else source.table
@@ -283,7 +283,7 @@ def _held_out(
             try:
                 value = own.constraints[constraint].bind(rows).value(result.found)
             except InvalidInputError:
-                value = None  # a group that is not in the fold
+                value = None  # the fold lacks a group
             found[place, fold, 0] = math.nan if value is None else value
             found[place, fold, 1] = objective_score(own, result.found, rows, data.class_factors)
     return found

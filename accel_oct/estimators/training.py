@@ -1,4 +1,4 @@
-"""Training data as an estimator hands it on: checked, encoded, and with what constraints and objectives may name."""
+"""Training data of an estimator: checked, encoded, with the row values that constraints and objectives may name."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ __all__ = ["Attached", "CheckedRows", "RowValues", "Solved", "TrainingData", "as
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What is solved, and how the result is to be told.
+    """Encoded training data with the bound objective, and the names for the result.
 
     Attributes
     ----------
     dataset : BinaryDataset
-        Samples with their own weights; constraints speak of them.
+        Samples with their own weights; constraints refer to these.
     score : LinearScore or RatioScore
-        The objective on these data.
+        Objective bound to these data.
     names : tuple of str
-        Of the binary features that the encoder gives; where there are none, the data set has one that is constant.
+        Names of the binary features of the encoder. If there are none, the data set has one constant feature.
     class_factors : float array (n_classes,)
-        What the weights of a class are multiplied with in what scikit-learn would report.
+        Factor on the weights of each class in the values that scikit-learn would report.
     starts : tuple of DecisionTree
-        Known before the search begins.
+        Trees that are known before the search begins.
     n_rows : int or None
-        Of the user's table, where those of the data set were merged.
+        Number of rows of the user's table, if the rows of the data set were merged.
     tally : Tally or None
-        Where there are no rows: then the data set has one row per cell, good for totals and not for trees.
+        Replaces the rows: the data set then has one row per cell, which serves for totals but not for trees.
     objective : Objective or None
-        What `score` is on these data; only with a tally.
+        Objective before binding; only with a tally.
     """
 
     dataset: BinaryDataset
@@ -58,7 +58,7 @@ class TrainingData:
 
     @property
     def solved(self) -> BinaryDataset | Tally:
-        """What a solve is given in the place of X."""
+        """The argument X of a solve."""
         return self.dataset if self.tally is None else self.tally
 
     @property
@@ -67,28 +67,28 @@ class TrainingData:
         return Fixed(self.score) if self.objective is None else self.objective
 
     def seen_by(self, tree: DecisionTree) -> TrainingData:
-        """Data on which a tree does what it does on these: where there is a tally, a row per leaf and cell."""
+        """Return data on which a tree has the same value: of a tally, one row per leaf and cell."""
         if self.tally is None or self.objective is None:
             return self
         rows = TalliedTrees(self.tally).rows(tree)
-        # Samples that have weights are not counted by a tally: as many of them as their share of the weight.
+        # A tally does not count weighted samples: estimate their number from their share of the weight.
         each = 1.0 if self.dataset.samples is not None else self.n_samples / rows.total_weight
         rows = replace(rows, samples=np.rint(rows.weights * each).astype(np.int64))
         return replace(self, dataset=rows, score=self.objective.bind(rows))
 
     @property
     def n_samples(self) -> int:
-        """Samples that the user has."""
+        """Number of the user's samples."""
         return self.dataset.n_samples if self.n_rows is None else self.n_rows
 
     @property
     def rows(self) -> BinaryDataset | None:
-        """What the best label of a leaf is decided on; None where labels depend on each other."""
+        """Rows that decide the best label of a leaf; None if labels depend on each other."""
         return self.score.rows if isinstance(self.score, LinearScore) else None
 
 
 class Solved(NamedTuple):
-    """A fitted encoder, the data over its features, and what was found."""
+    """A fitted encoder, the data over its features, and the result of the solve."""
 
     encoder: Any
     data: TrainingData
@@ -97,13 +97,13 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """What came with the rows besides X, y and weights.
+    """Row values besides X, y and weights.
 
     Attributes
     ----------
     sensitive : mapping from names to arrays
     group : array or None
-        The group of every row: the only sensitive feature, or all of them together.
+        Group of every row: the single sensitive feature, or the combination of all of them.
     costs : array (n_samples, n_classes) or None
     """
 
@@ -112,7 +112,7 @@ class Attached:
     costs: Any
 
     def of_rows(self, rows: NDArray[Any]) -> Attached:
-        """The same for some of the rows."""
+        """Return the values of some of the rows."""
         return Attached(
             {name: values[rows] for name, values in self.sensitive.items()},
             None if self.group is None else self.group[rows],
@@ -121,9 +121,9 @@ class Attached:
 
 
 class RowValues(Mapping[str, Any]):
-    """By name: sensitive features, then the columns of the user's table; read when they are asked for.
+    """Mapping from names to sensitive features and columns of the user's table; sensitive features come first.
 
-    `asked` holds the names that somebody asked for so far.
+    `asked` holds the names that have been read.
     """
 
     def __init__(self, table: Table, given: Attached) -> None:
@@ -154,7 +154,7 @@ class RowValues(Mapping[str, Any]):
 
 
 def attached(sensitive_features: Any, costs: Any, n_rows: int) -> Attached:
-    """Check what was passed to `fit`.
+    """Check the arguments `sensitive_features` and `costs` of `fit`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def attached(sensitive_features: Any, costs: Any, n_rows: int) -> Attached:
 
 
 def _columns(values: Any) -> dict[str, NDArray[Any]]:
-    """By name; a single column without a name has the name ""."""
+    """Return columns by name; a single column without a name has the name ""."""
     if isinstance(values, Mapping):
         named = {str(name): np.asarray(column) for name, column in values.items()}
     elif hasattr(values, "columns") and hasattr(values, "to_numpy"):
@@ -203,16 +203,16 @@ def _columns(values: Any) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Rows in memory as they were given, checked and not yet encoded.
+    """Rows in memory: checked, not yet encoded.
 
     Attributes
     ----------
     X, y : data frame or array
-        As given, for encoders of other libraries; everything else uses what was read from them once.
+        Arguments of `fit`, for encoders of other libraries; everything else uses the other attributes.
     table : Table
     classes : array
     codes : int array
-        Positions of the labels among the classes.
+        Index of each label in `classes`.
     weights : float array
     weighted : bool
         Whether weights were given.
@@ -234,24 +234,24 @@ class CheckedRows:
     ignored: frozenset[int]
 
     def copied(self) -> CheckedRows:
-        """The same with copies of what constraints may name: it stays as it is when the user's arrays change."""
+        """Return the same rows with copies of the row values, which do not change with the user's arrays."""
         every = np.arange(len(self.table))
         table, given = self.table.rows(every), self.attached.of_rows(every)
         return replace(self, table=table, attached=given, rows=RowValues(table, given))
 
     def dataset(self, binary: Any, names: tuple[str, ...], sources: tuple[str, ...] | None) -> BinaryDataset:
-        """The rows with binary features.
+        """Return a data set of the rows with binary features.
 
         Parameters
         ----------
         binary : array (n_samples, n_features) of 0 and 1
         names : tuple of str
-            Of the binary features.
+            Names of the binary features.
         sources : tuple of str or None
-            The column that each binary feature was made from, where that is known.
+            Source column of each binary feature, if known.
         """
         n_features = binary.shape[1]
-        # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
+        # Solvers need a column: without features, add a constant one; the optimal tree is a leaf.
         X = binary if n_features else np.zeros((len(self.codes), 1), dtype=bool)
         dataset = BinaryDataset.from_arrays(
             X,
@@ -259,14 +259,14 @@ class CheckedRows:
             self.weights,
             feature_names=names if n_features and len(set(names)) == len(names) else None,
             class_names=tuple(map(str, self.classes)),
-            classes=self.classes,  # constraints name classes as the user does
+            classes=self.classes,  # constraints name the user's classes
             name="encoder output",
         )
         return replace(dataset, sources=sources if n_features or sources is None else ("",), row_values=self.rows)
 
 
 def as_tree(nested: Any) -> DecisionTree:
-    """A tree from the nested tuples of an encoder, see `AutoEncoder`."""
+    """Return a tree from the nested tuples of `AutoEncoder.greedy_`."""
     if not isinstance(nested, tuple):
         return DecisionTree.leaf(nested)
     feature, no, yes = nested

@@ -175,7 +175,7 @@ def test_gathered_tables_serve_classifiers(tmp_path: Any) -> None:
         lambda: model().path(counts, leaf_penalties=[0.1]),
         lambda: model().near_optimal(counts, within=0.0),
     ):
-        with pytest.raises(InvalidInputError, match=r"^X: .* needs rows, and the table holds a tally"):
+        with pytest.raises(InvalidInputError, match=r"^X: .* needs rows, but the table holds a tally"):
             ask()
 
 
