@@ -1,4 +1,4 @@
-"""Binary training data whose weights add up without rounding, with equal rows merged, or with rewards as rows."""
+"""Binary training data with exactly summable weights, also with equal rows merged or with rewards as rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-#: How far a rate of data in pieces may be off because their weights were rounded.
+#: Largest error of a rate that rounded weights of data in pieces may cause.
 MOST_ERROR = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BinaryDataset:
-    """Samples with binary features, a class each, and a weight each; made by `from_arrays`.
+    """Samples with binary features, a class and a weight each; created by `from_arrays`.
 
     Attributes
     ----------
@@ -51,26 +51,26 @@ class BinaryDataset:
     classes : array (n_classes,)
         Original labels, sorted; class index k stands for ``classes[k]``.
     feature_names, class_names : tuple of str
-        For people to read.
+        Names for output.
     grid_bits : int
         Weights are multiples of ``2.0 ** -grid_bits``.
     sources : tuple of str or None
-        For each feature the column of the user's table that it was made from; None where features are columns.
+        Column of the user's table from which each feature was computed; None if features are columns.
     row_values : mapping from names to arrays
-        What else is known of the rows, by name, such as the columns of the user's table: constraints may name it.
+        Further values of the rows that constraints may name, such as the columns of the user's table.
     columns : tuple of str
-        Columns of the user's table whose values are not among `row_values`: features may have been made from them.
+        Columns of the user's table that are not in `row_values`; features may have been computed from them.
     samples : int64 array (n_samples,) or None
-        How many of the user's samples each row stands for, where rows were merged before; else every row is one.
+        Number of the user's samples that each row stands for, if rows were merged; None means one each.
     given : float64 array (n_samples,) or None
-        The weights as they were given, in their own unit; None where `weights` are the same.
+        Weights before rounding, in the user's unit; None if they equal `weights`.
     rounded_to : float
-        By how much the weight of a sample may have moved before rows were merged into these; 0 where none did.
+        Largest change of a sample's weight by rounding before rows were merged; 0 if no weight changed.
 
     Notes
     -----
-    *Why a grid.* Which tree is optimal, and which cuts may be combined, is decided by ties between sums
-    of weights, so sums have to be exact in whatever order they are taken. Every weight, and every leaf
+    *Why a grid.* Ties between sums of weights decide which tree is optimal and which cuts may be combined, so
+    sums must be exact in any order of addition. Every weight, and every leaf
     price from `leaf_price`, is rounded to a multiple of the step ``s = 2**-grid_bits``, where
     `grid_bits` is the largest integer with ``W / s <= 2**46`` (W is the total weight; W < 2**46 + n/2
     steps still holds after rounding). A float64 holds every multiple of s up to ``2**53 s`` exactly.
@@ -84,18 +84,18 @@ class BinaryDataset:
     rounded. Such a tree is worse than a single leaf by far more than the rounding, so no comparison that
     decides an optimum is affected.
 
-    *Extreme weights.* `in_usual_range` multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of two
-    first: at the edge of what a float can hold, a leaf price would lose its digits. A weight below half a step of the
-    grid counts as zero in scores, which is within the tolerance below.
+    *Extreme weights.* `in_usual_range` first multiplies weights beyond ``2**500`` or below ``2**-500`` by a power of
+    two: near the limits of floats, a leaf price would lose digits. A weight below half a step of the grid counts as
+    zero in scores, which is within the tolerance below.
 
-    *Rates* of light groups cannot be told from rounded weights. Constraints take them from `exact`, the weights as they
-    were given.
+    *Rates* of light groups cannot be computed from rounded weights. Constraints compute them from `exact`, the weights
+    before rounding.
 
-    *What it costs.* Integer weights stay as they are while their total is below 2**51: the step is then
+    *Tolerance.* Integer weights are unchanged if their total is below 2**51: the step is then
     at most 1. Real weights move by at most s/2 each, so the normalised score of any tree moves by at most
     ``n_samples * s / (2 W) <= n_samples * 2**-46`` (1.5e-10 for ten thousand samples), and the
     leaf penalty by at most ``s / (2 W) <= 2**-46`` per leaf. A leaf price that misses an integer only by
-    floating-point noise (0.07 * 100) is put back on it.
+    floating-point noise (0.07 * 100) is rounded to it.
     """
 
     X: BoolMatrix
@@ -142,14 +142,14 @@ class BinaryDataset:
             By default the column names of a data frame (else ``x0, x1, ...``) and the labels themselves,
             in sorted order.
         classes : array, optional
-            The labels where they are encoded already: then y holds their positions.
+            Labels, if y already holds indices into them.
         name : str
-            What errors call X.
+            Name of X in errors.
 
         Raises
         ------
         InvalidInputError
-            Naming the argument that cannot be used.
+            If an argument is invalid; the message names it.
         """
         matrix = np.array(as_binary_matrix(X, name=name), order="C")
         n_samples, n_features = matrix.shape
@@ -175,7 +175,7 @@ class BinaryDataset:
 
     @classmethod
     def of(cls, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryDataset:
-        """What a user passed as X, y and weights; a data set in the place of X is taken as it is."""
+        """Return the data set of X, y and weights; a data set as X is returned unchanged."""
         if not isinstance(X, BinaryDataset):
             return cls.from_arrays(X, y, sample_weight)
         for argument, value in (("y", y), ("sample_weight", sample_weight)):
@@ -205,29 +205,29 @@ class BinaryDataset:
 
     @cached_property
     def exact(self) -> ExactWeights:
-        """The weights as they were given, for rates."""
+        """Weights before rounding, for rates."""
         return ExactWeights(self.weights if self.given is None else self.given)
 
     def check_rates(self, rows: NDArray[np.bool_], name: str) -> None:
-        """Refuse rates among rows that are too light for the rounding that their weights went through.
+        """Raise if the rounding of weights makes rates among some rows too inaccurate.
 
         Raises
         ------
         InvalidInputError
-            Naming the constraint and sample_weight.
+            The message names the constraint and sample_weight.
         """
         if not self.rounded_to:
             return
         error = self.rounded_to * float(self.sample_counts[rows].sum())
         if error > MOST_ERROR * float(self.weights[rows].sum()):
             raise InvalidInputError(
-                f"{name}: sample_weight of some class or group is too small beside the others to take rates of data in "
-                "pieces, whose weights are rounded: give the rows in memory, or weights of one magnitude"
+                f"{name}: sample_weight of some class or group is too small for accurate rates on data in pieces, "
+                "whose weights are rounded; pass the rows in memory, or weights of similar magnitude"
             )
 
     @cached_property
     def sample_counts(self) -> FloatArray:
-        """How many of the user's samples with a weight each row stands for."""
+        """Number of the user's samples with positive weight that each row stands for."""
         present = (self.exact.weights > 0).astype(np.float64)
         return present if self.samples is None else present * self.samples
 
@@ -237,14 +237,14 @@ class BinaryDataset:
         return bool(np.all(self.weights == np.floor(self.weights)))
 
     def leaf_price(self, leaf_penalty: float, norm: float | None = None) -> float:
-        """Leaf penalty in units of weight, lambda_bar = lambda * W, rounded onto the grid.
+        """Return the leaf penalty in units of weight, lambda_bar = lambda * W, rounded to the grid.
 
         Parameters
         ----------
         leaf_penalty : float
             lambda >= 0 of the normalised objective.
         norm : float, optional
-            What scores are divided by; W where it is not given.
+            Divisor of scores; W by default.
         """
         try:
             penalty = float(leaf_penalty)
@@ -256,13 +256,13 @@ class BinaryDataset:
         return float(round_to_grid(np.array([price]), self.grid_bits)[0])
 
     def features_named(self, name: str) -> list[int]:
-        """The features made from the column with this name; where there is no such column, those with this name."""
+        """Return the features of the column with this name; without such a column, the features with this name."""
         columns = () if self.sources is None else (*self.sources, *self.row_values, *self.columns)
         names = self.sources if self.sources is not None and name in columns else self.feature_names
         return [place for place, known in enumerate(names) if known == name]
 
     def values_named(self, name: str) -> Any:
-        """What is known of every row by this name, else the feature with this name; None where there is neither."""
+        """Return the row values or the feature with this name; None if there is neither."""
         if name in self.row_values:
             return self.row_values[name]
         if name in self.feature_names:
@@ -270,7 +270,7 @@ class BinaryDataset:
         return None
 
     def class_weights(self, indices: NDArray[Any] | None = None) -> FloatArray:
-        """Total weight of each class among all samples, or among those that `indices` selects.
+        """Return the total weight of each class among all samples, or among those that `indices` selects.
 
         Parameters
         ----------
@@ -281,10 +281,10 @@ class BinaryDataset:
         return weighted_bincount(self.y[indices], self.weights[indices], self.n_classes)
 
     def merged(self) -> MergedDataset:
-        """The same data with identical (x, y) rows made into one row that carries their total weight.
+        """Return the data with identical (x, y) rows merged into one row of their total weight.
 
-        No tree changes its score. Rows are sorted lexicographically by features (feature 0 first), then by
-        class, so the result does not depend on the order of the samples. Rows of weight zero disappear.
+        Every tree keeps its score. Rows are sorted lexicographically by features (feature 0 first), then by
+        class, so the result does not depend on the order of the samples. Rows of weight zero are dropped.
         """
         groups = equal_rows(self.X, self.y)
         weights = groups.sums(self.weights)
@@ -306,12 +306,12 @@ class BinaryDataset:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MergedDataset(BinaryDataset):
-    """A data set without two identical (x, y) rows; made by `BinaryDataset.merged`.
+    """A data set without two identical (x, y) rows; created by `BinaryDataset.merged`.
 
     Attributes
     ----------
     inverse : int64 array
-        For each row of the data set it was made from, the row it went into; -1 where the weight was zero.
+        Merged row of each row of the original data set; -1 for rows of weight zero.
     """
 
     inverse: IntArray
@@ -322,23 +322,23 @@ class MergedDataset(BinaryDataset):
 
 
 def weighted_bincount(cells: IntArray, weights: FloatArray, n_cells: int) -> FloatArray:
-    """Total weight in each of `n_cells` cells."""
+    """Return the total weight in each of `n_cells` cells."""
     totals: FloatArray = np.bincount(cells, weights, n_cells).astype(np.float64, copy=False)
     return totals
 
 
 @dataclass(frozen=True, eq=False)
 class EqualRows:
-    """Rows in groups of equal ones, in an order that does not depend on that of the rows; made by `equal_rows`.
+    """Groups of equal rows, in an order that does not depend on the order of the rows; created by `equal_rows`.
 
     Attributes
     ----------
     order : int64 array
         Rows sorted lexicographically by features (feature 0 first), then by class, then by position.
     starts : int64 array
-        Positions in `order` at which a group begins.
+        Positions in `order` where a group begins.
     new_point : bool array, one entry per group
-        Whether the features of the group differ from those of the group before.
+        Whether the features of the group differ from those of the previous group.
     """
 
     order: IntArray
@@ -347,26 +347,26 @@ class EqualRows:
 
     @property
     def first(self) -> IntArray:
-        """The first row of each group."""
+        """First row of each group."""
         return self.order[self.starts]
 
     @property
     def group_of(self) -> IntArray:
-        """The group of each row."""
+        """Group of each row."""
         found = np.empty(len(self.order), dtype=np.int64)
         sizes = np.diff(self.starts, append=len(self.order))
         found[self.order] = np.repeat(np.arange(len(self.starts)), sizes)
         return found
 
     def sums(self, amounts: FloatArray) -> FloatArray:
-        """Total of each group, for one amount per row."""
+        """Return the total of each group for one amount per row."""
         return np.add.reduceat(amounts[self.order], self.starts) if amounts.size else amounts
 
 
 def equal_rows(X: BoolMatrix, y: IntArray | None = None) -> EqualRows:
-    """Group rows with equal features, and equal classes where they are given: without them, a group is a point.
+    """Group rows with equal features and, if given, equal classes; without classes, a group is a point.
 
-    Rows that are sorted already, as in a merged data set, are not sorted again.
+    Sorted rows, as in a merged data set, are not sorted again.
     """
     words = pack_rows(X)
     y = np.zeros(len(words), dtype=np.int64) if y is None else y
@@ -388,24 +388,24 @@ def _is_sorted(words: NDArray[np.uint64], y: IntArray) -> bool:
     if words.shape[1] > 1:
         first = (words[1:] != words[:-1]).argmax(axis=1)
     after, before = words[rows + 1, first], words[rows, first]
-    # Where no word differs these are equal too, and the class decides.
+    # If no word differs, the class decides.
     rises = (after > before) | ((after == before) & (y[1:] >= y[:-1]))
     return bool(rises.all())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredDataset(BinaryDataset):
-    """One row per sample and class that earns something there: predicting ``y`` for it earns ``weights``.
+    """One row per sample and class with a positive reward: predicting class ``y`` earns ``weights``.
 
-    The score of a tree on these rows is what its predictions earn on the samples, so whatever maximises weighted
-    accuracy maximises any sum of rewards.
+    The score of a tree on these rows is the total reward of its predictions on the samples, so an algorithm for
+    weighted accuracy maximises any sum of rewards.
 
     Attributes
     ----------
     source : int64 array
-        The row of the data set that each row was made from; every row of it is the source of one row at least.
+        Row of the original data set for each row; every original row occurs at least once.
     first : bool array
-        Whether a row is the first of its source: to it belongs what is counted once per sample.
+        Whether a row is the first of its source row, for values that count once per sample.
     """
 
     source: IntArray
@@ -418,17 +418,17 @@ class ScoredDataset(BinaryDataset):
 
 
 def scored_dataset(dataset: BinaryDataset, amounts: FloatArray) -> ScoredDataset:
-    """The rows for some rewards.
+    """Return the rows for given rewards.
 
     Parameters
     ----------
     dataset : BinaryDataset
     amounts : float array (n_samples, n_classes)
-        What predicting each class for each sample earns: not negative, and positive somewhere. Rounded onto a grid of
-        their own, see `BinaryDataset`.
+        Reward for predicting each class for each sample: not negative, and not all zero. Rounded to a grid of their
+        own, see `BinaryDataset`.
     """
     earning = amounts > 0
-    earning[~earning.any(axis=1), 0] = True  # who earns nothing may still be counted
+    earning[~earning.any(axis=1), 0] = True  # every sample has a row, since samples are counted
     source, label = np.nonzero(earning)
     weights, grid_bits = on_grid(amounts[source, label])
     first = np.ones(len(source), dtype=bool)

@@ -1,4 +1,4 @@
-"""Equivalent-point sets: samples that only a few features can tell apart (section 5.3 of the paper)."""
+"""Equivalent-point sets: samples that only a few features separate (section 5.3 of the paper)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WordArray = NDArray[np.uint64]
 
 MAX_SPLIT_SIZE = 2
 
-# Hash keys that are sorted at a time; bounds the working memory to some hundred megabytes.
+# Number of hash keys that are sorted at a time; limits the working memory to some hundred megabytes.
 _KEYS_PER_PASS = 2**22
 
 
@@ -32,7 +32,7 @@ class EqpSet:
     ----------
     split_set : tuple of int
         Features F*, increasing. All samples of the set agree on every other feature, so a tree that does
-        not branch on F* on their way sends all of them to one leaf.
+        not branch on F* on their path sends all of them to one leaf.
     samples : int array
         Rows J of the data set, increasing. They do not all share a class.
     """
@@ -80,7 +80,7 @@ class EqpSets(Sequence[EqpSet]):
 
 
 def equivalent_point_sets(dataset: BinaryDataset, max_split_size: int = 2) -> EqpSets:
-    """All aggregated equivalent-point sets with split sets of at most `max_split_size` features.
+    """Return all aggregated equivalent-point sets with split sets of at most `max_split_size` features.
 
     The paper starts from pairs: two samples of different classes form an EQP set whose split set F* is exactly
     the set of features in which they differ. Sets that share F* are aggregated, {1,2} and {2,3} to {1,2,3}.
@@ -154,7 +154,7 @@ class _Points:
         return len(self.words)
 
     def _draw_keys(self) -> None:
-        # Distinct keys make a lookup exact once its single candidate is verified; a repeat is all but impossible.
+        # With distinct keys, a lookup is exact once its single candidate is verified. A collision is very unlikely.
         for seed in range(100):
             rng = np.random.default_rng(seed)
             column_keys = rng.integers(0, 2**64, self.n_features, dtype=np.uint64)
@@ -169,7 +169,7 @@ class _Points:
         raise AssertionError("no collision-free hash keys")  # pragma: no cover
 
     def differ(self, a: IntArray, b: IntArray) -> NDArray[np.bool_]:
-        """Whether two distinct points hold samples of different classes."""
+        """Return whether two distinct points hold samples of different classes."""
         first, second = self.class_code[a], self.class_code[b]
         result: NDArray[np.bool_] = (first != second) | (first < 0)
         return result
@@ -182,7 +182,7 @@ class _Points:
         return np.asarray(~difference.any(axis=1), dtype=np.bool_)
 
     def flipped(self, points: IntArray, *features: IntArray) -> IntArray:
-        """The points that result from flipping the given features, -1 where there is no such point."""
+        """Return the points that differ in exactly the given features; -1 if there is none."""
         wanted = self.keys[points]
         for feature in features:
             wanted = wanted ^ self.column_keys[feature]
@@ -194,7 +194,7 @@ class _Points:
 
 
 def _identical(points: _Points) -> tuple[IntArray, IntArray]:
-    """Split sets of size zero: points with samples of several classes."""
+    """Return the split sets of size zero: points with samples of several classes."""
     mixed = np.flatnonzero(points.class_code < 0)
     corners = np.full((len(mixed), 4), -1)
     corners[:, 0] = mixed
@@ -202,7 +202,7 @@ def _identical(points: _Points) -> tuple[IntArray, IntArray]:
 
 
 def _split_by_one(points: _Points) -> tuple[IntArray, IntArray]:
-    """Split sets {f}: two points that differ in f alone."""
+    """Return the split sets {f}: two points that differ in f alone."""
     found: list[tuple[IntArray, IntArray, IntArray]] = []
     for feature in points.active_features.tolist():
         zeros = np.flatnonzero(~points.X[:, feature])
@@ -218,7 +218,7 @@ def _split_by_one(points: _Points) -> tuple[IntArray, IntArray]:
 
 
 def _split_by_two(points: _Points) -> tuple[IntArray, IntArray]:
-    """Split sets {f, g}: up to four points that agree elsewhere, two of them opposite and of different class."""
+    """Return the split sets {f, g}: up to four points that agree elsewhere, two of them opposite in class."""
     n_keys = len(points) * len(points.active_features)
     n_passes = -(-n_keys // _KEYS_PER_PASS)
     found = [_opposite_points(points, which, n_passes) for which in range(n_passes)]
@@ -226,14 +226,14 @@ def _split_by_two(points: _Points) -> tuple[IntArray, IntArray]:
         return _nothing()
     u, v, f, g = (np.concatenate(part) for part in zip(*found, strict=True))
     corners = np.column_stack([u, v, points.flipped(u, f), points.flipped(u, g)])
-    # Both diagonals of a group may have been found, each from either side: keep one, named by its smallest point.
+    # Both diagonals of a group may have been found, each from both ends: keep one per smallest point.
     name = np.where(corners >= 0, corners, len(points)).min(axis=1)
     _, first = np.unique((f * points.n_features + g) * len(points) + name, return_index=True)
     return np.column_stack([f, g])[first], corners[first]
 
 
 def _opposite_points(points: _Points, which: int, n_passes: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Pairs of points of different classes that differ in exactly f < g, among one share of all keys."""
+    """Return pairs of points of different classes that differ in exactly f < g, for one part of the keys."""
     owners, flips, keys = [], [], []
     for feature in points.active_features.tolist():
         neighbour = points.keys ^ points.column_keys[feature]
@@ -268,8 +268,8 @@ def _nothing() -> tuple[IntArray, IntArray]:
 
 
 def _expanded(points: _Points, split_sets: IntArray, corners: IntArray) -> EqpSets:
-    """Bring the sets into order and replace points by their samples."""
-    first_row = np.append(points.rows[points.row_ptr[:-1]], np.iinfo(np.int64).max)  # the last one for corner -1
+    """Sort the sets and replace points by their samples."""
+    first_row = np.append(points.rows[points.row_ptr[:-1]], np.iinfo(np.int64).max)  # the last entry is for corner -1
     size = np.count_nonzero(split_sets >= 0, axis=1)
     order = np.lexsort((first_row[corners].min(axis=1, initial=first_row[-1]), *split_sets.T[::-1], size))
     split_sets, corners = split_sets[order], corners[order]

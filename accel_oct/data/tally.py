@@ -1,8 +1,8 @@
-"""Sufficient statistics: what trees of limited depth need to know of a data set, whatever its number of rows.
+"""Tally: sufficient statistics of a data set for trees of limited depth, independent of the number of rows.
 
-The samples at a leaf are those with some columns one and some zero. Their weight follows by inclusion and exclusion
-from the weights of the samples that have all columns of a set: a tree of depth at most d needs the sets of at most d
-columns. These weights, by *cell* (class and group), add up over pieces of the data.
+The samples at a leaf have some columns one and some zero. Inclusion and exclusion gives their weight from the weights
+of the samples that have all columns of a set: a tree of depth d needs the sets of at most d columns. These weights, by
+*cell* (class and group), add up over pieces of the data.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ __all__ = ["Path", "Tally", "TallySets", "counted", "label_codes", "united"]
 IntArray = NDArray[np.int64]
 
 MOST_BYTES = 2**33
-"""Counts that may be made, or read from a file."""
+"""Default limit on the memory of the counts."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tally:
-    """Weights of the samples that have all columns of a set, for every set of at most `depth` columns; made by `of`.
+    """Weights of the samples that have all columns of a set, for all sets of at most `depth` columns; created by `of`.
 
     Attributes
     ----------
     depth : int
-        Size of the largest sets, and the depth of the deepest trees that can be told apart.
+        Size of the largest sets, and maximum depth of trees.
     counts : tuple of int64 arrays (n_cells, number of sets)
         By size 0 .. depth of the sets, which are in the order of `column_sets`. Cell ``k * n_groups + g`` holds the
         samples of class k and group g.
     unit : int
-        Counts are multiples of ``2.0 ** unit``; 0 where all weights are whole numbers.
+        Counts are multiples of ``2.0 ** unit``; 0 if all weights are whole numbers.
     n_rows : int
-        Samples that were counted.
+        Number of samples.
     classes, group_labels : arrays
-        Sorted labels; one group with the label None where there are no groups.
+        Sorted labels; without groups, one group with the label None.
     feature_names : tuple of str
     encoding : str or None
-        Says how the columns were made; tallies of different encodings do not add up.
+        Identifies the encoding of the columns; tallies of different encodings cannot be added.
     group_name : str or None
-        The column that the groups come from: the name that constraints may call them by.
+        Column of the groups, which constraints may name.
     sources, columns : tuple of str or None, tuple of str
-        As in `BinaryDataset`: what constraints on columns may name besides features.
+        As in `BinaryDataset`: names that constraints may use besides features.
     """
 
     depth: int
@@ -95,23 +95,22 @@ class Tally:
         Parameters
         ----------
         X : array-like or data frame (n_samples, n_features)
-            Only 0 and 1 (or bool). There may be no row at all.
+            Only 0 and 1 (or bool). Zero rows are allowed.
         y : array-like (n_samples,)
             Class labels of any sortable type.
         depth : int
-            Of the deepest trees that are to be found; what is counted grows with this power of the columns.
+            Maximum depth of trees; the size of the tally grows with this power of the number of columns.
         sample_weight : array-like (n_samples,), optional
             Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
             ``2**-30`` of the heaviest weight of the piece.
         sensitive_features : array-like (n_samples,), optional
-            The group of each sample, for constraints that tell groups apart. A column of a data frame brings
-            its name along.
+            Group of each sample, for constraints on groups. The name of a data frame column becomes `group_name`.
         classes, group_labels : sequence, optional
-            All labels that there may be, where a piece need not hold every one.
+            All possible labels, if a piece may lack some of them.
         feature_names : sequence of str, optional
             By default the column names of a data frame, else ``x0, x1, ...``.
         encoding : str, optional
-            Whatever says how the columns were made.
+            Identifies the encoding of the columns.
         """
         matrix = as_binary_matrix(X)
         n_rows, n_features = matrix.shape
@@ -151,26 +150,26 @@ class Tally:
     # ---------------------------------------------------------------- files
 
     def save(self, path: Any) -> None:
-        """Write a file that `load` reads; an old one is replaced as a whole or not at all.
+        """Write a file that `load` reads; an existing file is replaced atomically.
 
-        It is an ``npz`` of NumPy with a schema in JSON. Labels may be strings, numbers and bools.
+        The format is a NumPy ``npz`` with a JSON schema. Labels may be strings, numbers and bools.
         """
         write_fields(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def load(cls, path: Any, *, max_bytes: int = MOST_BYTES) -> Tally:
-        """Read what `save` wrote. Nothing in the file is executed, and all of it is checked.
+        """Read a file that `save` wrote. Its content is checked, and never executed.
 
         Parameters
         ----------
         path : path
         max_bytes : int
-            Memory that the counts may take; what needs more is refused before it is read.
+            Limit on the memory of the counts; larger files are rejected before the counts are read.
 
         Raises
         ------
         InvalidInputError
-            Saying what is wrong with the file.
+            If the file is invalid; the message says why.
         """
         return cls(**read_fields(path, max_bytes))
 
@@ -209,7 +208,7 @@ class Tally:
     # ---------------------------------------------------------------- sums
 
     def __add__(self, other: Any) -> Tally:
-        """Of both pieces together; exact, in whatever order pieces are added."""
+        """Return the tally of both pieces; exact, and independent of the order of addition."""
         if not isinstance(other, Tally):
             return NotImplemented
         self._check_alike(other)
@@ -241,7 +240,7 @@ class Tally:
             raise InvalidInputError(f"tallies of depth {self.depth} and {other.depth} do not add up")
 
     def _in_cells(self, classes: NDArray[Any], labels: NDArray[Any], unit: int) -> tuple[IntArray, ...]:
-        """Counts by the cells of more classes and groups, in a finer unit."""
+        """Return the counts by the cells of more classes and groups, in a finer unit."""
         shift = self.unit - unit
         if len(classes) == self.n_classes and len(labels) == self.n_groups:
             return self.counts if not shift else tuple(part << shift for part in self.counts)
@@ -258,13 +257,13 @@ class Tally:
     # ---------------------------------------------------------------- what samples there are
 
     def at(self, ones: Collection[int] = (), zeros: Collection[int] = ()) -> IntArray:
-        """Counts (n_cells,) of the samples with some columns one and others zero, in units; at most `depth` of them."""
+        """Return counts (n_cells,) in units of the samples with some columns one and others zero, at most `depth`."""
         ones, zeros = frozenset(ones), frozenset(zeros)
         if ones & zeros:
             return np.zeros(self.n_cells, dtype=np.int64)
         if len(ones) + len(zeros) > self.depth:
             raise InvalidInputError(
-                f"the tally was made for depth {self.depth}, which is not enough for {len(ones) + len(zeros)} columns"
+                f"the tally was made for depth {self.depth}, too small for {len(ones) + len(zeros)} columns"
             )
         found = np.zeros(self.n_cells, dtype=np.int64)
         for size in range(len(zeros) + 1):
@@ -284,20 +283,20 @@ def _difference(mine: Sequence[str], others: Sequence[str]) -> str:
 Words = NDArray[np.uint64]
 
 _BLOCK_ROWS = 2**16
-"""Rows that are counted at a time: their columns stay in the cache of a core."""
+"""Number of rows that are counted at a time: their columns fit into the cache of a core."""
 
 
 def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, depth: int) -> tuple[IntArray, ...]:
-    """Total weight (n_cells, number of sets) of the rows that have all columns of a set, by size of the sets.
+    """Return the total weight (n_cells, number of sets) of the rows that have all columns of a set, by set size.
 
-    Every cell is counted on its own, and every bit of the weights; unit weights have one.
+    Each cell and each bit of the weights is counted separately; unit weights have one bit.
     """
     n_features = X.shape[1]
     sizes = [math.comb(n_features, size) for size in range(depth + 1)]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     choose = np.array([[math.comb(c, size) for size in range(depth + 1)] for c in range(n_features + 1)])
     choose = np.ascontiguousarray(choose, dtype=np.int64)
-    width = _BLOCK_ROWS // 64 + 8  # columns that were powers of two apart would share the same lines of a cache
+    width = _BLOCK_ROWS // 64 + 8  # columns at distances of powers of two would share cache lines
     columns, found = _aligned(n_features, width), _aligned(depth, width)
     counts = np.zeros((n_cells, int(starts[-1])), dtype=np.int64)
     rows = packed(X)
@@ -313,14 +312,14 @@ def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, dep
 
 
 def _aligned(n_strings: int, width: int) -> Words:
-    """Zeros (strings, words) from the start of a line of the cache on: no vector lies across two of them."""
+    """Return zeros (strings, words) aligned to cache lines, so that no vector crosses a line."""
     room = np.zeros(max(1, n_strings) * width + 8, dtype=np.uint64)
     skip = -room.ctypes.data % 64 // 8
     return room[skip : skip + max(1, n_strings) * width].reshape(-1, width)
 
 
 def packed(X: BoolMatrix) -> Words:
-    """Rows as words: bit c % 64 of word c // 64 is column c."""
+    """Pack rows into words: bit c % 64 of word c // 64 is column c."""
     n_rows, n_features = X.shape
     padded = np.zeros((n_rows, 8 * max(1, -(-n_features // 64))), dtype=np.uint8)
     padded[:, : -(-n_features // 8)] = np.packbits(X, axis=1, bitorder="little")
@@ -330,7 +329,7 @@ def packed(X: BoolMatrix) -> Words:
 def label_codes(
     values: Any, n_rows: int, known: Sequence[Any] | None, argument: str, list_argument: str
 ) -> tuple[NDArray[Any], IntArray]:
-    """Sorted labels, and the place of every row's label among them."""
+    """Return the sorted labels, and the index of each row's label."""
     if known is None:
         if n_rows == 0:
             raise InvalidInputError(f"{list_argument} must be given where there are no rows")
@@ -353,7 +352,7 @@ def label_codes(
 
 
 def united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """All labels of both, sorted."""
+    """Return the sorted union of labels."""
     if first.dtype == second.dtype and first.tolist() == second.tolist():
         return first
     if None in first.tolist() or None in second.tolist():
@@ -375,13 +374,13 @@ def united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 Path = tuple[tuple[int, bool], ...]
 
 _KEPT_BYTES = 1 << 28
-"""Tables of single columns that are kept: most others follow from them."""
+"""Memory for cached pair tables of the whole set and of single columns, from which most others follow."""
 
 
 class TallySets:
     """Counts by cell of the samples at the end of paths, in units of the tally.
 
-    Paths may be as long as the depth of the tally; for single columns one literal shorter, for pairs two.
+    Paths of `totals` may be as long as the depth of the tally; those of `singles` and `pairs` one and two shorter.
     """
 
     def __init__(self, tally: Tally) -> None:
@@ -393,19 +392,19 @@ class TallySets:
         self._first, self._second = (np.ascontiguousarray(place) for place in np.triu_indices(n, 1))
 
     def totals(self, path: Iterable[tuple[int, bool]]) -> IntArray:
-        """Counts (n_cells,) of a set."""
+        """Return counts (n_cells,) of the samples of a path."""
         return self._by_sides(path, self._one_total)
 
     def singles(self, path: Iterable[tuple[int, bool]]) -> IntArray:
-        """Counts (n_cells, n_features) of the samples of a set that have each column."""
+        """Return counts (n_cells, n_features) of the samples of a path that have each column."""
         return self._by_sides(path, self._one_singles)
 
     def pairs(self, path: Iterable[tuple[int, bool]]) -> IntArray:
-        """Counts (n_cells, n_features, n_features) of the samples of a set that have both of two columns."""
+        """Return counts (n_cells, n_features, n_features) of the samples of a path that have both of two columns."""
         return self._by_sides(path, self._one_pairs)
 
     def _by_sides(self, path: Iterable[tuple[int, bool]], of_ones: Callable[[frozenset[int]], IntArray]) -> IntArray:
-        """By inclusion and exclusion over the columns that are zero."""
+        """Apply inclusion and exclusion over the columns that are zero."""
         literals = set(path)
         ones = frozenset(column for column, side in literals if side)
         zeros = [column for column, side in literals if not side]
@@ -471,7 +470,7 @@ class TallySets:
         return result
 
     def _places(self, known: IntArray, more: IntArray) -> IntArray:
-        """Places of the sets of some known columns and each row of more, all increasing and distinct."""
+        """Return the indices of the sets of `known` and each row of `more`, all increasing and distinct."""
         places = np.zeros(len(more), dtype=np.int64)
         for position in range(more.shape[1]):
             size = 1 + position + np.searchsorted(known, more[:, position])

@@ -1,8 +1,8 @@
-"""Tallies as files: a zip of arrays, as NumPy's ``npz``, with a schema in JSON. Nothing in it is ever executed.
+"""Files of tallies: a zip of arrays, as NumPy's ``npz``, with a JSON schema. The content is never executed.
 
-Members: ``schema.json``, then ``counts_0.npy``, ``counts_1.npy``, ... in the narrowest type that holds them. What the
-schema says decides how many bytes each may have; that is compared with what the zip claims before room is made for it,
-and no more than that is unpacked.
+Members: ``schema.json``, then ``counts_0.npy``, ``counts_1.npy``, ... in the narrowest type that holds them. The schema
+determines the size of each member. It is compared with the size in the zip before memory is allocated, and no more than
+that is unpacked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["DEPTHS", "read_fields", "write_fields"]
 IntArray = NDArray[np.int64]
 
 DEPTHS = 64
-"""A tally is of a depth below this."""
+"""Exclusive limit on the depth of a tally."""
 
 _FORMAT, _VERSION = "accel_oct tally", 1
 _SCHEMA = "schema.json"
@@ -38,9 +38,9 @@ _MOST_SCHEMA_BYTES = 2**26
 _MOST_HEADER_BYTES = 256
 _MOST_UNIT = 600
 _MADE = (1980, 1, 1, 0, 0, 0)
-"""Of every member: equal tallies are equal files."""
+"""Fixed date of every member, so that equal tallies give equal files."""
 
-#: By what NumPy calls them in the header of an array, the narrowest first.
+#: Types by their name in the header of an array, the narrowest first.
 _TYPES = {name: np.dtype(name.decode()) for name in (b"|u1", b"<u2", b"<u4", b"<i8")}
 #: The header of an array of two dimensions, as `np.lib.format.write_array` writes it.
 _HEADER = re.compile(
@@ -55,7 +55,7 @@ _READ = {"bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)}
 
 
 def write_fields(path: Any, fields: Mapping[str, Any]) -> None:
-    """Write the fields of a tally; the file is replaced as a whole or not at all."""
+    """Write the fields of a tally; an existing file is replaced atomically."""
     schema = {"format": _FORMAT, "version": _VERSION}
     schema |= {name: value for name, value in fields.items() if name != "counts"}
     for name in ("classes", "group_labels"):
@@ -78,7 +78,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _labels_out(labels: NDArray[Any], name: str) -> dict[str, Any] | None:
-    """None where there are no groups."""
+    """Return labels for the schema; None if there are no groups."""
     if labels.tolist() == [None]:
         return None
     kind = _KINDS.get(labels.dtype.kind)
@@ -93,16 +93,16 @@ def _labels_out(labels: NDArray[Any], name: str) -> dict[str, Any] | None:
 
 
 def read_fields(path: Any, max_bytes: int) -> dict[str, Any]:
-    """The fields of a tally from a file, checked.
+    """Read and check the fields of a tally.
 
     Raises
     ------
     InvalidInputError
-        Saying what is wrong with the file.
+        If the file is invalid; the message says why.
     """
     target = as_path(path)
     try:
-        # Looked at before it is opened: opening a pipe waits for a writer.
+        # Checked before it is opened: opening a pipe waits for a writer.
         if not stat.S_ISREG(target.stat().st_mode):
             raise _Broken("it is not a regular file")
         with target.open("rb") as file, zipfile.ZipFile(file) as packed:
@@ -112,12 +112,12 @@ def read_fields(path: Any, max_bytes: int) -> dict[str, Any]:
     except _Broken as error:
         raise InvalidInputError(f"cannot read the tally {target}: {error}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        # What zipfile raises for damaged, encrypted and exotic files.
-        raise InvalidInputError(f"cannot read the tally {target}: it is damaged, or no such file ({error})") from None
+        # Errors of zipfile for damaged, encrypted and unsupported files.
+        raise InvalidInputError(f"cannot read the tally {target}: it is damaged or not a tally ({error})") from None
 
 
 class _Broken(Exception):
-    """What is wrong with a file."""
+    """The file is not a valid tally."""
 
 
 def _read(packed: zipfile.ZipFile, max_bytes: int) -> dict[str, Any]:
@@ -167,14 +167,14 @@ def _counts(packed: zipfile.ZipFile, name: str, shape: tuple[int, int]) -> IntAr
 
 
 def _header(member: IO[bytes], name: str, shape: tuple[int, int]) -> tuple[np.dtype[Any], int]:
-    """Type and length of the header of an array, which must have this shape."""
+    """Return the type and the header length of an array, which must have this shape."""
     start = member.read(10)
     if start[:8] != b"\x93NUMPY\x01\x00" or len(start) != 10:
         raise _Broken(f"{name} is not an array")
     size = int.from_bytes(start[8:], "little")
     if size > _MOST_HEADER_BYTES:
         raise _Broken(f"{name} is not an array of counts")
-    # Matched, not evaluated as NumPy does it: its parser raises SyntaxError, TokenError, TypeError and more.
+    # Matched by a pattern: the parser of NumPy raises SyntaxError, TokenError, TypeError and others.
     found = _HEADER.fullmatch(member.read(size))
     kind = _TYPES.get(found["type"]) if found else None
     if found is None or kind is None or (int(found["rows"]), int(found["columns"])) != shape:
@@ -185,13 +185,13 @@ def _header(member: IO[bytes], name: str, shape: tuple[int, int]) -> tuple[np.dt
 
 
 def _fields(content: bytes) -> dict[str, Any]:
-    """Everything but the counts, from the schema."""
+    """Return all fields except the counts from the schema."""
     try:
         schema = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         raise _Broken("its schema is not JSON") from None
     if not isinstance(schema, dict) or schema.get("format") != _FORMAT:
-        raise _Broken("it is no tally")
+        raise _Broken("it is not a tally")
     if schema.get("version") != _VERSION:
         raise _Broken(f"it has version {shown(schema.get('version'))}, and this release knows {_VERSION}")
     fields = {name: schema.get(name) for name in ("depth", "unit", "n_rows", "encoding", "group_name")}
@@ -240,19 +240,19 @@ def _labels_in(stored: Any, name: str) -> NDArray[Any]:
 
 
 def _label_type(kind: str, values: list[Any]) -> Any:
-    """What NumPy would get wrong: a list of small and large whole numbers is one of floats to it."""
+    """Return the dtype of labels; NumPy would convert a list of small and large whole numbers to floats."""
     if kind == "int":
         return np.uint64 if max(values) >= 2**63 else np.int64
     return np.float64 if kind == "float" else None
 
 
 def _check_counts(counts: tuple[IntArray, ...], n_features: int) -> None:
-    """Whether there can be samples with these counts, as far as a pass over them can tell."""
+    """Raise if no samples can have these counts; checks only what one pass can find."""
     if any((part < 0).any() for part in counts) or sum(map(int, counts[0][:, 0])) >= 2**62:
         raise _Broken("its counts are negative or too large")
     for size in range(1, len(counts)):
         for largest in range(size - 1, n_features):
-            # Sets with the same largest column lie together, in the order of what they have besides it.
+            # Sets with the same largest column are adjacent, ordered by their other columns.
             here = counts[size][:, math.comb(largest, size) : math.comb(largest + 1, size)]
             without = counts[size - 1][:, : math.comb(largest, size - 1)]
             if (here > without).any() or (size > 1 and (here > counts[1][:, largest, None]).any()):

@@ -222,7 +222,7 @@ class TableSearch:
 
 
 def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
-    """Return whether all constraints are local to leaves or paths in every encoding; tested with one feature per column."""
+    """Return whether all constraints are local to leaves or paths in every encoding; tested on raw columns."""
     if not model.constraints:
         return True
     data = _with_columns(model, checked, range(len(checked.table.columns)))

@@ -136,11 +136,11 @@ def add_to(place, amount):
 
 HOSTILE = {
     "no schema": (lambda members: members.pop("schema.json"), "no schema"),
-    "another format": (in_schema(format="other"), "it is no tally"),
+    "another format": (in_schema(format="other"), "it is not a tally"),
     "a later version": (in_schema(version=2), "version 2, and this release knows 1"),
     "not JSON": (put("schema.json", b"{"), "not JSON"),
     "deep JSON": (put("schema.json", b"[" * 100_000), "not JSON"),
-    "a list": (put("schema.json", b"[]"), "it is no tally"),
+    "a list": (put("schema.json", b"[]"), "it is not a tally"),
     "depth a bool": (in_schema(depth=True), "its depth is True"),
     "depth huge": (in_schema(depth=10**9), "its depth is 1000000000"),
     "depth another": (in_schema(depth=2), "sets of up to 2 columns and nothing else"),
@@ -216,7 +216,7 @@ def test_truncated_files(tmp_path):
     content = (tmp_path / "a").read_bytes()
     for length in range(0, len(content), 97):
         (tmp_path / "b").write_bytes(content[:length])
-        with pytest.raises(InvalidInputError, match="damaged, or no such file"):
+        with pytest.raises(InvalidInputError, match="damaged or not a tally"):
             Tally.load(tmp_path / "b")
     for place in range(60, len(content) // 2, 41):
         (tmp_path / "b").write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
