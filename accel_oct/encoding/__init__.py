@@ -1,4 +1,4 @@
-"""From the columns of a table to binary features that keep the user's own terms."""
+"""Encoders from the columns of a table to binary features with readable names."""
 
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder

@@ -1,8 +1,8 @@
-"""What `OptimalTreeClassifier` does where it cannot search every split: all thresholds within a budget, or a choice.
+"""Encoder of `OptimalTreeClassifier` if it cannot search every split: all thresholds within a budget, or a selection.
 
-An optimal tree is optimal over the questions that it may ask. Where all of them can be afforded, the encoder asks all;
-where not, it takes quantiles, the thresholds of CART trees of the depth in question, and those of a few boosted trees.
-So the optimum over the chosen questions is never worse than these CART trees on the training data.
+A tree is optimal only over the given conditions. If the search over all thresholds fits the budget, the encoder uses
+all of them. Otherwise it selects quantiles, the thresholds of CART trees of the same depth, and those of a few boosted
+trees. So the optimum over the selection is at least as good as these CART trees on the training data.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["DEFAULT_BUDGET", "AutoEncoder", "estimated_seconds"]
 
-#: Seconds that the exact search may take by `estimated_seconds`.
+#: Limit on the estimated seconds of the exact search; see `estimated_seconds`.
 DEFAULT_BUDGET = 5.0
 
 _QUANTILES = (100, 50, 30, 20, 15, 10, 7, 5, 4, 3)
-"""How many there may be, the finest first."""
+"""Candidate numbers of quantiles, the finest first."""
 
 _LEAST_QUANTILES = 3
 
 
 def estimated_seconds(n_features: int, n_samples: int, n_classes: int, max_depth: int) -> float:
-    """What the exact tables take on one core of a small machine, roughly and rather too much than too little.
+    """Return a rough upper estimate of the seconds that the exact tables take on one core of a small machine.
 
-    Counting goes through all sets of as many features as the tree is deep, in words of 64 samples; the constants were
-    fitted to runs on scikit-learn's bundled tables (docs/encoders.md). Beyond depth four there is no such law; each
-    further level is taken for another factor of a twentieth of the features.
+    Counting enumerates all sets of `max_depth` features, in words of 64 samples. The constants were fitted to runs on
+    the data sets of scikit-learn (docs/encoders.md). Beyond depth four, each further level is assumed to multiply the
+    time by a twentieth of the number of features.
     """
     per_set = (0.35 + 0.017 * n_samples / 64) * max(1, n_classes - 1) * 1e-9
     factor = {0: 0.0, 1: 100.0, 2: 5.0, 3: 1.0, 4: 0.3}.get(max_depth, 0.3)
@@ -48,28 +48,28 @@ def estimated_seconds(n_features: int, n_samples: int, n_classes: int, max_depth
 
 
 class AutoEncoder(TableEncoder):
-    """All thresholds of a table where the search over them fits a budget, else quantiles and those of greedy trees.
+    """Encoder with all thresholds of a table if the search fits a budget, else quantiles and those of greedy trees.
 
-    Columns that are not numeric are encoded as by `TableEncoder`.
+    Columns that are not numeric are encoded as in `TableEncoder`.
 
     Parameters
     ----------
     max_depth : int
-        Of the tree that is to be found.
+        Maximum depth of the tree.
     budget : float
-        Seconds that the exact search may take by `estimated_seconds`; more thresholds, longer searches.
+        Limit on the estimated seconds of the exact search, see `estimated_seconds`; more allow more thresholds.
     max_features : int or None
-        Most features where that takes fewer thresholds, whatever the budget; None: no limit.
+        Limit on the number of features, reached by fewer thresholds; None means no limit.
     missing : {"category", "error"}
         As in `TableEncoder`.
 
     Attributes
     ----------
     exact_ : bool
-        Whether every threshold is there: then a tree that is optimal over the features is optimal on the table.
+        Whether all thresholds are used: then a tree that is optimal over the features is optimal on the table.
     greedy_ : tuple of nested trees
-        The CART trees whose thresholds were taken, over the features; empty where `exact_`. A leaf is a number, its
-        class among those with weight in sorted order; a branch is ``(feature, tree for no, tree for yes)``.
+        CART trees over the features whose thresholds were selected; empty if `exact_`. A leaf is the index of its
+        class among the sorted classes with positive weight; a branch is ``(feature, tree for no, tree for yes)``.
 
     Notes
     -----
@@ -99,7 +99,7 @@ class AutoEncoder(TableEncoder):
             raise InvalidInputError(f"budget must be a number of seconds of at least 0, got {shown(self.budget)}")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> AutoEncoder:
-        """Learn the conditions; see `BinaryEncoder.fit`. Without y there are no trees to take thresholds from."""
+        """Select the conditions; see `BinaryEncoder.fit`. Without y, no thresholds of trees are used."""
         self._greedy: list[GreedyTree] = []
         super().fit(X, y, sample_weight)
         place = {condition: number for number, condition in enumerate(self.conditions_)}
@@ -122,7 +122,7 @@ class AutoEncoder(TableEncoder):
         n_classes = 2 if labels is None else int(labels.max(initial=0)) + 1
         n_rows, n_others = self._n_samples or len(weights), len(others)
 
-        # Where values are missing, every question comes twice: a missing value may answer no or yes.
+        # With missing values, there are two forms of each condition: a missing value fulfils one of them.
         times = [2 if column.has_missing and self.missing == "category" else 1 for column in numeric]
 
         def affordable(positions: Sequence[NDArray[np.int64]]) -> bool:
@@ -153,7 +153,7 @@ class AutoEncoder(TableEncoder):
                 yield Condition(column.index, "at_least", low=threshold)
 
     def _greedy_cuts(self, table: RankedTable) -> dict[int, NDArray[np.int64]]:
-        """Positions of thresholds by place of the column; the trees are kept."""
+        """Return positions of thresholds by column index, and store the trees."""
         self._greedy = greedy_trees(table, self.max_depth)
         cuts: dict[int, set[int]] = {}
         for place, cut in [*(cut for tree in self._greedy for cut in tree.cuts), *boosted_cuts(table)]:
@@ -162,7 +162,7 @@ class AutoEncoder(TableEncoder):
 
 
 def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], weights: FloatArray) -> bool:
-    """Whether no rare categories share a feature, and ordered ones have a threshold between any two."""
+    """Return whether the conditions separate all categories: none share a feature, ordered ones have all thresholds."""
     asked = Counter(condition.column for condition in others if condition.test == "at_least")
     ordered = [column for column in columns if column.kind == "ordered"]
     return not any(condition.test == "none_of" for condition in others) and all(
@@ -171,34 +171,34 @@ def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], wei
 
 
 _CRITERIA = ("gini", "entropy")
-"""log_loss is entropy by another name."""
+"""Criteria of CART; log_loss equals entropy."""
 
 _SEEDS = 3
-"""Which of equally good splits CART takes is a matter of luck: so many trees of each criterion, on small tables."""
+"""Number of trees per criterion on small tables: CART breaks ties between equal splits at random."""
 
 _SMALL, _LARGE = 2_000_000, 20_000_000
-"""Cells of a table up to which all trees are grown, and up to which there is boosting."""
+"""Largest tables, in cells, for all trees and for boosting."""
 
 _MOST_ANSWERS = 200
-"""Other features that the trees see, those of columns with few of them first."""
+"""Limit on other features in the trees; columns with few of them come first."""
 
 _BOOSTED = 50
-"""Thresholds that boosting may add, those with the largest gain."""
+"""Number of thresholds, by largest gain, that boosting may add."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedTable:
-    """Ranks instead of values: neither scale nor rounding to single precision matters.
+    """Table of ranks instead of values, so that neither scale nor rounding to single precision matters.
 
     Attributes
     ----------
     matrix : float array (n, columns + answers)
-        For each numeric column the rank of the value, -1 where it is missing; then answers of other features.
+        Rank of the value for each numeric column, -1 if missing; then the other features.
     y, weights : arrays (n,)
-        Equal rows are merged and sorted, so that weights mean exactly the same as repeated rows, and order nothing.
+        Equal rows are merged and sorted, so weights equal repeated rows, and the order of rows has no effect.
     distinct : sequence of Distinct
-    columns, others : conditions are about these
-    scale_of : by column
+    columns, others : columns and other conditions of the matrix
+    scale_of : scale by column
     """
 
     matrix: NDArray[np.float32]
@@ -219,7 +219,7 @@ class RankedTable:
         labels: NDArray[np.int64],
         weights: FloatArray,
     ) -> RankedTable:
-        """From numeric columns and other conditions; `every` column is there for these."""
+        """Create the table from numeric columns and other conditions, which refer to `every`."""
         if len(others) > _MOST_ANSWERS:
             asked = Counter(condition.column for condition in others)
             others = sorted(others, key=lambda condition: asked[condition.column])[:_MOST_ANSWERS]
@@ -239,7 +239,7 @@ class RankedTable:
         return int(self.matrix.size)
 
     def question(self, feature: int, threshold: float) -> tuple[Condition, bool]:
-        """A split of the matrix as a condition, and whether those that answer yes go right."""
+        """Return a split of the matrix as a condition, and whether rows that fulfil it go right."""
         if feature >= len(self.columns):
             condition = self.others[feature - len(self.columns)]
             return replace(condition, scale=self.scale_of.get(condition.column)), True
@@ -251,7 +251,7 @@ class RankedTable:
 
 
 def _ranks(column: Column, distinct: Distinct) -> NDArray[np.int64]:
-    """Places among the distinct values, -1 where a value is missing."""
+    """Return indices into the distinct values; -1 for missing values."""
     ranks = np.full(len(column.values), -1, dtype=np.int64)
     known = ~missing_values(column.values)
     ranks[known] = np.searchsorted(distinct.values, column.values[known])
@@ -260,20 +260,20 @@ def _ranks(column: Column, distinct: Distinct) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class GreedyTree:
-    """A fitted tree of scikit-learn's on a ranked table."""
+    """A fitted scikit-learn tree on a ranked table."""
 
     arrays: Any
     table: RankedTable
 
     @property
     def cuts(self) -> list[tuple[int, int]]:
-        """(place of the column, position of the threshold) of every split on a value."""
+        """Return (column index, threshold position) of every split on a value."""
         inner = np.flatnonzero(self.arrays.children_left >= 0)
         found = zip(self.arrays.feature[inner].tolist(), np.floor(self.arrays.threshold[inner]).tolist(), strict=True)
         return [(f, int(cut)) for f, cut in found if f < len(self.table.columns) and cut >= 0]
 
     def nested(self, place: Mapping[Condition, int]) -> Any:
-        """Over the features of an encoder; None where one of its questions is not among them."""
+        """Return the tree over the features of an encoder as nested tuples; None if a condition is not a feature."""
         arrays = self.arrays
 
         def below(node: int) -> Any:
@@ -290,7 +290,7 @@ class GreedyTree:
 
 
 def greedy_trees(table: RankedTable, max_depth: int) -> list[GreedyTree]:
-    """CART trees of some depth: every criterion, and several of each on small tables."""
+    """Return CART trees of a depth: one per criterion, or several on small tables."""
     from sklearn.tree import DecisionTreeClassifier
 
     seeds = range(_SEEDS if table.cells <= _SMALL else 1)
@@ -303,7 +303,7 @@ def greedy_trees(table: RankedTable, max_depth: int) -> list[GreedyTree]:
 
 
 def boosted_cuts(table: RankedTable) -> list[tuple[int, int]]:
-    """(place of the column, position) of the thresholds that a few boosted trees gain most from."""
+    """Return (column index, position) of the thresholds with the largest gains in a few boosted trees."""
     if table.cells > _LARGE or len(np.unique(table.y)) < 2:
         return []
     from sklearn.ensemble import GradientBoostingClassifier

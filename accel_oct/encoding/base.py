@@ -1,4 +1,4 @@
-"""What all encoders share: reading the table, evaluating conditions, names, scikit-learn's conventions."""
+"""Base class of encoders: reading of tables, evaluation of conditions, feature names, scikit-learn conventions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of the training data: numbers with NaN, or categories with None, where a value is missing.
+    """A column of the training data: numbers, or categories as text. Missing values are NaN or None.
 
-    Numbers are float64, or Python's own where whole numbers are too large for that.
+    Numbers are float64, or Python integers if whole numbers are too large to be exact as floats.
     """
 
     index: int
@@ -49,26 +49,26 @@ class Column:
 
 
 class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns the columns of a table into columns of 0 and 1, each the answer to one `Condition`.
+    """Encoder of the columns of a table to columns of 0 and 1, one for each `Condition`.
 
     Attributes
     ----------
     conditions_ : tuple of Condition
-        One per column of the output.
+        One condition per output column.
     exact_ : bool
-        Whether every split of the table is among the conditions: a threshold between any two neighbouring values, every
-        category. Then a tree that is optimal over the features is optimal on the table.
+        Whether the conditions include every split of the table: a threshold between any two neighbouring values, and
+        every category. Then a tree that is optimal over the features is optimal on the table.
     inexact_ : tuple of int
-        Positions of conditions on numbers that some training value answers otherwise once it is rounded to single
+        Positions of conditions on numbers whose result changes for some training value that is rounded to single
         precision.
     oversized_ : tuple of int
-        Positions of numeric columns of the input whose training values single precision may not hold.
+        Positions of numeric input columns whose training values may overflow in single precision.
     kinds_ : tuple of str
-        "numeric", "datetime", "duration", "ordered", "categorical", "boolean" or "ignored" per column of the input.
+        "numeric", "datetime", "duration", "ordered", "categorical", "boolean" or "ignored" for each input column.
     scales_ : dict of int to Scale
-        By column, what the numbers in its conditions stand for: times, durations and ordered categories.
+        Meaning of the numbers in conditions on times, durations and ordered categories, by column.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
     """
 
     missing: str
@@ -85,31 +85,31 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- what a subclass says
 
     def _kind(self, values: NDArray[Any], name: str) -> Kind:
-        """How to read a column."""
+        """Return the kind of a column."""
         kind = infer_kind(values, name)
         return kind if kind in ("datetime", "duration") else "numeric"
 
     def _find_conditions(self, columns: Sequence[Column], y: Any, weights: FloatArray) -> Iterable[Condition]:
-        """The conditions for these columns, those on missing values excepted."""
+        """Return the conditions for these columns, except those on missing values."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        """Raise for a parameter that cannot be used."""
+        """Raise for an invalid parameter."""
         if self.missing not in ("error", "category"):
             raise InvalidInputError(f"missing must be 'error' or 'category', got {shown(self.missing)}")
 
     # ---------------------------------------------------------------- scikit-learn's interface
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryEncoder:
-        """Learn the conditions.
+        """Select the conditions.
 
         Parameters
         ----------
         X : data frame or array-like (n_samples, n_features)
         y : array-like (n_samples,), optional
-            Only the tree-guided encoder looks at it.
+            Used only by encoders that fit trees.
         sample_weight : array-like (n_samples,), optional
-            A whole number counts as that many samples; a sample of weight 0 is not there.
+            A whole number counts as that many samples; samples of weight 0 are ignored.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> NDArray[np.int8]:
-        """The answers, 0 or 1, one column per condition.
+        """Return the binary features, one column per condition.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
-        """The conditions in the user's own terms, such as ``petal width >= 1.75``."""
+        """Return the conditions as text, such as ``petal width >= 1.75``."""
         check_is_fitted(self, "conditions_")
         names = self._input_names(input_features)
         return np.array([condition.text(names[condition.column]) for condition in self.conditions_], dtype=object)
@@ -176,7 +176,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- helpers
 
     def _learn_columns(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Column], Any, FloatArray]:
-        """Learn how to read the columns; return those of the rows that have a weight, with their y and weights."""
+        """Set the kinds of the columns; return the columns, y and weights of the rows with positive weight."""
         self._check_parameters()
         table = check_table(self, X, reset=True)
         weights = as_weights(sample_weight, len(table))
@@ -197,19 +197,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return columns, y, weights
 
     def _ask(self, conditions: Iterable[Condition], columns: Sequence[Column]) -> None:
-        """Keep these conditions, which are about these columns."""
+        """Store the conditions on these columns."""
         found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in conditions]
         self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
         self.inexact_ = changed_in_single_precision(self.conditions_, {c.index: c.values for c in columns})
         self.oversized_ = tuple(c.index for c in columns if c.kind == "numeric" and beyond_single_precision(c.values))
 
     def ignoring(self, columns: Collection[int]) -> BinaryEncoder:
-        """This encoder, to be fitted; it will not look at these columns of the input, whatever is in them."""
+        """Return this encoder, set to ignore some input columns in `fit`."""
         self._ignored = frozenset(columns)
         return self
 
     def standing_for(self, n_samples: int) -> BinaryEncoder:
-        """This encoder, to be fitted on counted values, or on some of the rows: they stand for so many samples."""
+        """Return this encoder, set for a fit on counted values or a sample that stands for `n_samples` samples."""
         self._n_samples = n_samples
         return self
 
@@ -218,7 +218,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.conditions_)
 
     def _check_known(self, table: Table, columns: Sequence[NDArray[Any]]) -> None:
-        """Raise for values that were not there when fitting, where that matters."""
+        """Raise for values that `fit` has not seen, if they are not allowed."""
 
     def _kind_in(self, table: Table, index: int) -> Kind:
         kind, scale = self._kind(table.columns[index], table.name(index)), table.scale(index)
@@ -256,9 +256,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _mark_equal(result: NDArray[np.int8], values: NDArray[Any], places: Mapping[Any, Sequence[int]]) -> None:
-    """Put 1 into the places of each sample's value.
+    """Set the features of each sample's value to 1.
 
-    One look-up per sample, not one comparison per sample and category: there may be as many of these as of those.
+    One look-up per sample is faster than one comparison per sample and category if there are many categories.
     """
     code = {value: k for k, value in enumerate(places)}
     codes = np.fromiter(map(code.get, values.tolist(), repeat(-1)), dtype=np.int64, count=len(values))
@@ -269,10 +269,10 @@ def _mark_equal(result: NDArray[np.int8], values: NDArray[Any], places: Mapping[
 
 
 def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition]:
-    """Is it missing? And each question about this column (`plain`) in the form in which a missing value answers yes.
+    """Return the condition "is missing", and the form of each condition in `plain` that missing values fulfil.
 
-    That form is left out where it would say nothing new: when there is one known value only, or when two conditions
-    split the known values between them, so that each is the other's negation.
+    That form is omitted if it is redundant: if there is only one known value, or if two conditions are each other's
+    negation on the known values.
     """
     asked = Condition(column.index, "is_missing")
     known = column.values[~missing_values(column.values)]
@@ -284,7 +284,7 @@ def _about_missing(column: Column, plain: Sequence[Condition]) -> list[Condition
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """Read X; remember (`reset`) or compare the number and the names of its columns on the estimator."""
+    """Read X, and store (`reset`) or compare the number and names of its columns on the estimator."""
     table = Table.read(X)
     plain = reset and isinstance(X, np.ndarray)  # without names there is nothing to compare
     if plain or isinstance(X, Table) or not (is_pandas(X) or as_frame(X) is None):
@@ -319,7 +319,7 @@ def check_whole(value: Any, name: str, least: int) -> None:
 
 
 class PassthroughEncoder(BinaryEncoder):
-    """Takes columns of 0 and 1 as they are, and nothing else: ``OptimalTreeClassifier(encoder=None)``."""
+    """Encoder that accepts only columns of 0 and 1, unchanged: ``OptimalTreeClassifier(encoder=None)``."""
 
     missing = "error"
     exact_ = True

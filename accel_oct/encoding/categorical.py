@@ -1,4 +1,4 @@
-"""Categories, one binary feature each."""
+"""One-hot encoding of categories."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class OneHotCategoryEncoder(BinaryEncoder):
     Parameters
     ----------
     max_categories : int or None
-        At most so many features per column, as in scikit-learn: the most frequent ones get a feature each, all others
-        share one, ``colour is infrequent``. None: no limit.
+        Maximum number of features per column, as in scikit-learn: the most frequent categories get one feature each,
+        and all others share ``colour is infrequent``. None means no limit.
     missing : {"error", "category"}
-        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
+        Reject missing values, or add conditions for them; see ``docs/encoders.md``.
     unknown : {"ignore", "warn", "error"}
-        What a category that fitting did not see is: none of the known ones, silently or with a warning, or an error.
+        Treat a category that `fit` has not seen as none of the known ones, silently or with a warning, or raise.
 
     Notes
     -----
-    Two categories give one feature, for the second in sorted order, since the other would be its negation. Categories
-    are compared as text, where 3, 3.0 and "3" are the same. A category that fitting did not see is infrequent too, in
-    columns that have this feature.
+    Two categories give one feature, for the second in sorted order; the other would be its negation. Categories are
+    compared as text, where 3, 3.0 and "3" are equal. A category that `fit` has not seen is infrequent in columns that
+    have this feature.
     """
 
     def __init__(self, max_categories: int | None = None, *, missing: str = "error", unknown: str = "ignore") -> None:
@@ -84,7 +84,7 @@ class OneHotCategoryEncoder(BinaryEncoder):
         frequent = tuple(sorted(by_count[: self.max_categories - 1], key=_order))
         for value in frequent:
             yield Condition(column.index, "equals", value=value)
-        # Beside a single frequent one, the others are its negation unless values are missing; beside none, they are all
+        # With one frequent category, "infrequent" is its negation unless values are missing; with none, it is constant.
         if len(frequent) > 1 or (frequent and self.missing == "category" and column.has_missing):
             yield Condition(column.index, "none_of", values=frequent)
 
@@ -95,7 +95,7 @@ class OneHotCategoryEncoder(BinaryEncoder):
 def check_categories(
     categories: dict[int, tuple[str, ...]], table: Table, columns: Sequence[NDArray[Any]], unknown: str
 ) -> None:
-    """Warn or raise about categories that fitting did not see."""
+    """Warn or raise for categories that `fit` has not seen."""
     if unknown == "ignore":
         return
     for index, known in categories.items():
@@ -109,7 +109,7 @@ def check_categories(
 
 
 def _order(value: str) -> tuple[bool, float, str]:
-    """Numbers by size, before all other text."""
+    """Return the sort key of a category: numbers by value, before other text."""
     try:
         return False, float(value), value
     except ValueError:

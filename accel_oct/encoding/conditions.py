@@ -1,4 +1,4 @@
-"""What a binary feature says about a row of the user's table."""
+"""Conditions on a row of the user's table: the meaning of binary features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TESTS = ("at_least", "between", "equals", "none_of", "is_true", "is_missing")
 
 @dataclass(frozen=True)
 class Condition:
-    """A yes/no question about one column.
+    """A condition on one column.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class Condition:
     low, high : float, or int beyond 2**53, optional
     value : str or float, optional
     missing : bool
-        What a missing value answers; to `is_missing` it answers yes by itself, and the flag stays False.
+        Whether a missing value fulfils the condition; must be False for "is_missing", which it always fulfils.
     values : tuple of str, optional
     scale : Scale, optional
-        What `low` and `high` stand for, where that is not a plain number.
+        Meaning of `low` and `high`, if they are not plain numbers.
     """
 
     column: int
@@ -77,16 +77,16 @@ class Condition:
 
     @property
     def plain(self) -> Condition:
-        """The same question, to which a missing value answers no (unless it is asked for)."""
+        """The same condition with ``missing=False``."""
         return replace(self, missing=False) if self.missing else self
 
     @property
     def holds_if_missing(self) -> bool:
-        """The answer of a missing value."""
+        """Whether a missing value fulfils the condition."""
         return self.missing or self.test == "is_missing"
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Answer for a column, as `as_numbers` or `as_categories` made it."""
+        """Return whether each value of a column, as of `as_numbers` or `as_categories`, fulfils the condition."""
         if self.test == "is_missing":
             return missing_values(values)
         if self.missing:
@@ -98,12 +98,12 @@ class Condition:
             return np.array([value is not None and value not in named for value in values.tolist()], dtype=bool)
         if self.test == "is_true":
             return np.asarray(values == 1.0, dtype=bool)
-        with np.errstate(invalid="ignore"):  # objects that are compared with NaN
+        with np.errstate(invalid="ignore"):  # objects may be compared with NaN
             result = np.ones(len(values), dtype=bool) if self.low is None else values >= self.low
             return result if self.high is None else result & (values < self.high)
 
     def text(self, name: str) -> str:
-        """The condition in words, such as ``petal width >= 1.75`` or ``petal width >= 1.75 or missing``."""
+        """Return the condition as text, such as ``petal width >= 1.75`` or ``petal width >= 1.75 or missing``."""
         if self.missing:
             return f"{self.plain.text(name)} or missing"
         if self.test == "is_missing":
@@ -122,7 +122,7 @@ class Condition:
         return f"{name} < {self._shown(self.high)}"
 
     def opposite(self, name: str) -> str:
-        """The negation in words, such as ``petal width < 1.75``; missing values belong here unless `missing` is set."""
+        """Return the negation as text, such as ``petal width < 1.75``; includes missing values unless `missing`."""
         if self.test == "is_missing":
             return f"{name} is known"
         if self.test == "is_true":
@@ -144,7 +144,7 @@ class Condition:
         return str(int(limit)) if abs(limit) <= EXACT and limit == int(limit) else format_number(limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; what is None or False is left out, and so is the scale: it is the column's."""
+        """Return plain values for JSON, without None, False and the scale, which is stored with the column."""
         entries: dict[str, Any] = {"low": self.low, "high": self.high, "value": self.value}
         entries["values"] = None if self.values is None else list(self.values)
         given = {k: v for k, v in entries.items() if v is not None}
@@ -152,7 +152,7 @@ class Condition:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Condition:
-        """Inverse of `to_dict`, checking every entry."""
+        """Return the condition of `to_dict` output; every entry is checked."""
         unknown = set(data) - {"column", "test", "low", "high", "value", "missing", "values"}
         if unknown:
             raise InvalidInputError(f"a condition has no entry {shown(sorted(unknown)[0])}")
@@ -178,32 +178,32 @@ class Condition:
 
 
 def missing_values(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values of a column are missing, as `as_numbers` or `as_categories` made it."""
+    """Return which values of a column, as of `as_numbers` or `as_categories`, are missing."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values), dtype=bool)
     cells = values.tolist()
     if set(map(type, cells)) <= {str, type(None)}:
         return np.asarray(values == None, dtype=bool)  # noqa: E711 - cell by cell
-    # Large whole numbers come with NaN.
+    # Columns of large whole numbers hold NaN.
     return np.array([value is None or value != value for value in cells], dtype=bool)
 
 
 def as_limit(value: float) -> float:
-    """A number as a float; whole numbers beyond 2**53 as they are."""
+    """Return a number as a float; whole numbers beyond 2**53 are unchanged."""
     return value if isinstance(value, int) and abs(value) > EXACT else float(value)
 
 
 def format_value(value: str | float | None) -> str:
-    """A category as text."""
+    """Return a category as text."""
     return value if isinstance(value, str) else format_number(float(value or 0.0))
 
 
-#: Half of the largest power of two that overflows: values that were rounded down to fewer digits are noticed too.
+#: Half of the smallest power of two that overflows, to include values that were rounded down to fewer digits.
 _LARGE = 2.0**127
 
 
 def beyond_single_precision(values: NDArray[Any]) -> bool:
-    """Whether a number may overflow in single precision; NaN does not."""
+    """Return whether a number may overflow in single precision; NaN does not."""
     with np.errstate(invalid="ignore"):  # a comparison with NaN among Python integers
         return bool((abs(values) >= _LARGE).any())
 
@@ -211,13 +211,13 @@ def beyond_single_precision(values: NDArray[Any]) -> bool:
 def changed_in_single_precision(
     conditions: Sequence[Condition], columns: Mapping[int, NDArray[Any]]
 ) -> tuple[int, ...]:
-    """Positions of the conditions with limits that some value answers otherwise when rounded.
+    """Return the positions of conditions whose result changes for some value rounded to single precision.
 
     Parameters
     ----------
     conditions : sequence of Condition
     columns : mapping from positions in the table to columns
-        As `as_numbers` or `as_categories` made them; all columns that are asked about.
+        Output of `as_numbers` or `as_categories` for all columns of the conditions.
     """
     limits = {
         place: [limit for limit in (condition.low, condition.high) if limit is not None]
@@ -235,7 +235,7 @@ def changed_in_single_precision(
         values = np.unique(columns[column][~np.isnan(columns[column])])
         with np.errstate(over="ignore"):
             rounded = values.astype(np.float32).astype(np.float64)
-        # Between its number and its rounded number of limits below lie those that a value changes sides of.
+        # A value changes sides of the limits between its position and that of its rounded value.
         every = np.unique([limit for place in places for limit in limits[place]])
         before, after = (np.searchsorted(every, side, side="right") for side in (values, rounded))
         crossed = np.zeros(len(every), dtype=bool)

@@ -1,8 +1,8 @@
-"""A table as orders of its rows: every split of the table is a cut of one of them.
+"""Orders of the rows of a table: every split of the table is a cut of an order.
 
-A column of numbers, times or ordered categories is one order; with missing values it is two, with these below or above
-all others. A category against the others, or a boolean, is an order of two values, and of three where values are
-missing: no, missing, yes. A cut of an order is a `Condition`, as encoders know it.
+A column of numbers, times or ordered categories gives one order; with missing values two, where these are below or
+above all others. A category against the others, or a boolean, gives an order of two values, or of three with missing
+values: no, missing, yes. A cut of an order is a `Condition`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Ranks = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 MOST_CATEGORIES = 1000
-"""Of one column: more of them are rather names of rows than categories, and each is an order of its own."""
+"""Limit on the categories of one column, each of which gives an order."""
 
 MOST_CELLS = 2**28
-"""Ranks of a table, four bytes each."""
+"""Limit on the ranks of a table, of four bytes each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +40,15 @@ class Order:
     Attributes
     ----------
     column : int
-        Of the table.
+        Column of the table.
     ranks : int32 array (n,)
         0, 1, ... by increasing value.
     distinct : Distinct or None
-        The known values of a column that is split at thresholds.
+        Known values of a column that is split at thresholds.
     answer : Condition or None
-        What separates the rows otherwise.
+        Condition that splits the rows, for other columns.
     missing : {"", "below", "between", "above"}
-        Where missing values are: between no and yes where there is an `answer`; "" where there are none.
+        Position of missing values: "between" no and yes of an `answer`; "" without missing values.
     """
 
     column: int
@@ -63,7 +63,7 @@ class Order:
         return int(self.ranks.max(initial=0))
 
     def question(self, rank: int) -> tuple[Condition, bool]:
-        """The condition that separates the ranks up to this one from the others, and whether the others answer yes."""
+        """Return the condition that separates ranks up to `rank` from higher ones, and whether these fulfil it."""
         if self.answer is not None:
             return (replace(self.answer, missing=True) if self.missing and rank == 0 else self.answer), True
         assert self.distinct is not None
@@ -76,7 +76,7 @@ class Order:
         ), True
 
     def middle(self, low: int, high: int) -> int:
-        """Of the cuts between two ranks the one nearest to the middle of their values."""
+        """Return the cut between two ranks that is nearest to the middle of their values."""
         shift = 1 if self.missing == "below" else 0
         first, last = low - shift, high - shift
         if self.distinct is None or high - low < 2 or first < 0:
@@ -99,9 +99,9 @@ class TableOrders:
     ----------
     orders : tuple of Order
     rows : bool array
-        Which rows of the table have a weight; orders are about these.
+        Rows of the table with positive weight, which the orders cover.
     encoder : TableEncoder
-        Knows how to read the columns, and asks nothing yet.
+        Encoder with the kinds of the columns and without conditions.
     columns : tuple of Column
     """
 
@@ -112,16 +112,16 @@ class TableOrders:
 
     @classmethod
     def of(cls, X: Any, weights: Floats, *, missing: str, ignored: frozenset[int]) -> TableOrders | None:
-        """Read a table; None where it has too many categories or cells.
+        """Read a table; return None if it has too many categories or cells.
 
         Parameters
         ----------
         X : data frame, array-like or Table
         weights : float array (n,)
-            Rows of weight 0 have no values to split at.
+            Rows of weight 0 are ignored.
         missing : {"category", "error"}
         ignored : set of int
-            Columns that are not looked at.
+            Columns that are not read.
         """
         encoder = TableEncoder(categorical=OneHotCategoryEncoder(), missing=missing)
         encoder.ignoring(ignored)
@@ -142,7 +142,7 @@ class TableOrders:
 
     @property
     def ranks(self) -> Ranks:
-        """Of all orders: (orders, rows)."""
+        """Ranks (orders, rows) of all orders."""
         n_rows = int(self.rows.sum())
         return np.array([order.ranks for order in self.orders], dtype=np.int32).reshape(len(self.orders), n_rows)
 
@@ -152,7 +152,7 @@ class TableOrders:
         return sum(order.n_cuts for order in self.orders)
 
     def cut(self, condition: Condition) -> tuple[int, int, bool] | None:
-        """The order and the rank whose cut a condition is, and whether higher ranks answer yes; None for no cut."""
+        """Return order, rank and whether higher ranks fulfil a condition; None if it is no cut of an order."""
         values = next(column.values for column in self.columns if column.index == condition.column)
         answers = condition.holds(values)
         for place, order in enumerate(self.orders):
@@ -163,7 +163,7 @@ class TableOrders:
         return None
 
     def asking(self, conditions: Sequence[Condition]) -> TableEncoder:
-        """The encoder that asks these questions."""
+        """Return the encoder with these conditions."""
         encoder = copy.copy(self.encoder)
         encoder._ask(conditions, self.columns)
         return encoder

@@ -1,7 +1,7 @@
-"""Columns that are measured in something else than plain numbers: times, durations, ordered categories.
+"""Scales of times, durations and ordered categories.
 
-Their values become whole numbers (counts of a unit, positions in the order), so that conditions compare them as any
-other number; a `Scale` says what the numbers stand for, and writes a threshold in the user's terms.
+Their values are converted to whole numbers (counts of a unit, or positions in the order), which conditions compare like
+other numbers. A `Scale` defines the meaning of the numbers, and formats thresholds.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _NAME = re.compile(r"[A-Za-z0-9_+\-/:.()]{1,64}\Z")
 
 @dataclass(frozen=True)
 class Scale:
-    """What the whole numbers of a column stand for.
+    """Meaning of the whole numbers of a column.
 
     Parameters
     ----------
     kind : {"datetime", "duration", "ordered"}
     unit : {"D", "s", "ms", "us", "ns"} or ""
-        Of a datetime (counted from 1970) or a duration.
+        Unit of a datetime (counted from 1970) or a duration.
     zone : str or None
-        Of a datetime: the zone in which it is written, "UTC" where that zone is not known here; None: without zone.
+        Time zone in which a datetime is formatted, "UTC" if the zone is unknown to this machine; None without zone.
     categories : tuple of str
-        Of ordered categories: all of them, in their order.
+        All ordered categories, in order.
     """
 
     kind: MeasuredKind
@@ -69,14 +69,14 @@ class Scale:
     categories: tuple[str, ...] = ()
 
     def text(self, value: float) -> str:
-        """A whole number in the user's terms."""
+        """Format a whole number as a time, a duration or a category."""
         if self.kind == "ordered":
             return self.categories[int(value)]
         nanoseconds = int(value) * NANOSECONDS[self.unit]
         return _duration_text(nanoseconds) if self.kind == "duration" else _datetime_text(nanoseconds, self.zone)
 
     def threshold(self, low: int, high: int) -> int:
-        """A whole number t with low < t <= high that is short in the user's terms, near the middle."""
+        """Return a whole number t with low < t <= high near the middle that has a short text."""
         if self.kind == "ordered":
             return (low + high + 1) // 2
         per = NANOSECONDS[self.unit]
@@ -91,14 +91,14 @@ class Scale:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         if self.kind == "ordered":
             return {"kind": self.kind, "categories": list(self.categories)}
         return {"kind": self.kind, "unit": self.unit} | ({} if self.zone is None else {"zone": self.zone})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scale:
-        """Inverse of `to_dict`, checking every entry."""
+        """Return the scale of `to_dict` output; every entry is checked."""
         kind: Any = data.get("kind")
         unit, zone = data.get("unit", ""), data.get("zone")
         categories = data.get("categories", [])
@@ -119,7 +119,7 @@ class Scale:
 
 
 def zone_of(name: str) -> str:
-    """A time zone by the name to keep: the one given where this machine knows it, else UTC."""
+    """Return the name of a time zone if this machine knows it, else "UTC"."""
     return name if _NAME.match(name) and _zone(name) is not None else "UTC"
 
 
@@ -137,7 +137,7 @@ def _zone(name: str) -> tzinfo | None:
 
 
 def _offset(seconds: int, zone: str | None) -> int:
-    """Seconds by which a zone is ahead of UTC at a moment; 0 where that cannot be said."""
+    """Return the UTC offset of a zone in seconds at a moment; 0 if unknown."""
     if zone is None:
         return 0
     try:
@@ -173,7 +173,7 @@ def _fraction(nanoseconds: int) -> str:
 
 
 def _calendar_candidates(low: int, high: int, unit: str, zone: str | None) -> Iterable[int]:
-    """Near the middle: the beginning of a year, a month, a day, ..., as clocks in the zone show it."""
+    """Return starts of a year, month, day, ... in the zone that are near the middle."""
     middle = (low + high) // 2
     per = NANOSECONDS[unit]
     ahead = _offset(middle * per // _SECOND, zone) * _SECOND
@@ -189,11 +189,11 @@ def _calendar_candidates(low: int, high: int, unit: str, zone: str | None) -> It
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _MICROSECOND = dt.timedelta(microseconds=1)
 _NO_MONTHS = "X has intervals in column {!r} with months or years, which have no fixed length; give durations in days"
-#: Fields of an interval that have a fixed length, in nanoseconds.
+#: Fields of an interval with a fixed length, in nanoseconds.
 _LENGTHS = {f"{word}s": NANOSECONDS["s"] * 60**k for k, word in enumerate(("second", "minute", "hour"))}
 _LENGTHS |= {"days": NANOSECONDS["D"], "weeks": 7 * NANOSECONDS["D"]}
 _LENGTHS |= {f"{word}seconds": NANOSECONDS[unit] for word, unit in (("milli", "ms"), ("micro", "us"), ("nano", "ns"))}
-#: Units of NumPy that are multiples of ours.
+#: Units of NumPy that are multiples of the units above.
 _COARSER = {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"}
 
 
@@ -204,12 +204,12 @@ class Counts:
     Attributes
     ----------
     values : integers, of 64 bits or Python's own
-        0 where a value is missing.
+        0 for missing values.
     known : bool array
     unit : str
         A key of `NANOSECONDS`.
     zone : str or None
-        Of times: the zone they were given in; None for times without.
+        Time zone of the input; None without zone.
     """
 
     values: NDArray[Any]
@@ -227,7 +227,7 @@ class Counts:
         return self.unit
 
     def floored(self, unit: str) -> NDArray[Any]:
-        """In another unit, rounded down: what is at least a whole number of it still is, and what is less still is."""
+        """Return the counts in another unit, rounded down, which preserves comparisons with whole numbers."""
         own, wanted = NANOSECONDS[self.unit], NANOSECONDS[unit]
         if wanted >= own:
             return np.asarray(self.values // (wanted // own))
@@ -238,35 +238,35 @@ class Counts:
 
 
 def is_instant(kind: type) -> bool:
-    """Whether objects of a type are dates, times of a day of the calendar, or periods."""
+    """Return whether objects of a type are dates, datetimes or periods."""
     return issubclass(kind, dt.date | np.datetime64) or (hasattr(kind, "start_time") and hasattr(kind, "to_timestamp"))
 
 
 def is_duration(kind: type) -> bool:
-    """Whether objects of a type are lengths of time; a time of the day is one since midnight."""
+    """Return whether objects of a type are durations; a time of day is one since midnight."""
     return issubclass(kind, dt.timedelta | np.timedelta64 | dt.time) or _is_interval(kind)
 
 
 def _is_interval(kind: type) -> bool:
-    """Whether it is what Arrow and pandas make of an interval in SQL: months, days and a part of a day."""
+    """Return whether a type is an SQL interval in Arrow or pandas: months, days and a part of a day."""
     return any(base.__name__ in ("MonthDayNano", "DateOffset") for base in kind.__mro__)
 
 
 def read_instants(values: NDArray[Any], name: str, given: Scale | None = None) -> Counts:
-    """Dates and times as counts since 1970, of UTC where they have a zone.
+    """Return dates and times as counts since 1970, in UTC if they have a zone.
 
     Parameters
     ----------
     values : array of datetime64 or objects
     name : str
-        Of the column, for errors.
+        Name of the column in errors.
     given : Scale, optional
-        What the table says of the column: the zone of datetime64 values, which cannot hold it themselves.
+        Scale of the column in the table: the zone of datetime64 values, which do not hold it.
 
     Raises
     ------
     InvalidInputError
-        For other values, and where some have a zone and some have none.
+        For other values, and if only some values have a zone.
     """
     if values.dtype.kind == "M":
         counts = _from_numpy(values, name)
@@ -289,7 +289,7 @@ def read_instants(values: NDArray[Any], name: str, given: Scale | None = None) -
 
 
 def read_durations(values: NDArray[Any], name: str) -> Counts:
-    """Lengths of time as counts; times of the day count from midnight.
+    """Return durations as counts; times of day count from midnight.
 
     Raises
     ------
@@ -327,7 +327,7 @@ def _from_numpy(values: NDArray[Any], name: str) -> Counts:
 
 
 def _instant(value: Any, name: str) -> tuple[int, str | None]:
-    """Nanoseconds since 1970, and the zone."""
+    """Return the nanoseconds since 1970, and the zone."""
     if isinstance(value, np.datetime64):
         counts = _from_numpy(np.array([value]), name)
         return int(counts.values[0]) * NANOSECONDS[counts.unit], None
@@ -345,7 +345,7 @@ def _instant(value: Any, name: str) -> tuple[int, str | None]:
 
 
 def _duration(value: Any, name: str) -> int:
-    """Nanoseconds."""
+    """Return a duration in nanoseconds."""
     if isinstance(value, np.timedelta64):
         counts = _from_numpy(np.array([value]), name)
         return int(counts.values[0]) * NANOSECONDS[counts.unit]
@@ -356,15 +356,15 @@ def _duration(value: Any, name: str) -> int:
         return (seconds * 10**6 + value.microsecond) * 1000
     if _is_interval(type(value)):
         return _interval(value, name)
-    # Not value // _MICROSECOND: a Timedelta of pandas has nanoseconds, and its own idea of division.
+    # Not value // _MICROSECOND: a Timedelta of pandas has nanoseconds, and divides differently.
     seconds = int(value.days) * 86_400 + int(value.seconds)
     return (seconds * 10**6 + int(value.microseconds)) * 1000 + int(getattr(value, "nanoseconds", 0))
 
 
 def intervals(arrow: Any, name: str) -> NDArray[Any]:
-    """A column of Arrow's type ``month_day_nano_interval``, which DuckDB has for INTERVAL, as durations.
+    """Convert an Arrow column of type ``month_day_nano_interval``, which DuckDB uses for INTERVAL, to durations.
 
-    A day has 24 hours, as where intervals are compared.
+    A day has 24 hours, as in comparisons of intervals.
 
     Raises
     ------
@@ -383,7 +383,7 @@ def intervals(arrow: Any, name: str) -> NDArray[Any]:
     unit = "us" if not (fields["nanoseconds"] % 1000).any() else "ns"
     per, days = NANOSECONDS["D"] // NANOSECONDS[unit], fields["days"].astype(np.int64)
     rest = fields["nanoseconds"] // NANOSECONDS[unit]
-    # The part of a day may be longer than one: together they stay within 64 bits, with room for a day.
+    # The part of a day may exceed a day: the sum fits into 64 bits, with room for a day.
     most = 2**63 // per - 1 - int(np.abs(rest // per).max())
     if int(np.abs(days).max()) > most:
         raise InvalidInputError(f"X has durations in column {name!r} that are too long to be counted in {unit}")
@@ -391,7 +391,7 @@ def intervals(arrow: Any, name: str) -> NDArray[Any]:
 
 
 def _interval(value: Any, name: str) -> int:
-    """Nanoseconds of an interval of Arrow or pandas."""
+    """Return the nanoseconds of an interval of Arrow or pandas."""
     times = int(getattr(value, "n", 1))
     fields = value.kwds if hasattr(value, "kwds") else dict(zip(("months", "days", "nanoseconds"), value, strict=True))
     if any(amount and field not in _LENGTHS for field, amount in fields.items()):

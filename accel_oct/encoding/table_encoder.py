@@ -1,4 +1,4 @@
-"""A whole table, each column by its kind: what `OptimalTreeClassifier` uses."""
+"""Encoder of tables with columns of different kinds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from accel_oct.errors import InvalidInputError, shown
 
 __all__ = ["DEFAULT_CATEGORIES", "DEFAULT_QUANTILES", "TableEncoder"]
 
-#: Twice as fine as the paper's QT-5, whose aim was to compare solvers: see docs/encoders.md for what it brings.
+#: Twice as fine as QT-5 of the paper, which compares solvers; docs/encoders.md has the effect.
 DEFAULT_QUANTILES = 10
-#: Features of one column of categories, unless told otherwise: a tree asks for few, and each costs the search time.
+#: Default limit on the features of a categorical column: a tree uses few, and each costs search time.
 DEFAULT_CATEGORIES = 50
 
 _THRESHOLDS = ("numeric", "datetime", "duration")
@@ -30,24 +30,24 @@ _OTHERS = ("categorical", "boolean", "zero_one", "ordered")
 
 
 class TableEncoder(BinaryEncoder):
-    """Numbers, dates and times by thresholds, ordered categories by their order, others one-hot, booleans as they are.
+    """Encoder with thresholds for numbers, times and ordered categories, and one-hot features for other categories.
 
     Parameters
     ----------
     numeric : encoder or None
-        For columns of numbers, times and durations; None is ``QuantileThresholdEncoder(10)``. A column of 0 and 1
-        becomes one feature ``x = 1``.
+        Encoder of columns of numbers, times and durations; None means ``QuantileThresholdEncoder(10)``. A column of 0
+        and 1 becomes one feature ``x = 1``.
     categorical : OneHotCategoryEncoder or None
-        For all other columns; None is ``OneHotCategoryEncoder(max_categories=50)``, with a warning about columns that
-        have more. Its `max_categories` limits the thresholds of ordered categories too.
+        Encoder of all other columns; None means ``OneHotCategoryEncoder(max_categories=50)``, with a warning for
+        columns that have more. Its `max_categories` also limits the thresholds of ordered categories.
     missing : {"category", "error"}
-        In each column that has missing values (None, NaN, pandas.NA), ask for them, and ask everything else in two
-        forms, one of which they fulfil; or refuse them. It takes the place of the same parameter of the two encoders.
+        For each column with missing values (None, NaN, pandas.NA), add the condition "is missing" and two forms of all
+        other conditions, one of which missing values fulfil; or raise. Overrides this parameter of the two encoders.
 
     Notes
     -----
-    What a column is, is decided once, in `fit`: by its type, or by its values where the type is ``object``. Integers
-    that are names of categories should be made strings first.
+    `fit` determines the kind of a column by its type, or by its values if the type is ``object``. Convert integers that
+    are names of categories to strings first.
     """
 
     def __init__(self, numeric: Any = None, categorical: Any = None, *, missing: str = "category") -> None:
@@ -86,7 +86,7 @@ class TableEncoder(BinaryEncoder):
         return [*others, *self._numeric_conditions(numeric, parts["numeric"], others, columns, y, weights)]
 
     def _by_kind(self, columns: Sequence[Column]) -> dict[str, list[Column]]:
-        """Columns by the way in which they are encoded; "numeric" are all that have thresholds and no fixed order."""
+        """Return the columns by kind of encoding; "numeric" includes times and durations."""
         parts: dict[str, list[Column]] = {kind: [] for kind in ("numeric", *_OTHERS)}
         for column in columns:
             zero_one = column.kind == "numeric" and is_zero_one(column.values)
@@ -104,7 +104,7 @@ class TableEncoder(BinaryEncoder):
     def _other_conditions(
         self, parts: dict[str, list[Column]], categorical: OneHotCategoryEncoder, weights: FloatArray
     ) -> list[Condition]:
-        """Those of booleans, of columns of 0 and 1, and of categories without an order."""
+        """Return the conditions of booleans, columns of 0 and 1, and unordered categories."""
         found = [Condition(c.index, "is_true") for c in parts["boolean"] if len(np.unique(c.values)) > 1]  # NaN counts
         found += [Condition(column.index, "equals", value=1.0) for column in parts["zero_one"]]
         found += categorical._find_conditions(parts["categorical"], None, weights)
@@ -123,7 +123,7 @@ class TableEncoder(BinaryEncoder):
         y: Any,
         weights: FloatArray,
     ) -> Iterable[Condition]:
-        """Those of numeric columns, where the others are known."""
+        """Return the conditions of numeric columns, given the other conditions."""
         return encoder._find_conditions(numeric, y, weights)
 
     def _warn_of_many(self, names: dict[int, str]) -> None:
@@ -148,7 +148,7 @@ class TableEncoder(BinaryEncoder):
 
 
 def _by_order(column: Column, weights: FloatArray, most: int | None) -> Iterable[Condition]:
-    """A threshold between any two neighbouring categories that occur; where they are too many, at quantiles."""
+    """Return thresholds between all neighbouring categories that occur; if they are too many, at quantiles."""
     distinct = Distinct.of(column.values, weights, column.scale)
     positions = np.arange(len(distinct.values) - 1)
     if most is not None and len(positions) > most:

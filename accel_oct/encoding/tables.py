@@ -1,4 +1,4 @@
-"""Reading a table column by column, whatever it came as."""
+"""Tables of any type as columns."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of equal length, with names or without.
+    """Columns of equal length, optionally with names.
 
     Parameters
     ----------
     columns : tuple of one-dimensional arrays
     names : tuple of str or None
-        None when the data came without (string) names.
+        None if the data have no (string) names.
     n_rows : int
     scales : tuple of Scale or None, optional
-        By column, what its array cannot say itself: the time zone of times, the order of categories.
+        Scale of each column whose array cannot hold it: the time zone of times, the order of categories.
     """
 
     columns: tuple[NDArray[Any], ...]
@@ -55,15 +55,15 @@ class Table:
         return self.n_rows
 
     def name(self, column: int) -> str:
-        """The name of a column, ``x3`` when it has none."""
+        """Return the name of a column, by default such as ``x3``."""
         return self.names[column] if self.names is not None else f"x{column}"
 
     def scale(self, column: int) -> Scale | None:
-        """What is known of a column besides its values."""
+        """Return the scale of a column, if it has one."""
         return self.scales[column] if self.scales else None
 
     def select(self, names: Sequence[str]) -> Table:
-        """These columns, in this order; an error names the first one that is missing."""
+        """Return the named columns in this order; the error names the first one that is missing."""
         if self.names is None:
             raise InvalidInputError("X has no column names to select by")
         place = {name: j for j, name in enumerate(self.names)}
@@ -75,13 +75,13 @@ class Table:
         return Table(columns, tuple(names), self.n_rows, scales)
 
     def rows(self, chosen: NDArray[Any]) -> Table:
-        """The rows that an index array or a mask selects."""
+        """Return the rows that an index array or a mask selects."""
         columns = tuple(column[chosen] for column in self.columns)
         return Table(columns, self.names, len(np.arange(self.n_rows)[chosen]), self.scales)
 
     @classmethod
     def read(cls, X: Any) -> Table:
-        """Take a data frame (pandas, polars, Arrow and others), an array, a sparse matrix or nested sequences apart.
+        """Read a data frame (pandas, polars, Arrow and others), an array, a sparse matrix or nested sequences.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Table:
     @classmethod
     def _from_array(cls, X: Any) -> Table:
         if isinstance(X, list | tuple) and any(isinstance(v, str) for row in X if _is_row(row) for v in row):
-            X = np.array(X, dtype=object)  # NumPy would make strings of the numbers beside a string
+            X = np.array(X, dtype=object)  # NumPy would convert numbers beside a string to strings
         try:
             array = np.asarray(X)
         except ValueError as error:
@@ -135,21 +135,21 @@ Columns = tuple[NDArray[Any], ...]
 
 
 def is_pandas(X: Any) -> bool:
-    """Whether it is a data frame of pandas, or behaves like one in memory."""
+    """Return whether X is a pandas data frame, or behaves like one in memory."""
     return hasattr(X, "iloc") and hasattr(X, "columns") and not hasattr(X, "compute")
 
 
 def is_indexable(X: Any) -> bool:
-    """Whether scikit-learn can take rows out of it: not of lazy frames, some sparse matrices and Arrow's."""
+    """Return whether scikit-learn can index rows: not of lazy frames, some sparse matrices and Arrow tables."""
     return hasattr(X, "shape") and not any(hasattr(X, name) for name in ("compute", "to_pylist", "toarray"))
 
 
 def as_frame(X: Any) -> Any:
-    """A data frame in memory as its library has it, a lazy one collected; None for anything else."""
+    """Return a data frame in memory as its own type, collected if lazy; None for other input."""
     if isinstance(X, np.ndarray | list | tuple):
         return None
     if is_pandas(X):
-        return X  # narwhals would refuse two columns of one name in its own words
+        return X  # narwhals has its own error for two columns of one name
     found = nw.from_native(X, pass_through=True)
     if isinstance(found, nw.LazyFrame):
         found = found.collect()
@@ -159,7 +159,7 @@ def as_frame(X: Any) -> Any:
 
 
 def frame_columns(frame: Any) -> tuple[Columns, tuple[str, ...] | None, tuple[Scale | None, ...]]:
-    """The columns, their names (None unless all are text), and the scales that arrays cannot hold."""
+    """Return the columns, their names (None unless all are text), and the scales that arrays cannot hold."""
     if hasattr(frame, "iloc"):
         labels = list(frame.columns)
         found = [_from_pandas(frame.iloc[:, j]) for j in range(len(labels))]
@@ -180,16 +180,16 @@ def _twice(labels: Any) -> Any:
 def _from_pandas(series: Any) -> tuple[NDArray[Any], Scale | None]:
     name = str(series.name)
     if str(series.dtype) == "category":
-        # The numbers of a categorical series are names; as text they stay so.
+        # The numbers of a categorical series are names: convert them to text.
         values = as_categories(np.asarray(series), name)
         known = as_categories(np.asarray(series.cat.categories), name).tolist()
         ordered = series.cat.ordered and known and len(set(known)) == len(known)
         return values, Scale("ordered", categories=tuple(known)) if ordered else None
-    if hasattr(series.dtype, "pyarrow_dtype"):  # a column of Arrow inside pandas
+    if hasattr(series.dtype, "pyarrow_dtype"):  # an Arrow column inside pandas
         return _from_series(nw.from_native(series.array.__arrow_array__(), series_only=True), name)
     zone = getattr(series.dtype, "tz", None)
     if zone is None:
-        # Beside missing values, NumPy would be handed floats for whole numbers.
+        # With missing values, pandas would convert whole numbers to floats.
         nullable = not isinstance(series.dtype, np.dtype) and getattr(series.dtype, "kind", "") in "iu"
         return series.to_numpy(dtype=object) if nullable and series.hasnans else np.asarray(series), None
     instants = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
@@ -215,7 +215,7 @@ def _from_series(series: Any, name: str) -> tuple[NDArray[Any], Scale | None]:
 
 
 def _arrow_order(native: Any) -> list[str]:
-    """The categories of an ordered dictionary array of Arrow; of anything else, none."""
+    """Return the categories of an ordered Arrow dictionary array; empty for other arrays."""
     if not getattr(getattr(native, "type", None), "ordered", False):
         return []
     whole = native.unify_dictionaries() if hasattr(native, "unify_dictionaries") else native
@@ -230,14 +230,14 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return result
 
 
-#: The position of a category that is none of the order: below all thresholds, and not missing.
+#: Position of a category outside of the order: below all thresholds, and not missing.
 UNKNOWN = -1.0
 
 
 def learn_scale(table: Table, index: int, kind: Kind) -> Scale | None:
-    """What the whole numbers of a column are to stand for; None for columns that are plain numbers or text.
+    """Return the scale of a column; None for plain numbers and text.
 
-    Times and durations are counted in the largest unit in which all of them are whole.
+    The unit of times and durations is the largest in which all values are whole.
     """
     if kind == "ordered":
         return table.scale(index)
@@ -248,14 +248,14 @@ def learn_scale(table: Table, index: int, kind: Kind) -> Scale | None:
 
 
 def as_measured(table: Table, index: int, scale: Scale) -> NDArray[Any]:
-    """A column in the whole numbers of a scale, NaN where missing: float64, or objects where that would not be exact.
+    """Return a column as whole numbers of a scale, NaN if missing: float64, or objects if floats are not exact.
 
-    Times between two counts are rounded down, which no comparison with a whole number notices.
+    Times between two counts are rounded down, which preserves comparisons with whole numbers.
 
     Raises
     ------
     InvalidInputError
-        For values of another kind, and for times with a zone where there was none in fit or the other way round.
+        For values of another kind, and if times have a zone here but not in `fit`, or the other way round.
     """
     if scale.kind == "ordered":
         place = {category: float(code) for code, category in enumerate(scale.categories)}
@@ -279,10 +279,10 @@ def _counts(table: Table, index: int, kind: MeasuredKind) -> Counts:
 
 
 def table_fingerprint(X: Any, y: Any = None, sample_weight: Any = None) -> str:
-    """The SHA-256 of a table with its classes and weights, in hexadecimal digits.
+    """Return the SHA-256 of a table with its classes and weights in hexadecimal digits.
 
-    Equal tables have equal fingerprints, whichever library holds them; another value, name, or order of rows or columns
-    gives another one. It is no secret: who has the table, or guesses it, can compute it.
+    Equal tables of any library have equal fingerprints; another value, name, or order of rows or columns gives another
+    one. It does not protect the data: anyone who guesses the table can compute it.
 
     Parameters
     ----------
@@ -292,9 +292,9 @@ def table_fingerprint(X: Any, y: Any = None, sample_weight: Any = None) -> str:
 
     Notes
     -----
-    What is hashed, all numbers as 8 bytes with the least significant first: the text ``accel_oct table 1``; the number
+    Hashed content, with numbers as 8 bytes, least significant first: the text ``accel_oct table 1``; the number
     of rows and of columns; per column its name, the letter of its kind, and its cells; then in the same way the classes
-    as text and the weights, each with the name ``y`` or ``sample_weight``, where they are given. A text is its length
+    as text and the weights, if given, each with the name ``y`` or ``sample_weight``. A text is its length
     in bytes, and its UTF-8. Kinds:
 
     - ``n``, numbers and booleans: doubles; one NaN where missing, and zero has no sign.
@@ -360,5 +360,5 @@ def _numbers(values: NDArray[Any]) -> bytes:
 
 
 def _doubles(values: NDArray[np.float64]) -> bytes:
-    # Adding zero takes the sign of a zero away.
+    # Adding zero removes the sign of a zero.
     return np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes()

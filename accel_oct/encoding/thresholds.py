@@ -1,7 +1,7 @@
-"""Where a numeric column is cut: positions between neighbouring values, and the numbers written there.
+"""Thresholds of numeric columns: positions between neighbouring values, and readable numbers for them.
 
-Every threshold encoder chooses *positions*: cut i lies between the i-th and the (i+1)-th distinct value that occurs in
-the data. All numbers strictly between the two separate the data alike, so the one that is easiest to read is taken.
+Every threshold encoder selects *positions*: cut i lies between the i-th and the (i+1)-th distinct value in the data.
+All numbers strictly between the two separate the data in the same way; the most readable one is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """The distinct known values of a column, increasing, and their weights."""
+    """Distinct known values of a column, increasing, and their weights."""
 
     values: NDArray[Any]
     weights: FloatArray
@@ -47,13 +47,13 @@ class Distinct:
 
     @classmethod
     def of(cls, column: NDArray[Any], weights: FloatArray, scale: Scale | None = None) -> Distinct:
-        """Count a column of numbers, which may stand on a scale; missing values are left out."""
+        """Count the values of a numeric column, which may have a scale; missing values are ignored."""
         known = np.asarray(column == column, dtype=bool)
         values, codes = np.unique(column[known], return_inverse=True)
         return cls(values, np.bincount(codes.ravel(), weights[known], len(values)).astype(np.float64), scale)
 
     def thresholds(self, positions: IntArray) -> list[float]:
-        """A readable number for each cut."""
+        """Return a readable number for each cut."""
         pairs = [(self.values[i], self.values[i + 1]) for i in positions.tolist()]
         if self.scale is not None:
             return [as_limit(self.scale.threshold(int(low), int(high))) for low, high in pairs]
@@ -64,8 +64,8 @@ class Distinct:
 
 
 def is_zero_one(column: NDArray[Any]) -> bool:
-    """Whether of the numbers only 0 and 1 occur beside missing values, and both do."""
-    for part in (column[:100], column):  # the first values rule out most columns
+    """Return whether the known values of a column are 0 and 1, and both occur."""
+    for part in (column[:100], column):  # fast: the first values exclude most columns
         zero, one = part == 0, part == 1
         if not np.all(zero | one | (part != part)):
             return False
@@ -73,7 +73,7 @@ def is_zero_one(column: NDArray[Any]) -> bool:
 
 
 def _exact_threshold(low: Any, high: Any) -> float:
-    """Between two numbers of which one is too large for a float; whole where both are."""
+    """Return a threshold between numbers too large for floats; whole if both are."""
     if isinstance(low, int) and isinstance(high, int):
         for digits in range(len(str(max(-low, high))), -1, -1):
             candidate = (low + high + 10**digits) // (2 * 10**digits) * 10**digits
@@ -87,17 +87,17 @@ def _exact_threshold(low: Any, high: Any) -> float:
 
 
 def quantile_positions(distinct: Distinct, n_quantiles: int) -> IntArray:
-    """Cuts at the `n_quantiles`-quantiles, the cut m behind the sample number floor(m (n - 1) / q) in sorted order.
+    """Return cuts at the q-quantiles, q = `n_quantiles`: cut m follows sample floor(m (n - 1) / q) in sorted order.
 
-    That is "x > the m-th quantile", where the quantile is NumPy's and pandas' default: interpolating between that
-    sample and the next never reaches the next distinct value. Equal quantiles give one cut; one at the largest value
-    gives none. A weight counts as that many samples.
+    This is "x > the m-th quantile" with the default quantile of NumPy and pandas: its interpolation between that sample
+    and the next never reaches the next distinct value. Equal quantiles give one cut; one at the largest value gives
+    none. A weight counts as that many samples.
     """
     weights = distinct.weights
     if len(weights) == 0:
         return np.empty(0, dtype=np.int64)
     upto = np.cumsum(weights)
-    # A product of whole numbers, so that no rounding moves a quantile that falls on a sample.
+    # A product of whole numbers: rounding would move a quantile that falls on a sample.
     index = np.arange(1, n_quantiles) * (upto[-1] - 1) / n_quantiles
     if not np.all(weights == np.floor(weights)):
         upto, index = whole_where_close(upto), whole_where_close(index)
@@ -107,15 +107,15 @@ def quantile_positions(distinct: Distinct, n_quantiles: int) -> IntArray:
 
 
 def readable_threshold(low: float, high: float, whole: bool = False) -> float:
-    """A short number t with low < t <= high from the middle fifth of the gap.
+    """Return a short number t with low < t <= high from the middle fifth of the gap.
 
-    Half of the gap keeps the margin to both sides for values not seen yet. With `whole` (a column of whole numbers) it
-    is rounded up to a whole number, which separates whole numbers alike.
+    The middle leaves a margin on both sides for unseen values. With `whole` (a column of whole numbers) the result is
+    rounded up to a whole number, which separates whole numbers in the same way.
     """
     low, high = float(low), float(high)
     middle = low / 2 + high / 2  # low + high may overflow
     slack = high / 10 - low / 10
-    result = high  # neighbouring floats have nothing in between
+    result = high  # there is nothing between neighbouring floats
     for digits in range(1, 18):
         candidate = float(f"{middle:.{digits}g}")
         if low < candidate <= high and abs(candidate - middle) <= slack:
@@ -142,7 +142,7 @@ class QuantileThresholdEncoder(_QuantileEncoder):
     n_quantiles : int
         q; 5 gives the paper's QT-5.
     missing : {"error", "category"}
-        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
+        Reject missing values, or add conditions for them; see ``docs/encoders.md``.
 
     Notes
     -----
@@ -168,7 +168,7 @@ class QuantileBucketEncoder(_QuantileEncoder):
     n_quantiles : int
         q; 5 gives the paper's QB-5.
     missing : {"error", "category"}
-        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
+        Reject missing values, or add conditions for them; see ``docs/encoders.md``.
 
     Notes
     -----
@@ -187,12 +187,12 @@ class QuantileBucketEncoder(_QuantileEncoder):
 
 
 class AllThresholdsEncoder(BinaryEncoder):
-    """A threshold between any two neighbouring values: a tree on these features is optimal on the raw data.
+    """Encoder with a threshold between any two neighbouring values: an optimal tree is optimal on the raw data.
 
     Parameters
     ----------
     missing : {"error", "category"}
-        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
+        Reject missing values, or add conditions for them; see ``docs/encoders.md``.
 
     Notes
     -----
@@ -212,23 +212,23 @@ class AllThresholdsEncoder(BinaryEncoder):
 
 
 class TreeGuidedThresholdEncoder(BinaryEncoder):
-    """The thresholds that a boosted ensemble of small trees finds useful for predicting y.
+    """Encoder with the thresholds of a boosted ensemble of small trees that predicts y.
 
     Parameters
     ----------
     max_thresholds : int or None
-        Keep this many, those with the largest total gain; None keeps every threshold that was used.
+        Number of thresholds, by largest total gain; None means all thresholds of the ensemble.
     n_estimators, max_depth : int
         Size of the ensemble.
     missing : {"error", "category"}
-        Refuse missing values, or ask for them and let them answer yes as well as no: see ``docs/encoders.md``.
+        Reject missing values, or add conditions for them; see ``docs/encoders.md``.
     random_state : int, RandomState or None
-        For ties between equally good splits of the ensemble.
+        Breaks ties between equally good splits of the ensemble.
 
     Notes
     -----
-    The ensemble sees ranks instead of values, so neither scale nor rounding to single precision matters. The labels
-    used here are those of the training data: inside cross-validation, keep the encoder inside the pipeline.
+    The ensemble is fitted on ranks instead of values, so neither scale nor rounding to single precision matters. The
+    labels used here are those of the training data: inside cross-validation, keep the encoder inside the pipeline.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
         if not columns:
             return
         distinct = [Distinct.of(column.values, weights, column.scale) for column in columns]
-        # The rank of a missing value is -1: a split there asks whether it is missing, which has its own feature.
+        # The rank of a missing value is -1: a split there is the condition "is missing", which has its own feature.
         ranks = [np.searchsorted(d.values, c.values) for c, d in zip(columns, distinct, strict=True)]
         matrix = np.column_stack([np.where(c.values != c.values, -1, r) for c, r in zip(columns, ranks, strict=True)])
         gains = self._gains(matrix, y, weights)
@@ -282,14 +282,14 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
                 yield Condition(column.index, "at_least", low=threshold)
 
     def _gains(self, ranks: Any, y: Any, weights: FloatArray) -> dict[tuple[int, int], float]:
-        """Total impurity decrease of each (column, cut position) in the ensemble."""
+        """Return the total impurity decrease of each (column, cut position) in the ensemble."""
         from sklearn.ensemble import GradientBoostingClassifier
 
         gains: dict[tuple[int, int], float] = defaultdict(float)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             return gains
-        # Merged and sorted, so that weights mean exactly the same as repeated rows, and their order nothing.
+        # Merged and sorted, so that weights equal repeated rows, and the order of rows has no effect.
         rows, merged = np.unique(np.column_stack([ranks, codes.ravel()]), axis=0, return_inverse=True)
         ranks, y = rows[:, :-1], rows[:, -1]
         weights = np.bincount(merged.ravel(), weights).astype(np.float64)

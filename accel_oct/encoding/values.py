@@ -1,4 +1,4 @@
-"""The cells of one column: what they are, and what they are as numbers or as text."""
+"""Values of one column: kind, and conversion to numbers or text."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["EXACT", "Kind", "as_categories", "as_numbers", "exact_numbers", "for
 
 Kind = Literal["numeric", "categorical", "boolean", "ignored", "datetime", "duration", "ordered"]
 
-#: Whole numbers up to this one are floats of their own.
+#: Largest range of whole numbers that are exact as floats.
 EXACT = 2**53
 
-#: Types of Python whose values are never missing, and are compared and converted at once.
+#: Python types whose values are never missing, and can be compared and converted in bulk.
 _NEVER_MISSING = {str, int, bool}
 _PLAIN_NUMBERS = {int, bool, float, type(None)}
 
 
 def infer_kind(values: NDArray[Any], name: str) -> Kind:
-    """How a column is to be encoded, from its type or, for objects, from its values."""
+    """Return the kind of a column by its type or, for objects, by its values."""
     kinds: dict[str, Kind] = {"b": "boolean", "i": "numeric", "u": "numeric", "f": "numeric"}
     kinds |= {"M": "datetime", "m": "duration"}
     if values.dtype.kind in kinds:
@@ -48,12 +48,12 @@ def infer_kind(values: NDArray[Any], name: str) -> Kind:
 
 
 def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Float64 with NaN where a value is missing; where whole numbers are too large for that, objects as they are.
+    """Return float64 with NaN for missing values; objects if whole numbers are too large to be exact as floats.
 
     Raises
     ------
     InvalidInputError
-        Naming the column, when a value is not a finite number.
+        If a value is not a finite number; the message names the column.
     """
     if values.dtype.kind == "O":
         return _numbers_from_objects(values, name)
@@ -69,7 +69,7 @@ def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def exact_numbers(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
-    """Whole numbers as float64 where all are exact so, else as Python's own; NaN where not known."""
+    """Return whole numbers as float64 if exact, else as Python integers; NaN if not known."""
     used = values[known]
     if not len(used) or (used.max() <= EXACT and used.min() >= -EXACT):
         return np.where(known, values, 0).astype(np.float64) if known.all() else _with_nan(values, known, np.float64)
@@ -83,7 +83,7 @@ def _with_nan(values: NDArray[Any], known: NDArray[np.bool_], dtype: Any) -> NDA
 
 
 def _plain_numbers(values: NDArray[Any]) -> NDArray[Any] | None:
-    """The result of `_numbers_from_objects` for Python's own numbers and None, at once; None: look at each."""
+    """Convert Python numbers and None in bulk; return None if each value must be converted separately."""
     cells = values.tolist()
     types = set(map(type, cells))
     if not types <= _PLAIN_NUMBERS:
@@ -126,7 +126,7 @@ def _numbers_from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
             large[row] = _whole(value, name, row)
         elif isinstance(value, Decimal) and decimals.setdefault(float(result[row]), value) != value:
             raise InvalidInputError(
-                f"X has decimals in column {name!r} that are closer together than floats can tell, such as {value}"
+                f"X has decimals in column {name!r} that differ by less than floats can represent, such as {value}"
             )
     if not large:
         return result
@@ -137,7 +137,7 @@ def _numbers_from_objects(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _whole(value: Any, name: str, row: int) -> int:
-    """A number beyond 2**53, exactly."""
+    """Return a number beyond 2**53 as an exact integer."""
     number = int(value)
     if number != value:
         raise InvalidInputError(f"X holds {value!r:.60} in column {name!r}, row {row}, which no float can hold")
@@ -145,7 +145,7 @@ def _whole(value: Any, name: str, row: int) -> int:
 
 
 def as_categories(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Categories as text, None where missing; whole numbers without a point, so that 3, 3.0 and "3" are the same."""
+    """Return categories as text, None if missing; 3, 3.0 and "3" are the same category."""
     result = np.empty(len(values), dtype=object)
     if values.dtype.kind in "Mm":
         known = ~np.isnat(values)
@@ -179,7 +179,7 @@ def as_categories(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def format_number(value: float) -> str:
-    """The shortest text that reads back as the same number; whole numbers without a point."""
+    """Return the shortest text that is parsed as the same number; whole numbers have no decimal point."""
     if isinstance(value, int) and abs(value) > EXACT:
         return str(value)
     if value == math.floor(value) and abs(value) < 1e15:

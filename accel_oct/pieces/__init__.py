@@ -1,4 +1,4 @@
-"""Data in pieces: read one after the other or by a cluster, encoded, and added up to what a solve needs.
+"""Data in pieces: read in sequence or by a cluster, encoded, and reduced to distinct rows or a tally.
 
-Nothing is imported here: `entry` and `recognising` are light, for solves on arrays; the rest loads scikit-learn.
+Nothing is imported here: `entry` and `recognising` import fast, for solves on arrays; the rest loads scikit-learn.
 """

@@ -1,4 +1,4 @@
-"""Some rows of a table, as passes over the data see them: columns as arrays, or as distinct values and codes."""
+"""Batches of rows for the passes over the data: columns as arrays, or as distinct values and codes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Batch:
     Attributes
     ----------
     columns : mapping from names to arrays or Coded
-        Text comes coded, other columns as arrays, as `Table` reads them.
+        Text columns are coded; others are arrays, as in `Table`.
     n_rows : int
     scales : mapping from names to Scale
-        What an array cannot say of its column.
+        Scales of columns whose arrays cannot hold them.
     """
 
     columns: Mapping[str, NDArray[Any] | Coded]
@@ -35,16 +35,16 @@ class Batch:
     scales: Mapping[str, Scale] = field(default_factory=dict)
 
     def coded(self, name: str) -> Coded:
-        """A column by its distinct values."""
+        """Return a column as distinct values and codes."""
         return coded(self.columns[name], name)
 
     def array(self, name: str) -> NDArray[Any]:
-        """A column by its rows."""
+        """Return a column as an array with one entry per row."""
         column = self.columns[name]
         return column.decoded() if isinstance(column, Coded) else column
 
     def taken(self, rows: NDArray[np.bool_]) -> Batch:
-        """Some of the rows."""
+        """Return some of the rows."""
         columns = {
             name: column.taken(rows) if isinstance(column, Coded) else column[rows]
             for name, column in self.columns.items()
@@ -52,14 +52,14 @@ class Batch:
         return Batch(columns, int(np.count_nonzero(rows)), self.scales)
 
     def table(self, names: Sequence[str], rows: Any = slice(None)) -> Table:
-        """Some columns, and of these all rows or some."""
+        """Return a table of some columns and all or some rows."""
         columns = tuple(self.array(name)[rows] for name in names)
         scales = tuple(self.scales.get(name) for name in names)
         return Table(columns, tuple(names), len(np.arange(self.n_rows)[rows]), scales)
 
 
 def table_batch(table: Table, names: Sequence[str] | None = None) -> Batch:
-    """A table in memory, all of it or some columns."""
+    """Return a batch of a table in memory, with all or some columns."""
     every = [table.name(place) for place in range(len(table.columns))]
     wanted = every if names is None else names
     place = {name: j for j, name in enumerate(every)}
@@ -75,14 +75,14 @@ def table_batch(table: Table, names: Sequence[str] | None = None) -> Batch:
 
 
 def arrow_batch(arrow: Any) -> Batch:
-    """A record batch or table of Arrow: without an object per cell, except of types that NumPy does not have."""
+    """Return a batch of an Arrow record batch or table; creates objects only for types that NumPy lacks."""
     import pyarrow as pa
 
     columns: dict[str, NDArray[Any] | Coded] = {}
     scales: dict[str, Scale] = {}
     for name, column in zip(arrow.schema.names, arrow.columns, strict=True):
         chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(chunk, pa.ChunkedArray):  # combined, and still too long for one
+        if isinstance(chunk, pa.ChunkedArray):  # still chunked: too long for one array
             chunk = pa.concat_arrays(chunk.chunks)
         columns[name], scale = _arrow_column(chunk, name)
         if scale is not None:
@@ -117,7 +117,7 @@ def _arrow_column(chunk: Any, name: str) -> tuple[NDArray[Any] | Coded, Scale | 
 
 
 def _coded_text(encoded: Any) -> Coded:
-    """From an array that Arrow has coded; null is a value of its own, the last."""
+    """Return the codes of an Arrow dictionary array; null is the last value."""
     known = encoded.dictionary.to_pylist()
     codes = np.asarray(encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False))
     values = np.empty(len(known) + (encoded.null_count > 0), dtype=object)
@@ -126,7 +126,7 @@ def _coded_text(encoded: Any) -> Coded:
 
 
 def _by_table(chunk: Any, name: str) -> tuple[NDArray[Any], Scale | None]:
-    """As the table of the encoders reads it: slower, for the rarer types."""
+    """Read a column as `Table` does; slower, for rare types."""
     import pyarrow as pa
 
     if len(chunk) == 0:
@@ -142,7 +142,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def arrow_family(kind: Any) -> str | None:
-    """As `family`, from a type of Arrow."""
+    """Return the `family` of an Arrow type."""
     import pyarrow as pa
 
     types = pa.types
@@ -162,14 +162,14 @@ def arrow_family(kind: Any) -> str | None:
 
 
 def batch_families(batch: Batch) -> dict[str, str | None]:
-    """What the columns of a batch hold."""
+    """Return the family of each column of a batch."""
     return {
         name: family(column.values if isinstance(column, Coded) else column) for name, column in batch.columns.items()
     }
 
 
 def check_named(names: Sequence[Any], where: str) -> tuple[str, ...]:
-    """The names of columns, all of them text and none twice."""
+    """Return column names after checking that they are distinct strings."""
     for name in names:
         if not isinstance(name, str):
             raise InvalidInputError(f"{where} must have columns with text as names, got {shown(name)}")
@@ -183,19 +183,19 @@ def check_named(names: Sequence[Any], where: str) -> tuple[str, ...]:
 
 
 _SMALL_RANGE = 1 << 16
-"""Whole numbers within such a range are counted in a table instead of being sorted."""
+"""Range of whole numbers that are counted in a table instead of being sorted."""
 
 _FAMILIES = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers", "M": "times", "m": "durations"}
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Distinct values, and the place of every row's value among them.
+    """Distinct values of a column, and the index of each row's value.
 
     Attributes
     ----------
     values : array
-        Every one of them occurs, none twice. Missing values are one entry: None, NaN or NaT, whatever the type has.
+        Distinct values that occur. Missing values are one entry: None, NaN or NaT, depending on the type.
     codes : int array (n_rows,)
     """
 
@@ -203,12 +203,12 @@ class Coded:
     codes: NDArray[Any]
 
     def decoded(self) -> NDArray[Any]:
-        """The column itself."""
+        """Return the column as an array."""
         column: NDArray[Any] = self.values[self.codes]
         return column
 
     def taken(self, rows: NDArray[np.bool_]) -> Coded:
-        """Some of the rows, with the values that they have."""
+        """Return some of the rows, with the values that occur in them."""
         return _used(self.values, self.codes[rows])
 
 
@@ -222,7 +222,7 @@ def coded(values: NDArray[Any] | Coded, name: str) -> Coded:
     if kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < _SMALL_RANGE:
-            # In 64 bits that may wrap around, and that do so once more: all types have their ends.
+            # For uint64, sum and difference may wrap around; both are exact modulo 2**64.
             every = (np.arange(high - low + 1) + np.array(low, values.dtype).astype(np.int64)).astype(values.dtype)
             return _used(every, values.astype(np.int64) - every[:1].astype(np.int64) if low or kind == "i" else values)
     if kind in "Mm":
@@ -235,7 +235,7 @@ def coded(values: NDArray[Any] | Coded, name: str) -> Coded:
 
 
 def _used(every: NDArray[Any], codes: NDArray[Any]) -> Coded:
-    """Without the values that do not occur."""
+    """Return the codes without the values that do not occur."""
     occurs = np.bincount(codes, minlength=len(every)) > 0
     if occurs.all():
         return Coded(every, codes)
@@ -243,7 +243,7 @@ def _used(every: NDArray[Any], codes: NDArray[Any]) -> Coded:
 
 
 def _from_objects(values: list[Any], name: str) -> Coded:
-    # True, 1 and 1.0 are equal and have one hash; their types decide how a column is read.
+    # True, 1 and 1.0 have the same hash, but their types determine the kind of a column.
     mixed = len({type(value) for value in values}) > 1
     place: dict[Any, int] = {}
     found: list[Any] = []
@@ -269,8 +269,7 @@ def _from_objects(values: list[Any], name: str) -> Coded:
 
 
 def plain_objects(values: Iterable[Any]) -> NDArray[Any]:
-    """An array of objects; where all but missing ones are booleans, whole numbers or floats, and none is missing, of
-    their own type."""
+    """Return an array of objects; of a numeric type if all values are bool, all are int or all are float."""
     listed = list(values)
     kinds = {type(value) for value in listed}
     for kind, dtype in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
@@ -282,10 +281,10 @@ def plain_objects(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def family(values: NDArray[Any]) -> str | None:
-    """What the known values of a column are, in a word; None where there is none.
+    """Return the family of the known values of a column, such as "numbers"; None without known values.
 
-    Pieces of a column must be of one family. Whole numbers and floats are one: a frame that has a missing value often
-    holds floats where others hold whole numbers.
+    All pieces of a column must have the same family. Whole numbers and floats are one family: a frame with a missing
+    value often holds floats where other frames hold whole numbers.
     """
     kind = values.dtype.kind
     if kind in _FAMILIES:
@@ -293,7 +292,7 @@ def family(values: NDArray[Any]) -> str | None:
         return None if unknown and len(values) else _FAMILIES[kind]
     if kind != "O":
         return "text"
-    # The types of the values, not what an encoder would make of them: a mixed column is one of its own.
+    # By the types of the values, not by the kind for an encoder: mixed columns are a family.
     found = {_object_family(value) for value in values.tolist() if not is_missing(value)}
     return None if not found else found.pop() if len(found) == 1 else "mixed values"
 

@@ -1,4 +1,4 @@
-"""The first pass: what there is in the columns, and how much it weighs."""
+"""First pass: distinct values of the columns and their weights."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FloatArray = NDArray[np.float64]
 
 
 _USUAL_EXPONENT = 500
-"""As in `accel_oct.data.weights.as_weights`: beyond this power of two, all weights are multiplied by one of them."""
+"""Exponent beyond which all weights are scaled by a power of two, as in `accel_oct.data.weights.as_weights`."""
 
 
 def read_weights(values: NDArray[Any], column: str, piece: str) -> FloatArray:
-    """Finite weights that are not negative; an error names the column and the piece."""
+    """Return finite, non-negative weights; the error names the column and the piece."""
     where = f"sample_weight in {piece}" if column in BESIDE else f"sample_weight: column {column!r} of {piece}"
     if values.dtype.kind not in "biufO":
         raise InvalidInputError(f"{where} must hold numbers, got the type {values.dtype}")
@@ -49,7 +49,7 @@ def read_weights(values: NDArray[Any], column: str, piece: str) -> FloatArray:
 
 @dataclass
 class WeightTotals:
-    """What all weights together say: `total` is exact, so it does not depend on the order of the pieces."""
+    """Totals of the weights; `total` is exact, so it does not depend on the order of the pieces."""
 
     n_rows: int = 0
     n_positive: int = 0
@@ -79,7 +79,7 @@ class WeightTotals:
         self.whole = self.whole and other.whole
 
     def unit(self) -> WeightUnit:
-        """The unit in which `BinaryDataset` would hold these weights."""
+        """Return the unit of these weights in a `BinaryDataset`."""
         if not self.total:
             raise InvalidInputError("sample_weight is zero for every sample")
         exponent = math.frexp(self.largest)[1]
@@ -109,11 +109,11 @@ class WeightUnit:
     exponent: int
 
     def whole(self, weights: FloatArray) -> NDArray[np.int64]:
-        """Weights as multiples of the unit, each rounded to the nearest that is not zero."""
+        """Return weights as multiples of the unit, rounded to the nearest non-zero multiple."""
         return np.maximum(np.rint(np.ldexp(weights, self.shift - self.exponent)), weights > 0).astype(np.int64)
 
     def real(self, units: NDArray[np.int64]) -> FloatArray:
-        """The weights that these multiples stand for, exactly."""
+        """Return the exact weights of multiples of the unit."""
         return np.ldexp(units.astype(np.float64), self.exponent)
 
 
@@ -124,31 +124,31 @@ _PENDING = 1 << 16
 _LARGEST_FLOAT = np.finfo(np.float64).max
 _EXACT = 2**53
 _FLOAT_LEVEL = 10
-"""From here on floats lose digits: they have 53 of the 63 of whole numbers."""
+"""Level of rounding from which on floats lose digits: they have 53 of the 63 bits of whole numbers."""
 
 
 @dataclass(eq=False)
 class ColumnCounts:
     """The distinct values of a column with their weights, added up over pieces.
 
-    Exact up to a number of distinct values. Beyond that, numbers and times are rounded down to fewer binary digits, as
-    few as it takes: counts of the rounded values are still exact, and nothing depends on the order of the pieces, as
-    rounding in two steps is rounding in one.
+    Counts are exact up to `limit` distinct values. Beyond that, numbers and times are rounded down to fewer binary
+    digits. Counts of the rounded values are exact, and do not depend on the order of the pieces, because rounding in
+    two steps equals rounding in one.
 
     Attributes
     ----------
     name : str
     limit : int
-        Most distinct values that are kept as they are.
+        Maximum number of distinct values without rounding.
     values, weights : arrays
         Known values in increasing order where they are numbers or times; valid after `compact`.
     missing : float or None
-        Weight of the missing values; None where there is none.
+        Weight of the missing values; None if there are none.
     level : int
-        Of rounding, see `_rounding`; 0 is exact.
+        Level of rounding, see `_rounding`; 0 is exact.
     scale : Scale or None
     family : (str, str) or None
-        What the values are, and the piece that showed it.
+        Family of the values, and the piece where it was found.
     """
 
     name: str
@@ -175,7 +175,7 @@ class ColumnCounts:
         self._take(values, totals)
 
     def merge(self, other: ColumnCounts) -> None:
-        """Add what was counted elsewhere."""
+        """Add the counts of other pieces."""
         self._agree(other.family, other.scale)
         if other.missing is not None:
             self.missing = (self.missing or 0.0) + other.missing
@@ -196,12 +196,12 @@ class ColumnCounts:
 
     @property
     def rank_error(self) -> float:
-        """By how much of the weight a quantile may be off: the share of the heaviest rounded value; 0 where exact."""
+        """Largest error of a quantile as a share of the weight: that of the heaviest rounded value; 0 if exact."""
         total = float(self.weights.sum())
         return float(self.weights.max()) / total if self.level and total > 0 else 0.0
 
     def with_missing(self) -> tuple[NDArray[Any], FloatArray]:
-        """Values and weights, the missing value among them where there is one: a column that stands for all rows."""
+        """Return values and weights, including a missing value: a column that represents all rows."""
         self.compact()
         if self.missing is None:
             return self.values, self.weights
@@ -217,7 +217,7 @@ class ColumnCounts:
 
     def _agree(self, shown: tuple[str, str] | None, scale: Scale | None) -> None:
         if shown is not None and self.family is not None and shown[0] != self.family[0]:
-            # Sorted, so that the sentence does not depend on which piece came first.
+            # Sorted, so that the message does not depend on the order of the pieces.
             (one, first), (two, second) = sorted([self.family, shown], key=lambda pair: pair[::-1])
             raise InvalidInputError(
                 f"pieces have different types: column {self.name!r} holds {one} in {first} and {two} in {second}"
@@ -295,7 +295,7 @@ def _too_large(values: NDArray[Any]) -> bool:
 
 
 def _ordered(values: NDArray[Any], limit: int, name: str) -> NDArray[np.int64]:
-    """Whole numbers in the order of the values, which are sorted."""
+    """Return integer keys with the order of the sorted values."""
     kind = values.dtype.kind
     if kind in "Mm":
         return values.view(np.int64)
@@ -305,18 +305,18 @@ def _ordered(values: NDArray[Any], limit: int, name: str) -> NDArray[np.int64]:
         bits = (values.astype(np.float64) + 0.0).view(np.int64)
         return np.asarray(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
     raise InvalidInputError(
-        f"column {name!r} has more than {limit:,} distinct values, too many to be counted: raise max_distinct, or "
+        f"column {name!r} has more than {limit:,} distinct values, too many to count; raise max_distinct, or "
         "leave the column out with features="
     )
 
 
 def _rounding(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], NDArray[np.int64]]:
-    """The keys, rounded down, at a level.
+    """Return a function that rounds the keys down at a level.
 
-    A number keeps 63 digits less the level, from its first one on, so that small whole numbers stay as they are; once
-    that is the first alone, all whole numbers lose their last. Floats, which have 53 digits, and whole numbers fall
-    together in the same way while they keep one, as pieces of one column may hold either. Those below zero do as their
-    opposites do.
+    A number keeps its first 63 - level binary digits, so that small whole numbers are unchanged; from one digit on,
+    whole numbers lose their last digits instead. Floats, which have 53 digits, and whole numbers are rounded to the
+    same values while a digit is left, since pieces of one column may hold either. Negative numbers are rounded as their
+    opposites.
     """
     if dtype.kind == "f":
         return lambda level: keys >> max(level - _FLOAT_LEVEL, 0) << max(level - _FLOAT_LEVEL, 0)
@@ -328,7 +328,7 @@ def _rounding(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], 
     def rounded(level: int) -> NDArray[np.int64]:
         lost = np.maximum(digits - max(63 - level, 1), max(level - 62, 0)).astype(np.uint64)
         ends = (np.uint64(1) << lost) - np.uint64(1)
-        below = np.minimum(sizes | ends, np.uint64(2**63)) - np.uint64(1)  # the lowest of all has no opposite
+        below = np.minimum(sizes | ends, np.uint64(2**63)) - np.uint64(1)  # the smallest integer has no opposite
         return np.where(negative, ~below.astype(np.int64), (sizes & ~ends).astype(np.int64))
 
     return rounded
@@ -340,7 +340,7 @@ def _from_ordered(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]
     if dtype.kind != "f":
         return keys
     bits = keys ^ ((keys >> 63) & np.int64(2**63 - 1))
-    # Below the lowest finite number there is only minus infinity, or a pattern that is no number.
+    # Keys below the smallest finite number are minus infinity or NaN patterns.
     found = bits.view(np.float64)
     return np.where(np.isfinite(found), found, -_LARGEST_FLOAT)
 
@@ -349,15 +349,15 @@ def _from_ordered(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]
 
 
 _PIECE = 1 << 42
-"""More than the rows of a piece."""
+"""Larger than the number of rows of a piece."""
 
 
 @dataclass(eq=False)
 class Sample:
-    """Rows chosen by chance, each with the same: those with the smallest of numbers drawn for every row.
+    """Uniform random sample: the rows with the smallest of random keys.
 
-    The numbers follow from a seed and the place of the row in its piece, so the same rows are chosen in whatever order
-    pieces are read. Of data with no more rows than `size`, all are there.
+    A key depends on the seed, the piece and the position of the row, so the sample does not depend on the order in
+    which pieces are read. Data with at most `size` rows are sampled completely.
     """
 
     size: int
@@ -368,7 +368,7 @@ class Sample:
     scales: dict[str, Scale] = field(default_factory=dict)
 
     def add(self, batch: Batch, names: Sequence[str], weights: FloatArray | None, place: tuple[int, int]) -> None:
-        """Look at a batch; `place` is that of its piece among the pieces, and of its first row in the piece."""
+        """Add a batch; `place` is the index of its piece, and of its first row in the piece."""
         drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, *place]))).random(batch.n_rows)
         rows = _smallest(drawn, self.size)
         columns = {name: batch.array(name)[rows] for name in names}
@@ -396,7 +396,7 @@ class Sample:
         self.columns = {name: joined(self.columns[name], columns[name])[rows] for name in self.columns}
 
     def rows(self, names: Sequence[str]) -> tuple[Table, FloatArray]:
-        """Some columns, and the weights; rows in the order of the pieces, in which sums of weights are rounded."""
+        """Return some columns and the weights; the fixed order of rows makes rounded sums of weights reproducible."""
         order = np.argsort(self.places)
         scales = tuple(self.scales.get(name) for name in names)
         columns = tuple(self.columns[name][order] for name in names)
@@ -404,7 +404,7 @@ class Sample:
 
 
 def _smallest(keys: FloatArray, size: int) -> NDArray[np.int64]:
-    """Places of the smallest keys, in their order."""
+    """Return the positions of the smallest keys, in increasing order."""
     if len(keys) > size:
         some = np.argpartition(keys, size)[:size]
         return some[np.argsort(keys[some], kind="stable")].astype(np.int64)
@@ -412,9 +412,9 @@ def _smallest(keys: FloatArray, size: int) -> NDArray[np.int64]:
 
 
 def joined(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
-    """The values of a column in two batches, one after the other."""
+    """Concatenate the values of a column in two batches."""
     if (one.dtype == object) != (two.dtype == object):
-        # Python's own numbers, as in a table that holds both parts.
+        # Python numbers, as in a table that holds both parts.
         result = np.empty(len(one) + len(two), dtype=object)
         result[: len(one)] = one.tolist()
         result[len(one) :] = two.tolist()
@@ -424,7 +424,7 @@ def joined(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(eq=False)
 class Counted:
-    """What the first pass found, in some pieces or in all of them."""
+    """Result of the first pass over some or all pieces."""
 
     columns: dict[str, ColumnCounts]
     sample: Sample
@@ -446,7 +446,7 @@ class Counted:
         return self
 
     def show(self, name: str, found: str, piece: str) -> None:
-        """A piece says what a column holds; an error where another one says something else."""
+        """Record the family of a column in a piece; raise if another piece has a different one."""
         one = self.families.setdefault(name, (found, piece))
         if one[0] != found:
             first, second = sorted([one, (found, piece)], key=lambda pair: pair[1])
@@ -458,20 +458,20 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class CountPass:
-    """What is done with each piece in the first pass.
+    """Task for each piece in the first pass.
 
     Attributes
     ----------
     columns : tuple of str
-        All columns that there must be.
+        Required columns.
     counted : tuple of str
-        Those whose values are counted.
+        Columns whose values are counted.
     sampled : tuple of str
-        Those of which rows are kept.
+        Columns of the sampled rows.
     weight : str or None
-        The column with the weights.
+        Column of the weights.
     first : str
-        The piece that told the columns.
+        Piece that defines the columns.
     """
 
     columns: tuple[str, ...]
@@ -509,7 +509,7 @@ class CountPass:
 
 
 def check_columns(piece: Piece, columns: Sequence[str]) -> None:
-    """Raise where a piece lacks a column, or has one that others do not have."""
+    """Raise if a piece lacks a column or has an additional one."""
     found = set(piece.columns)
     lacking = [name for name in columns if name not in found]
     if lacking:

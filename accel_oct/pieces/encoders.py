@@ -1,4 +1,4 @@
-"""Encoders that are learnt from counted values or from a sample of rows, and applied batch by batch."""
+"""Encoders that are fitted on counted values or a sample of rows, and applied batch by batch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BY_COLUMN = (
 
 
 def looks_at_columns(encoder: Any) -> bool:
-    """Whether an encoder learns from each column by itself: then counted values are all that it needs."""
+    """Return whether an encoder uses each column separately, so that it can be fitted on counted values."""
     if type(encoder) is TableEncoder:
         return encoder.numeric is None or looks_at_columns(encoder.numeric)
     return type(encoder) in _BY_COLUMN
@@ -52,13 +52,13 @@ def looks_at_columns(encoder: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class EncoderChoice:
-    """What is to become of the columns.
+    """Encoder of the columns, fitted or not.
 
     Attributes
     ----------
     encoder : transformer
     is_fitted : bool
-        Whether it is taken as it is.
+        Whether the encoder is fitted already.
     """
 
     encoder: Any
@@ -66,7 +66,7 @@ class EncoderChoice:
 
     @classmethod
     def of(cls, encoder: Any, depth: int) -> EncoderChoice:
-        """From the argument of `gather`."""
+        """Create the choice from the argument of `gather`."""
         if encoder is None:
             return cls(PassthroughEncoder(), False)
         if isinstance(encoder, str) and encoder == "auto":
@@ -83,17 +83,17 @@ class EncoderChoice:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether it is to be fitted, and not on counts of values alone."""
+        """Whether the encoder must be fitted on rows instead of counted values."""
         return not self.is_fitted and not looks_at_columns(self.encoder)
 
     def counted(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns whose values it needs to know."""
+        """Return the columns whose values must be counted."""
         if self.is_fitted or self.needs_rows or isinstance(self.encoder, PassthroughEncoder):
             return ()
         return tuple(name for place, name in enumerate(names) if place not in self.encoder._ignored)
 
     def fitted(self, counted: Counted, roles: Roles, named: bool) -> Any:
-        """The fitted encoder, after the first pass."""
+        """Return the fitted encoder after the first pass."""
         names = roles.features
         if self.is_fitted:
             known = getattr(self.encoder, "feature_names_in_", None)
@@ -106,7 +106,7 @@ class EncoderChoice:
         if self.needs_rows:
             found = fitted_on_sample(self.encoder, counted, names, roles.target, roles.weight is not None)
         elif isinstance(self.encoder, PassthroughEncoder):
-            # Any row will do: whether all values are 0 and 1 is seen in the second pass.
+            # Any row suffices: the second pass checks that all values are 0 and 1.
             found = clone(self.encoder).ignoring(self.encoder._ignored)
             found.fit(Table(tuple(np.zeros(1) for _ in names), tuple(names), 1))
         else:
@@ -117,7 +117,7 @@ class EncoderChoice:
 
 
 def fitted_on_counts(encoder: BinaryEncoder, counted: Counted, names: Sequence[str]) -> BinaryEncoder:
-    """The encoder that fitting on all rows would give, from the distinct values of each column and their weights."""
+    """Fit an encoder on the distinct values of each column and their weights; equals the fit on all rows."""
     whole: Any = clone(encoder).ignoring(encoder._ignored)
     whole.kinds_, whole.conditions_, whole.scales_, whole.inexact_, whole.oversized_ = (), (), {}, (), ()
     categories: dict[int, tuple[str, ...]] = {}
@@ -148,13 +148,13 @@ def fitted_on_counts(encoder: BinaryEncoder, counted: Counted, names: Sequence[s
 
 
 def fitted_on_sample(encoder: Any, counted: Counted, names: Sequence[str], target: str, weighted: bool) -> Any:
-    """An encoder that looks at whole rows, fitted on those that were kept."""
+    """Fit an encoder that uses whole rows on the sample."""
     table, weights = counted.sample.rows(names)
     y, _ = counted.sample.rows([target])
     found = clone(encoder)
     X: Any = table
     if isinstance(encoder, BinaryEncoder):
-        # What may be asked depends on how long the search takes, on all rows and not on the sample.
+        # The budget of thresholds depends on the search time on all rows, not on the sample.
         found.ignoring(encoder._ignored).standing_for(counted.totals.n_positive)
     else:
         X = _frame(table)
@@ -171,9 +171,9 @@ class BatchEncoder:
     ----------
     encoder : fitted transformer
     names : tuple of str
-        The columns that it is to see.
+        Columns of the encoder.
     complete : bool
-        Whether it has seen all categories that there are, so that another one is an error.
+        Whether the encoder has seen all categories, so that an unknown one is an error.
     """
 
     encoder: Any
@@ -182,7 +182,7 @@ class BatchEncoder:
 
     @cached_property
     def _parts(self) -> list[tuple[str, Any]]:
-        """By column with conditions, an encoder for that column alone."""
+        """Columns with conditions, each with an encoder of that column alone."""
         found = []
         for place, name in enumerate(self.names):
             asked = tuple(replace(c, column=0) for c in self.encoder.conditions_ if c.column == place)
@@ -205,18 +205,18 @@ class BatchEncoder:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Of the binary features."""
+        """Names of the binary features."""
         return tuple(map(str, self.encoder.get_feature_names_out()))
 
     @property
     def sources(self) -> tuple[str, ...] | None:
-        """The column that each feature was made from, where that is known."""
+        """Source column of each feature, if known."""
         if not isinstance(self.encoder, BinaryEncoder):
             return None
         return tuple(self.names[condition.column] for condition in self.encoder.conditions_)
 
     def __call__(self, batch: Batch) -> NDArray[np.bool_]:
-        """Features of the rows of a batch, (n_features, n_rows): each feature is one stretch of memory."""
+        """Return the features (n_features, n_rows) of a batch; each feature is contiguous in memory."""
         if not isinstance(self.encoder, BinaryEncoder):
             output = self.encoder.transform(_frame(batch.table(self.names)))
             output = output.toarray() if hasattr(output, "toarray") else output
@@ -235,11 +235,11 @@ def _of_column(known: dict[int, Any], place: int) -> dict[int, Any]:
 
 
 def _answer(part: Any, batch: Batch, name: str, result: NDArray[np.bool_]) -> None:
-    """The features of one column."""
+    """Write the features of one column into `result`."""
     column = batch.columns[name]
     plain = len(part.conditions_) == 1 and part.conditions_[0].test == "is_true"
     if plain and not isinstance(column, Coded) and _is_binary(column):
-        result[0] = column  # the usual column of large tables: no detour by floats
+        result[0] = column  # fast path for binary columns, which are common in large tables
         return
     scale = batch.scales.get(name)
     if isinstance(column, Coded) or column.dtype == object or any(c.test == "equals" for c in part.conditions_):
@@ -262,13 +262,13 @@ def _frame(table: Table) -> Any:
         import pandas as pd
     except ImportError:
         raise InvalidInputError(
-            "encoder: transformers that are not of accel_oct see the pieces as frames of pandas, which is not "
+            "encoder: transformers of other libraries need the pieces as pandas data frames, but pandas is not "
             "installed: pip install 'accel-oct[pandas]'"
         ) from None
     return pd.DataFrame({table.name(j): column for j, column in enumerate(table.columns)})
 
 
 def encoding_fingerprint(encoder: Any, names: Sequence[str]) -> str:
-    """A text that differs where columns are made in another way."""
+    """Return a text that identifies the encoding of the columns."""
     said = repr(encoder.conditions_) if isinstance(encoder, BinaryEncoder) else repr(encoder)
     return hashlib.sha256(repr((tuple(names), said)).encode("utf-8", "surrogatepass")).hexdigest()

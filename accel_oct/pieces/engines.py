@@ -1,7 +1,7 @@
-"""Where pieces are worked on: in this process, in some threads of it, or by the workers of a dask cluster.
+"""Execution of tasks on pieces: in this process, in threads, or by the workers of a dask cluster.
 
-Whatever order pieces come back in, each is added once, and the sum is the same. On a cluster a piece whose worker is
-lost is done again by another one; until its result has arrived here nothing of it counts.
+Each result is added once, and the sum does not depend on their order. On a cluster, a piece whose worker is lost is
+repeated by another worker; only results that have arrived here count.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from accel_oct.support.progress import ProgressEvent, Sink
 __all__ = ["Engine"]
 
 _RETRIES = 3
-"""How often a piece is begun again when reading it fails, or the worker that had it is lost."""
+"""Number of retries if reading a piece fails or its worker is lost."""
 
 _AHEAD = 2
-"""Pieces per thread of a cluster that are under way: results that wait to be fetched take memory."""
+"""Submitted pieces per thread of a cluster; limits the memory of results that wait to be fetched."""
 
 
 @dataclass(frozen=True)
 class _Refused:
-    """An error of ours on a worker, carried as a value: it would come again, so nobody should try again."""
+    """An InvalidInputError of a worker, returned as a value so that dask does not retry."""
 
     error: AccelOctError
 
@@ -42,9 +42,9 @@ class Engine:
     Parameters
     ----------
     client : distributed.Client or None
-        None: the one that the user has made current, if any.
+        None means the current client, if any.
     n_jobs : int
-        Without a client, so many pieces at a time.
+        Number of pieces that are read in parallel without a client.
     progress : callable (ProgressEvent) or None
     """
 
@@ -57,17 +57,17 @@ class Engine:
         self.n_jobs, self.progress = n_jobs, progress
 
     def run(self, step: str, source: Source, work: Callable[[], Work], take: Callable[[Any], int]) -> None:
-        """Work on every piece.
+        """Run a task on every piece.
 
         Parameters
         ----------
         step : str
-            For `progress`.
+            Name of the step for `progress`.
         source : Source
         work : callable
-            Gives what to do with the pieces that are begun next: ``work()(place, piece)``.
+            Returns the task for the next piece, which is called as ``work()(place, piece)``.
         take : callable
-            Is handed each result once, in this thread; says how many rows there are so far.
+            Called once per result in this thread; returns the number of rows so far.
         """
         done = 0
         for result in self._results(source, work):
@@ -91,7 +91,7 @@ class Engine:
 
 
 def _current_client() -> Any:
-    """As dask's own collections do: a client that was made in this process is the one to use."""
+    """Return the current client of this process, as dask collections do; None if there is none."""
     if "distributed" not in sys.modules:
         return None
     from distributed import Client
@@ -104,14 +104,14 @@ def _current_client() -> Any:
 
 def _locally(work: Work, place: int, piece: Any) -> Any:
     if isinstance(piece, DelayedPiece):
-        # For dask a partition is a task like any other; without a cluster it is made here and now.
+        # Without a cluster, a dask partition is computed here.
         import dask
 
         try:
             parts = dask.compute(*piece.parts, scheduler="synchronous")
         except AccelOctError:
             raise
-        except Exception as error:  # whatever the user's own graph raises
+        except Exception as error:  # any error of the user's graph
             raise InvalidInputError(f"{piece.name} cannot be computed: {_said(error)}") from error
         piece = piece.with_parts(*parts)
     return work(place, piece)
@@ -142,7 +142,7 @@ def _said(error: Exception) -> str:
 
 
 def _attempt(work: Work, place: int, piece: Any, *parts: Any) -> Any:
-    """What a worker does."""
+    """Run a task on a worker."""
     try:
         return work(place, piece.with_parts(*parts) if isinstance(piece, DelayedPiece) else piece)
     except AccelOctError as error:
@@ -170,7 +170,7 @@ def _on_cluster(client: Any, numbered: Iterable[tuple[int, Any]], work: Callable
             name = names[future]
             try:
                 result = future.result()
-            except Exception as error:  # after all retries: of reading, of the user's graph, or the workers died of it
+            except Exception as error:  # after all retries: in reading or the user's graph, or lost workers
                 raise InvalidInputError(f"{name} could not be read by the cluster: {_said(error)}") from error
             del names[future]
             future.release()

@@ -1,4 +1,4 @@
-"""Data in pieces in the place of X: read before anything else is done."""
+"""Data in pieces as the argument X of a solve."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["read_pieces"]
 def read_pieces(
     X: Any, y: Any, sample_weight: Any, *, max_depth: Any, groups: Sequence[str] = (), client: Any = None
 ) -> tuple[Any, Any, Any]:
-    """Return X, y and weights: an encoded table as its data, binary columns in pieces gathered, others as they are.
+    """Return X, y and weights with encoded tables and gathered binary pieces as data; other input is unchanged.
 
     Parameters
     ----------
     X, y, sample_weight
-        As handed to `solve`: of data in pieces y and the weights are names of columns, y for dask also a collection
-        beside X. An `EncodedTable` holds both.
+        Arguments of `solve`. For data in pieces, y and the weights are names of columns; for dask, y may be a
+        collection. An `EncodedTable` holds both.
     max_depth : int
-        Of the solve: a tally must be deep enough.
+        Depth of the solve, which a tally must support.
     groups : sequence of str
-        Columns that constraints name: their values are told apart.
+        Columns that constraints name as groups.
     client : distributed.Client, optional
-        Whose workers read the pieces.
+        Client of the cluster that reads the pieces.
     """
     if isinstance(X, EncodedTable):
         for argument, value in (("y", y), ("sample_weight", sample_weight)):
@@ -39,7 +39,7 @@ def read_pieces(
         return X, y, sample_weight
     if y is None:
         raise InvalidInputError("y must be the name of the column with the classes where X is data in pieces, got None")
-    # Loads scikit-learn, which solves on arrays do without.
+    # Imported here because it loads scikit-learn, which solves on arrays do not need.
     from accel_oct.pieces.gathering import gather
 
     depth = checked_depth(max_depth)

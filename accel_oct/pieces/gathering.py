@@ -1,4 +1,4 @@
-"""Data in pieces, gathered into what a solve needs: distinct rows with weights, or a tally."""
+"""Gathering of data in pieces into distinct rows with weights, or a tally."""
 
 from __future__ import annotations
 
@@ -58,48 +58,49 @@ def gather(
     batch_rows: int = BATCH,
     seed: int = 0,
 ) -> EncodedTable:
-    """Read data piece by piece, encode them, and keep what an optimal tree needs to know.
+    """Read and encode data piece by piece, and return the distinct rows or a tally.
 
-    Two passes: the first counts the values of the columns, from which the encoder is made; the second encodes each
-    piece and adds up distinct rows, or the tally once that is smaller. Memory depends on the columns and on the size of
-    a batch, not on the number of rows.
+    The first of two passes counts the values of the columns, on which the encoder is fitted. The second encodes each
+    piece and adds up distinct rows, or a tally once that is smaller. Memory depends on the columns and on the size of a
+    batch, not on the number of rows.
 
     Parameters
     ----------
     source : dask DataFrame or array, path, pyarrow Dataset, DuckDB relation, data frame or list of them, or callable
-        A path is that of a Parquet file, of a folder of them, or a pattern such as ``folder/*.parquet``; a list may be
-        one of paths. Another file, such as CSV, is one piece. A callable takes nothing and gives data frames, the same
-        ones whenever it is called.
+        A path names a Parquet file, a folder of them, or a pattern such as ``folder/*.parquet``; a list of paths is
+        accepted too. Another file, such as CSV, is one piece. A callable without arguments returns data frames, the
+        same ones in every call.
     target : str, or dask Series or array
-        The column with the classes; for dask, also a collection with as many rows as `source`.
+        Column of the classes; for dask, also a collection with as many rows as `source`.
     features : sequence of str, optional
         Columns that trees may split on; by default all but target and weights.
     sample_weight : str, or dask Series or array, optional
-        The column with the weights; for dask, also a collection.
+        Column of the weights; for dask, also a collection.
     sensitive_features : str or sequence of str, optional
-        Columns that constraints name, such as "sex". They are features too, unless `features` leaves them out.
+        Columns that constraints name, such as "sex". They are also features, unless `features` omits them.
     encoder : "auto", None or transformer
-        None takes columns of 0 and 1 as they are. Encoders of accel_oct that look at each column by itself give exactly
-        what they give on all rows. "auto" (`AutoEncoder`), and transformers that look at whole rows, are fitted on a
-        sample: on all rows where there are no more than `sample_rows`. One that is fitted is taken as it is.
+        None requires columns of 0 and 1. Encoders of accel_oct that use each column separately give the same result as
+        on all rows in memory. "auto" (`AutoEncoder`) and transformers that use whole rows are fitted on a sample of
+        `sample_rows` rows, or on all rows if there are no more. A fitted transformer is used unchanged.
     depth : int
-        Of the trees that are to be found; a tally serves no deeper ones.
+        Maximum depth of the trees; a tally does not support deeper ones.
     keep : {"auto", "rows", "counts"}
-        Distinct rows, a tally, or whichever is smaller; rows of up to 16 MiB stay rows, as they serve every purpose.
+        Distinct rows, a tally ("counts"), or the smaller of both; rows of up to 16 MiB, which support every use, remain
+        rows.
     client : distributed.Client, optional
-        Whose workers read the pieces; by default the current one, if this process has made any. Data frames in memory,
-        and DuckDB, are read by this process in any case.
+        Client of the cluster that reads the pieces; by default the current client of this process, if any. Data frames
+        in memory and DuckDB relations are always read by this process.
     n_jobs : int
-        Pieces that are read at a time, where there is no client.
+        Number of pieces that are read in parallel without a client.
     progress : callable (ProgressEvent), optional
         Called after each piece, with the figures "pieces" and "rows".
     max_distinct : int
-        Most distinct values of a column that are counted one by one; beyond that, numbers are rounded to fewer binary
-        digits and `EncodedTable.rank_errors` says what that costs, and text is an error.
+        Maximum number of distinct values of a column that are counted exactly. Beyond that, numbers are rounded to
+        fewer binary digits, with the error in `EncodedTable.rank_errors`; text is an error.
     sample_rows, seed : int
-        Size of the sample, and what decides which rows are in it.
+        Size and random seed of the sample.
     batch_rows : int
-        Most rows that are decoded at a time.
+        Maximum number of rows that are decoded at a time.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def gather(
     Raises
     ------
     InvalidInputError
-        In one sentence that names the argument, the column or the piece.
+        If the input is invalid; the message names the argument, the column or the piece.
     """
     for name, value in (("max_distinct", max_distinct), ("sample_rows", sample_rows), ("batch_rows", batch_rows)):
         _check_whole(name, value, 1)
@@ -142,7 +143,7 @@ def gather(
     rounded = {name: seen.columns[name].rank_error for name in choice.counted(roles.features)}
     errors = {name: error for name, error in rounded.items() if error}
     if (sampled or errors) and isinstance(made, BinaryEncoder) and not choice.is_fitted:
-        made.exact_ = False  # there may be splits of the table between the values that it has seen
+        made.exact_ = False  # the sample may lack values of the table
     return EncodedTable(
         data=_dataset(state, second, seen) if state.tally is None else _tally(state.tally, second, seen.n_rows),
         encoder=made,
@@ -174,7 +175,7 @@ def _first_pass(engine: Engine, source: Source, work: CountPass) -> tuple[Counte
 
 
 def _check_labels(seen: Counted, roles: Roles) -> None:
-    """Refuse a target or groups that cannot be told apart, before anything is learnt from them."""
+    """Raise for a target or groups with missing or too many values, before the encoder is fitted."""
     goal = seen.columns[roles.target]
     if goal.missing is not None:
         raise InvalidInputError(f"target: {described(roles.target)} has missing values")
@@ -208,14 +209,14 @@ def _second_pass(engine: Engine, source: Source, work: ReducePass, n_rows: int) 
     def take(result: Reduced) -> int:
         return work.merge(state, result).n_rows
 
-    # Once there is a tally, pieces that are begun then need not try to stay rows.
+    # Once there is a tally, later pieces need not collect distinct rows.
     engine.run("second pass", source, lambda: work.once_too_many(state), take)
     check_passes(n_rows, state.n_rows)
     return work.finish(state)
 
 
 def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
-    """The distinct rows as a data set, with what constraints may name."""
+    """Return the distinct rows as a data set, with the row values that constraints may name."""
     rows, encoder = state.rows, work.encoder
     codes, values = rows.cells, {}
     for each in reversed(work.groups):
@@ -223,7 +224,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
         values[each.name] = np.array(each.values.tolist(), dtype=object)[place]
     X, names = rows.X, _distinct(encoder.feature_names)
     if not rows.n_features:
-        # A table without a single useful column still has an optimal tree, the leaf; solvers want a column.
+        # Solvers need a column: without features, add a constant one; the optimal tree is a leaf.
         X, names = np.zeros((len(rows), 1), dtype=bool), ("x0",)
     sources = encoder.sources
     return BinaryDataset(
@@ -243,7 +244,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
 
 
 def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
-    """With the labels in the place of their codes."""
+    """Return the tally with labels instead of codes."""
     labels: NDArray[Any] = np.array([None])
     if work.groups:
         for each in work.groups:
@@ -268,7 +269,7 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
 
 
 def _regrouped(tally: Tally, place: NDArray[np.int64], n_groups: int) -> Tally:
-    """With groups in the order of their labels, "10" before "9"; those of one label are one, as they are among rows."""
+    """Return the tally with groups sorted by label text, "10" before "9", and groups of equal labels merged."""
     if np.array_equal(place, np.arange(n_groups)):
         return tally
     cells = (np.arange(tally.n_classes)[:, None] * n_groups + place).ravel()

@@ -1,4 +1,4 @@
-"""Whether what a user passed is to be read in pieces; loads none of the packages that it knows."""
+"""Recognition of data in pieces by type, without importing other packages."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ PARQUET = (".parquet", ".parq", ".pq")
 
 
 def is_dask(X: Any) -> bool:
-    """Whether it is a collection of dask."""
+    """Return whether X is a dask collection."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
 def is_dataset(X: Any) -> bool:
-    """Whether it is a dataset of pyarrow."""
+    """Return whether X is a pyarrow dataset."""
     kinds = ((kind.__module__, kind.__name__) for kind in type(X).__mro__)
     return any(module.startswith("pyarrow.") and name == "Dataset" for module, name in kinds)
 
 
 def is_relation(X: Any) -> bool:
-    """Whether it is a relation of DuckDB."""
+    """Return whether X is a DuckDB relation."""
     return type(X).__name__ == "DuckDBPyRelation"
 
 
 def is_frame(X: Any) -> bool:
-    """Whether it is a data frame of some library: in memory, or a lazy one that can be collected."""
-    # Asked of the type: the columns of a lazy frame may take long to find out.
+    """Return whether X is a data frame of any library, in memory or lazy."""
+    # Checked on the type: the columns of a lazy frame may take long to compute.
     named = any(hasattr(type(X), name) for name in ("columns", "column_names"))
     return named and not type(X).__module__.startswith("accel_oct") and not is_dask(X) and not is_relation(X)
 
 
 def is_table_file(X: Any) -> bool:
-    """Whether it is the path of a file that is no Parquet: CSV, Excel and the like are read as a whole."""
+    """Return whether X is the path of a file other than Parquet, such as CSV or Excel, which is read at once."""
     if not isinstance(X, str | os.PathLike) or str(X).lower().endswith(PARQUET):
         return False
     try:
@@ -54,12 +54,12 @@ def is_table_file(X: Any) -> bool:
             return False
         with path.open("rb") as file:
             return file.read(4) != b"PAR1"
-    except (OSError, ValueError, RuntimeError):  # no path, or one that cannot be read: an error names it later
+    except (OSError, ValueError, RuntimeError):  # not a path, or not readable: a later error names it
         return False
 
 
 def is_source(X: Any) -> bool:
-    """Whether X alone says that it is to be read piece by piece."""
+    """Return whether X is read piece by piece for any y."""
     if isinstance(X, list | tuple):
         return bool(X) and (all(isinstance(each, str | os.PathLike) for each in X) or all(map(is_frame, X)))
     if isinstance(X, str | os.PathLike) or is_dataset(X) or is_dask(X) or is_relation(X):
@@ -68,7 +68,7 @@ def is_source(X: Any) -> bool:
 
 
 def is_in_pieces(X: Any, y: Any) -> bool:
-    """Whether X and y, as handed to `fit`, `solve` or `frontier`, are to be read piece by piece.
+    """Return whether X and y, as passed to `fit`, `solve` or `frontier`, are read piece by piece.
 
     A lazy frame beside a target in memory is small enough to be read at once. A data frame that holds its target is a
     source of one piece.

@@ -1,4 +1,4 @@
-"""The second pass: binary features, and of these the distinct rows or the tally, whichever is smaller."""
+"""Second pass: binary features, reduced to distinct rows or a tally, whichever is smaller."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Words = NDArray[np.uint64]
 
 
 def packed(features: NDArray[np.bool_]) -> Words:
-    """Rows (n_rows, n_words) as `accel_oct.data.pack_rows` packs them, from features (n_features, n_rows)."""
+    """Return rows (n_rows, n_words) as of `accel_oct.data.pack_rows`, from features (n_features, n_rows)."""
     n_features, n_rows = features.shape
     n_words = max(1, -(-n_features // 64))
-    # Eight features to a byte, feature by feature: each step goes along one stretch of memory.
+    # Pack eight features into a byte, feature by feature: each step reads contiguous memory.
     octets = np.zeros((8 * n_words, n_rows), dtype=np.uint8)
     bits = features.view(np.uint8)
     for place in range(n_features):
@@ -42,19 +42,19 @@ def packed(features: NDArray[np.bool_]) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Rows of which no two are equal, in increasing order of features (feature 0 first), then cell.
+    """Distinct rows, sorted by features (feature 0 first), then cell.
 
     Attributes
     ----------
     n_features : int
     words : uint64 array (n, n_words)
-        The features, packed.
+        Packed features.
     cells : int64 array (n,)
         Class and groups as one number.
     units : int64 array (n,)
         Weight, in units.
     samples : int64 array (n,)
-        Samples with a weight that were merged.
+        Number of samples with positive weight.
     """
 
     n_features: int
@@ -73,7 +73,7 @@ class DistinctRows:
 
     @classmethod
     def of(cls, features: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> DistinctRows:
-        """Merge the rows of a batch; each weighs one unit where no weights are given."""
+        """Merge the rows of a batch; without weights, each row has one unit."""
         words = packed(features)
         if units is None:
             ones = np.ones(len(cells), dtype=np.int64)
@@ -95,7 +95,7 @@ class DistinctRows:
         )
 
     def between(self, start: int, stop: int) -> DistinctRows:
-        """Some of them, by their places."""
+        """Return the rows from `start` to `stop`."""
         part = slice(start, stop)
         return DistinctRows(self.n_features, self.words[part], self.cells[part], self.units[part], self.samples[part])
 
@@ -127,21 +127,21 @@ def _merged(n_features: int, words: Words, cells: IntArray, units: IntArray, sam
 
 
 _ALLOWANCE = 1 << 24
-"""Bytes that distinct rows may take also where a tally would take less: rows can do whatever a tally can, and more."""
+"""Memory up to which rows are kept even if a tally is smaller, because they support more uses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """A column whose values are told apart in the result: the target, or a group.
+    """A column whose values are cells of the result: the target, or a group.
 
     Attributes
     ----------
     name : str
-        Of the column.
+        Name of the column.
     called : str
-        For errors: "target", "sensitive_features".
+        Argument in errors: "target" or "sensitive_features".
     values : array
-        Distinct, as the first pass found them; missing ones are None.
+        Distinct values of the first pass; missing ones are None.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Labels:
     values: NDArray[Any]
 
     def codes(self, batch: Batch, piece: str) -> IntArray:
-        """Places of the rows' values."""
+        """Return the index of each row's value."""
         column = batch.coded(self.name)
         place = {_key(value): code for code, value in enumerate(self.values.tolist())}
         try:
@@ -169,7 +169,7 @@ def _key(value: Any) -> Any:
 
 
 def rows_limit(n_features: int, n_cells: int, depth: int, keep: str) -> int | None:
-    """So many distinct rows may there be before a tally takes their place; None: any number."""
+    """Return the number of distinct rows beyond which a tally replaces them; None means no limit."""
     if keep != "auto":
         return None if keep == "rows" else 0
     sets = sum(math.comb(n_features, size) for size in range(depth + 1))
@@ -179,7 +179,7 @@ def rows_limit(n_features: int, n_cells: int, depth: int, keep: str) -> int | No
 
 @dataclass(eq=False)
 class Reduced:
-    """What the second pass made of some pieces: distinct rows, a tally, or a part of the rows in each."""
+    """Result of the second pass over some pieces: distinct rows, a tally, or some of the rows in each."""
 
     rows: DistinctRows
     tally: Tally | None = None
@@ -188,14 +188,14 @@ class Reduced:
 
 @dataclass(frozen=True, eq=False)
 class ReducePass:
-    """What is done with each piece in the second pass.
+    """Task for each piece in the second pass.
 
     Attributes
     ----------
     limit : int or None
         See `rows_limit`.
     tallying : bool
-        Whether it is known that the distinct rows will not stay.
+        Whether the result will be a tally.
     """
 
     columns: tuple[str, ...]
@@ -217,7 +217,7 @@ class ReducePass:
         return Reduced(DistinctRows.none(self.encoder.n_features))
 
     def once_too_many(self, state: Reduced) -> ReducePass:
-        """What is to be done with further pieces."""
+        """Return the task for further pieces."""
         return replace(self, tallying=True) if state.tally is not None and not self.tallying else self
 
     def __call__(self, place: int, piece: Piece) -> Reduced:
@@ -231,7 +231,7 @@ class ReducePass:
         return state
 
     def merge(self, state: Reduced, other: Reduced) -> Reduced:
-        """Put pieces together; the result does not depend on their order."""
+        """Merge the results of pieces, independent of their order."""
         state.n_rows += other.n_rows
         state.rows += other.rows
         if other.tally is not None:
@@ -239,7 +239,7 @@ class ReducePass:
         return self._settle(state)
 
     def finish(self, state: Reduced) -> Reduced:
-        """One or the other: what is left of the rows is counted too where there is a tally."""
+        """Return either distinct rows or a tally; remaining rows beside a tally are added to it."""
         if state.tally is not None or self.limit == 0:
             self._count_rows(state)
         return state
@@ -251,7 +251,7 @@ class ReducePass:
         units = None
         if self.weight is not None:
             units = self.unit.whole(read_weights(batch.array(self.weight), self.weight, piece))
-            if not units.all():  # who has no weight is not there, and no encoder has learnt from it
+            if not units.all():  # rows without weight are ignored, as in the fit of the encoder
                 batch, units = batch.taken(units > 0), units[units > 0]
         elif self.unit.exponent:
             units = self.unit.whole(np.ones(batch.n_rows))
@@ -269,19 +269,19 @@ class ReducePass:
         self._settle(state)
 
     def _settle(self, state: Reduced) -> Reduced:
-        """Rows that are too many become a tally; beside a tally there are never many rows."""
+        """Convert too many rows to a tally, which is accompanied by few rows."""
         if self.limit is not None and len(state.rows) > self.limit:
             self._count_rows(state)
         return state
 
     def _count_rows(self, state: Reduced) -> None:
         rows, state.rows = state.rows, DistinctRows.none(state.rows.n_features)
-        for first in range(0, max(1, len(rows)), self.batch_rows):  # unpacked, rows are eight times as large
+        for first in range(0, max(1, len(rows)), self.batch_rows):  # unpacked rows are eight times as large
             some = rows.between(first, first + self.batch_rows)
             self._count(state, some.X, some.cells, some.units)
 
     def _count(self, state: Reduced, X: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> None:
-        # Codes instead of labels: a tally compares the labels of every row it counts.
+        # Codes instead of labels, which a tally would compare for every row.
         counted = Tally.of(
             X,
             cells // self.n_groups,
@@ -295,7 +295,7 @@ class ReducePass:
 
 
 def check_passes(first: int, second: int) -> None:
-    """Raise where the two passes did not see the same rows."""
+    """Raise if the two passes read different numbers of rows."""
     if first != second:
         raise InvalidInputError(
             f"source gave {first:,} rows in the first pass and {second:,} in the second: the data have changed"
@@ -303,13 +303,13 @@ def check_passes(first: int, second: int) -> None:
 
 
 def check_classes(values: NDArray[Any], column: str) -> None:
-    """Refuse what scikit-learn would not take for classes, such as amounts: who learns from them would take forever."""
+    """Raise for a target that scikit-learn rejects as classes, such as amounts."""
     with as_invalid_input(f"target: {described(column)}"):
-        check_classification_targets(np.repeat(values, 3))  # it warns of classes with one sample each
+        check_classification_targets(np.repeat(values, 3))  # not once: it warns of single samples
 
 
 def label_values(values: NDArray[Any], missing: bool) -> NDArray[Any]:
-    """Distinct labels in order, None last where some are missing."""
+    """Return distinct labels in order, with None last if some are missing."""
     try:
         ordered: Sequence[Any] = sorted(values.tolist())
     except TypeError:

@@ -1,7 +1,7 @@
-"""Where data in pieces come from: what columns there are, and piece by piece their rows.
+"""Sources of data in pieces: their columns, and their rows piece by piece.
 
-A source is read twice, so it must give the same rows every time; their order, and how they are cut into pieces, change
-nothing.
+A source is read twice and must return the same rows each time. The result does not depend on their order or on the
+division into pieces.
 """
 
 from __future__ import annotations
@@ -44,34 +44,34 @@ __all__ = [
     "source_of",
 ]
 
-#: Names of a target and of weights that came beside the table; no column has them.
+#: Names of a target and of weights that are passed beside the table; no column has these names.
 TARGET, WEIGHT = "\0target", "\0weight"
 BESIDE = (TARGET, WEIGHT)
-#: The arguments that they came as, for errors.
+#: Their arguments, for errors.
 ARGUMENTS = {TARGET: "y", WEIGHT: "sample_weight"}
 
 
 def described(name: str) -> str:
-    """A column in an error: by its name, or by the argument that it came as."""
+    """Describe a column in an error, by its name or by its argument."""
     return ARGUMENTS[name] if name in BESIDE else f"column {shown(name)}"
 
 
 class Piece(Protocol):
-    """Some rows of the data: small enough to be read by one task, in batches."""
+    """Some rows of the data, which one task reads in batches."""
 
     name: str
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns, whatever is read of them."""
+        """All columns."""
         ...
 
     def families(self) -> dict[str, str | None] | None:
-        """What the columns hold, by `arrow_family`, where that is known without reading them."""
+        """Return the families of the columns as in `arrow_family`; None if that requires reading them."""
         ...
 
     def batches(self, names: Sequence[str], most: int) -> Iterator[Batch]:
-        """These columns, in batches of at most so many rows."""
+        """Yield some columns in batches of at most `most` rows."""
         ...
 
 
@@ -82,19 +82,19 @@ class Source:
     Attributes
     ----------
     kind : str
-        For messages: "a folder of Parquet files".
+        Description in messages, such as "a folder of Parquet files".
     columns : tuple of str
-        All columns, as the first piece has them.
+        All columns of the first piece.
     pieces : callable
-        Gives the pieces, each time anew.
+        Returns a new iterator over the pieces.
     n_pieces : int or None
-        None where that is known only after they have been read.
+        None if unknown before they are read.
     portable : bool
         Whether another process can read the pieces.
     named : bool
-        Whether names of columns are the user's; those of arrays are made up.
+        Whether the column names are the user's; those of arrays are generated.
     target, weight : str or None
-        The columns that came as target and weights, where they are no columns of the table: `TARGET` and `WEIGHT`.
+        `TARGET` and `WEIGHT` if target and weights are not columns of the table.
     """
 
     kind: str
@@ -109,7 +109,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class FramePiece:
-    """A data frame, a table or an array in memory, perhaps with columns beside it: those named in `BESIDE`."""
+    """A data frame, table or array in memory, optionally with the columns of `BESIDE`."""
 
     name: str
     frame: Any
@@ -148,7 +148,7 @@ class FramePiece:
 
 
 def frame_names(frame: Any) -> list[Any]:
-    """The names of the columns of a frame in memory; made up for arrays."""
+    """Return the column names of a frame in memory; generated for arrays."""
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             raise InvalidInputError(f"a piece must be two-dimensional, got {frame.ndim} dimension(s)")
@@ -170,9 +170,9 @@ def _flat(values: Any, n_rows: int, where: str, argument: str) -> NDArray[Any]:
 
 
 def frames_source(frames: Callable[[], Iterable[Any]] | Sequence[Any]) -> Source:
-    """Data frames of any library: a list, or a function that gives them one after the other, each time from the first.
+    """Return the source of a list of data frames, or of a function that returns an iterable of them.
 
-    A generator would be used up by the first pass.
+    A generator is not accepted: the first pass would exhaust it.
     """
     given: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
 
@@ -200,7 +200,7 @@ def _in_memory(frame: Any, place: int) -> Any:
 
 
 _BUFFER = 1 << 22
-"""Bytes of a column that are read at a time, also where one row group is the whole file."""
+"""Bytes of a column that are read at a time, even if one row group is the whole file."""
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -212,9 +212,9 @@ class ParquetPiece:
     Attributes
     ----------
     fragment : ParquetFileFragment or None
-        Says which row groups; None: all of them.
+        Selects row groups; None means all of them.
     keys : mapping from names to values
-        What the folders of the file say of all of its rows: ``year=2024``.
+        Values for all rows from the names of folders, such as ``year=2024``.
     """
 
     name: str
@@ -261,7 +261,7 @@ class ParquetPiece:
         import pyarrow.parquet as pq
 
         with self._reading():
-            # iter_batches decodes as it goes; a scanner of pyarrow.dataset would decode whole row groups.
+            # iter_batches decodes incrementally; a scanner of pyarrow.dataset would decode whole row groups.
             return pq.ParquetFile(self.files.open_input_file(self.path), buffer_size=_BUFFER, pre_buffer=False)
 
     def _reading(self) -> _Naming:
@@ -269,7 +269,7 @@ class ParquetPiece:
 
 
 class _Naming:
-    """Turns what Arrow says of a file that cannot be read into an error that names it."""
+    """Context manager that converts Arrow errors to an InvalidInputError with the name of the file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -286,16 +286,16 @@ class _Naming:
 
 
 def _schema_names(schema: Any) -> list[str]:
-    """Without the index that pandas wrote beside the columns."""
+    """Return the names of a schema without the index of pandas."""
     about = schema.pandas_metadata or {}
     index = {entry for entry in about.get("index_columns", ()) if isinstance(entry, str)}
     return [name for name in schema.names if name not in index or not name.startswith("__index_level_")]
 
 
 def parquet_source(path: Any) -> Source:
-    """A Parquet file, a folder of them (with those below it), a pattern as ``folder/*.parquet``, or a list of such.
+    """Return the source of a Parquet file, a folder with its subfolders, a pattern ``folder/*.parquet``, or a list.
 
-    Files are local, or anything with a URI; patterns are for local ones.
+    Files are local or given by a URI; patterns match local files.
     """
     try:
         import pyarrow as pa
@@ -312,7 +312,7 @@ def parquet_source(path: Any) -> Source:
             else:
                 files, place = fs.LocalFileSystem(), str(Path(text).expanduser())
             pieces += _found(files, place, text)
-        except (pa.ArrowException, OSError, RuntimeError) as error:  # the last: a home that is not known
+        except (pa.ArrowException, OSError, RuntimeError) as error:  # RuntimeError: an unknown home folder
             said = " ".join(str(error).split()).rstrip(".")
             raise InvalidInputError(f"source: {shown(text)} cannot be opened: {said:.200}") from error
     pieces = _with_typed_keys(pieces)
@@ -322,7 +322,7 @@ def parquet_source(path: Any) -> Source:
 
 
 def _expanded(paths: Sequence[Any]) -> Iterator[str]:
-    """The paths, patterns replaced by the files that they stand for, in order of their names."""
+    """Yield the paths; patterns are replaced by the matching files in order of their names."""
     for each in paths:
         text = os.fspath(each)
         if "://" in text or not glob.has_magic(text) or Path(text).expanduser().exists():
@@ -344,7 +344,7 @@ def _found(files: Any, place: str, text: str) -> list[ParquetPiece]:
         raise InvalidInputError(f"source: there is no file or folder {shown(text)}")
     inside = [each for each in files.get_file_info(fs.FileSelector(place, recursive=True)) if each.is_file]
     named = sorted(each.path for each in inside if each.path.endswith(PARQUET))
-    # Files of other programs are left alone: what begins with a dot or an underline is not data.
+    # Names that begin with a dot or an underscore are not data.
     named = [path for path in named if not Path(path).name.startswith((".", "_"))]
     if not named:
         raise InvalidInputError(f"source: there is no Parquet file ({', '.join(PARQUET)}) in the folder {shown(text)}")
@@ -362,7 +362,7 @@ def _folder_keys(relative: str) -> dict[str, str | None]:
 
 
 def _with_typed_keys(pieces: list[ParquetPiece]) -> list[ParquetPiece]:
-    """Keys that are whole numbers in every folder are numbers."""
+    """Convert keys that are whole numbers in every folder to numbers."""
     whole: dict[str, bool] = {}
     for piece in pieces:
         for name, value in piece.keys.items():
@@ -384,7 +384,7 @@ def _with_typed_keys(pieces: list[ParquetPiece]) -> list[ParquetPiece]:
 
 @dataclass(frozen=True, eq=False)
 class ScannedPiece:
-    """What pyarrow reads itself: other formats, and datasets with a filter."""
+    """A piece that pyarrow scans: other formats, and datasets with a filter."""
 
     name: str
     scanned: Any
@@ -409,11 +409,11 @@ class ScannedPiece:
 
 
 def dataset_source(dataset: Any) -> Source:
-    """A dataset of pyarrow: its fragments are the pieces."""
+    """Return the source of a pyarrow dataset, whose fragments are the pieces."""
     schema = dataset.schema
     try:
         fragments = list(dataset.get_fragments())
-    except ValueError:  # filtered: only the dataset as a whole knows how to read itself
+    except ValueError:  # filtered: read by the dataset as a whole
         whole = ScannedPiece("the dataset", dataset, None, schema)
         return Source("a dataset of pyarrow", whole.columns, lambda: (whole,), 1, portable=True)
     if not fragments:
@@ -427,7 +427,7 @@ def _fragment(fragment: Any, schema: Any, place: int) -> Any:
     import pyarrow.dataset as ds
 
     path = getattr(fragment, "path", None)
-    if path is not None and hasattr(type(fragment), "row_groups"):  # asking the fragment itself would open the file
+    if path is not None and hasattr(type(fragment), "row_groups"):  # the fragment itself would open the file
         keys = ds.get_partition_keys(fragment.partition_expression)
         return ParquetPiece(path, path, fragment.filesystem, fragment, keys)
     return ScannedPiece(path or f"fragment {place}", fragment, schema, schema)
@@ -438,15 +438,15 @@ def _fragment(fragment: Any, schema: Any, place: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DelayedPiece:
-    """A partition that is yet to be computed, by whoever reads it: ``with_parts(*values of parts)`` is the piece.
+    """A partition that its reader computes: ``with_parts(*values of parts)`` is the piece.
 
     Attributes
     ----------
     name : str
     parts : tuple of Delayed
-        One for each collection, that of the table first; or one for all, whose value is their tuple.
+        One per collection, the table first; or a single one whose value is a tuple of all.
     beside : tuple of str
-        Of `BESIDE`, what the other collections are.
+        Names in `BESIDE` of the other collections.
     """
 
     name: str
@@ -454,15 +454,15 @@ class DelayedPiece:
     beside: tuple[str, ...] = ()
 
     def with_parts(self, *values: Any) -> FramePiece:
-        """The piece, once its parts are there."""
+        """Return the piece from the values of its parts."""
         frame, *more = values[0] if isinstance(values[0], tuple) else values
         return FramePiece(self.name, frame, dict(zip(self.beside, more, strict=True)))
 
 
 def dask_source(X: Any, y: Any = None, sample_weight: Any = None) -> Source:
-    """A dask DataFrame or array, with target and weights as a dask Series or array beside it where they are no columns.
+    """Return the source of a dask DataFrame or array, optionally with target and weights as dask collections.
 
-    Partitions are computed one by one, twice: where they are costly to make, ``persist()`` them before.
+    Partitions are computed one by one, in both passes: call ``persist()`` first if that is expensive.
     """
     is_array = _is_array(X)
     if is_array:
@@ -506,11 +506,11 @@ def _one_column(values: Any, argument: str) -> Any:
 
 
 def _partitions(X: Any, more: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The parts of X and of what is beside it, row by row the same in each.
+    """Return the parts of X and of the other collections, with the same rows in each.
 
-    Frames are joined before anything is optimised: dask fuses small reads by the columns that are asked for, so two
-    collections of one frame would be cut in two ways if each were optimised alone. Reads are not fused here: dask would
-    fuse those of two `read_parquet` in two ways also inside of one expression.
+    Frames are joined before the graph is optimised: dask fuses small reads depending on the columns, so two collections
+    of one frame would get different partitions if each were optimised alone. Fusing is disabled here, because dask
+    would fuse the reads of two `read_parquet` differently even within one expression.
     """
     collections, names = [X, *more.values()], [ARGUMENTS[name] for name in more]
     if not any(map(_is_array, collections)) and len({each.npartitions for each in collections}) == 1:
@@ -524,7 +524,7 @@ def _partitions(X: Any, more: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _joined(X: Any, *more: Any) -> Any:
-    """A collection whose partitions are tuples of those of the frames; only columns in use are read."""
+    """Return a collection whose partitions are tuples of partitions of the frames; reads only columns in use."""
     options = {"meta": X._meta, "enforce_metadata": False, "align_dataframes": False}
     return X.map_partitions(_tuple, *more, **options).simplify()
 
@@ -535,13 +535,13 @@ def _tuple(*parts: Any) -> tuple[Any, ...]:
 
 def _parts(collection: Any) -> list[Any]:
     if not _is_array(collection):
-        return list(collection.simplify().to_delayed(optimize_graph=False))  # as in `_partitions`, reads are not fused
+        return list(collection.simplify().to_delayed(optimize_graph=False))  # no fusing of reads, see `_partitions`
     whole = collection.rechunk({1: -1}) if collection.ndim > 1 and collection.numblocks[1] > 1 else collection
     return list(whole.to_delayed().ravel())
 
 
 def _sizes(collection: Any) -> tuple[int, ...] | None:
-    """Rows of each part; None where dask does not know them."""
+    """Return the number of rows of each part; None if unknown to dask."""
     sizes: tuple[float, ...] = collection.chunks[0] if _is_array(collection) else (np.nan,)
     return None if np.isnan(sizes).any() else tuple(map(int, sizes))
 
@@ -549,7 +549,7 @@ def _sizes(collection: Any) -> tuple[int, ...] | None:
 def _cut_alike(
     parts: Sequence[list[Any]], sizes: Sequence[tuple[int, ...] | None], names: Sequence[str]
 ) -> list[list[Any]]:
-    """The parts of collections, those of the others cut as the first one is; rows are counted where dask does not know.
+    """Return the parts of collections, divided as those of the first; rows are counted if unknown to dask.
 
     Parameters
     ----------
@@ -558,7 +558,7 @@ def _cut_alike(
     sizes : sequence
         See `_sizes`.
     names : sequence of str
-        Of the collections, for errors.
+        Names of the collections in errors.
     """
     import dask
 
@@ -581,13 +581,13 @@ def _cut_alike(
 
 
 def _slices(parts: Sequence[Any], within: Sequence[tuple[int, int]]) -> Any:
-    """Some rows of each part, one after the other."""
+    """Concatenate some rows of each part."""
     cut = [np.asarray(part)[start:stop] for part, (start, stop) in zip(parts, within, strict=True)]
     return np.concatenate(cut) if cut else np.empty(0)
 
 
 def duckdb_source(relation: Any, batch_rows: int) -> Source:
-    """A relation of DuckDB, which is run once for each pass; its rows come in batches, never all at once."""
+    """Return the source of a DuckDB relation, which is executed once per pass and read in batches."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -608,8 +608,8 @@ def duckdb_source(relation: Any, batch_rows: int) -> Source:
 
 @contextmanager
 def _computing() -> Iterator[None]:
-    """What DuckDB says of a relation that it cannot compute, as an error of ours."""
-    # A relation was made, so it is installed.
+    """Convert errors of DuckDB to InvalidInputError."""
+    # Installed, since there is a relation.
     import duckdb
 
     try:
@@ -624,7 +624,7 @@ def _computing() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Roles:
-    """Names of columns: what is predicted, what from, what constraints tell apart, and weights."""
+    """Names of columns by role: target, features, groups and weights."""
 
     target: str
     features: tuple[str, ...]
@@ -655,9 +655,7 @@ class Roles:
         named = [sensitive] if isinstance(sensitive, str) else sensitive
         listed = () if named is None else _named_columns(source, named, "sensitive_features")
         if goal in listed:
-            raise InvalidInputError(
-                f"sensitive_features must not hold the target, {shown(goal)}: classes are told apart already"
-            )
+            raise InvalidInputError(f"sensitive_features must not hold the target, {shown(goal)}")
         return cls(goal, chosen, listed, weight)
 
 
@@ -685,7 +683,7 @@ def _column(source: Source, name: Any, argument: str) -> str:
 
 
 def source_of(source: Any, y: Any = None, sample_weight: Any = None, *, batch_rows: int) -> Source:
-    """Find out how to read what was passed; `y` and `sample_weight` are names of columns, or beside a table of dask."""
+    """Return the source of the input; `y` and `sample_weight` are names of columns or dask collections."""
     if isinstance(source, Source):
         return source
     given = {"target": y, "sample_weight": sample_weight}
