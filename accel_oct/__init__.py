@@ -1,7 +1,7 @@
 """Provably optimal classification trees by integer programming, on the solver of your choice.
 
-What is public here is loaded when it is first asked for: importing the package alone loads neither NumPy nor
-scikit-learn, so that ``accel-oct --help`` answers at once.
+Public names are imported on first use: importing the package loads neither NumPy nor scikit-learn, so that
+``accel-oct --help`` is fast.
 """
 
 from __future__ import annotations

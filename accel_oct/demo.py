@@ -1,4 +1,4 @@
-"""``make demo``: a provably optimal tree for the iris data, on HiGHS, in the data's own terms."""
+"""``make demo``: a provably optimal tree for the iris data, found by HiGHS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from accel_oct.solving.solve import solve
 
 
 def main() -> None:
-    """Every threshold of the table as a feature, depth 3: print the tree and its proof."""
+    """Print the optimal tree of depth 3 over all thresholds, and its proof."""
     iris = load_iris(as_frame=False)
     names = [name.removesuffix(" (cm)") for name in iris.feature_names]
     encoder = AllThresholdsEncoder()

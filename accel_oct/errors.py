@@ -1,4 +1,4 @@
-"""The exceptions that the library raises on purpose."""
+"""Exceptions of the library, and helpers for error messages."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ _MOST_BITS = 256
 
 
 class AccelOctError(Exception):
-    """Base class of every error that accel_oct raises on purpose."""
+    """Base class of all exceptions of accel_oct."""
 
 
 class InvalidInputError(AccelOctError, ValueError):
-    """An argument cannot be used; the message names the argument and says what was found in it."""
+    """An argument is invalid; the message names the argument and the value."""
 
 
 class InvalidTypeError(InvalidInputError, TypeError):
-    """An argument is of a type that cannot be used; a TypeError too, where scikit-learn's conventions ask for one."""
+    """An argument has an invalid type; also a TypeError, where scikit-learn's conventions require one."""
 
 
 class ClusterError(AccelOctError, RuntimeError):
-    """A cluster that was to compute something cannot go on; what was found by then is in the checkpoint, if any."""
+    """A computation on a cluster failed; the checkpoint, if any, has its results so far."""
 
 
 class SingleLeafWarning(UserWarning):
-    """The best tree is a single leaf, which predicts one class whatever the row."""
+    """The best tree is a single leaf, which predicts the same class for every row."""
 
 
 class MissingKernelsError(AccelOctError, ImportError):
-    """The compiled kernels are missing or cannot be loaded on this machine; the message says how to get them."""
+    """The compiled kernels are missing or cannot be loaded; the message says how to install them."""
 
 
 class NoTreeError(AccelOctError, RuntimeError):
-    """A tree was asked for where none was found: no tree keeps the constraints, or none was met in time.
+    """There is no tree: no tree satisfies the constraints, or none was found in time.
 
     Attributes
     ----------
     status : str
-        "infeasible" where it is proven that there is none, over the splits and to the depth that the message names;
-        else what ended the search, such as "time_limit", which proves nothing.
+        "infeasible" if it is proven that there is no tree, over the splits and the depth that the message names.
+        Otherwise the reason why the search ended, such as "time_limit", which proves nothing.
     """
 
     def __init__(self, message: str, status: str = "infeasible") -> None:
@@ -67,14 +67,14 @@ class NoTreeError(AccelOctError, RuntimeError):
 
 @contextmanager
 def as_invalid_input(argument: str | None = None) -> Iterator[None]:
-    """Turn what another library says about the user's data into our own error, with the same words.
+    """Convert an error of another library about the user's data to InvalidInputError, with the same message.
 
-    For calls that do nothing but check what the user passed: elsewhere it would pass our own bugs off as the user's.
+    Only for calls that check user input: around other code, it would report bugs as invalid input.
 
     Parameters
     ----------
     argument : str, optional
-        Named in front, where those words do not name it.
+        Prefix of the message, if the message does not name the argument.
     """
     prefix = "" if argument is None else f"{argument}: "
     try:
@@ -88,18 +88,18 @@ def as_invalid_input(argument: str | None = None) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """A value for an error message: short, whatever its size or depth."""
+    """Return a short text of a value for an error message."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return "a huge whole number"
     try:
         text = reprlib.repr(value)
-    except Exception:  # whatever a foreign __repr__ does, or a number that is too long to be written
+    except Exception:  # any error of a foreign __repr__, or a number that is too long to be formatted
         return f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """``; did you mean 'class'?`` where something of that kind is known, else nothing."""
+    """Return a suggestion such as ``; did you mean 'class'?``, or an empty string."""
     texts = [str(each) for each in known]
     same = [text for text in texts if text.lower() == str(name).lower()]
     near = same or get_close_matches(str(name), texts, n=2)

@@ -11,7 +11,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code, see `accel_oct.cli.codes`."""
     try:
-        # Late, so that Ctrl-C while it loads ends as it always does.
+        # Imported here, so that Ctrl-C during the import has its default effect.
         from accel_oct.cli.app import run
 
         return run(arguments)

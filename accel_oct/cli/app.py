@@ -1,8 +1,7 @@
-"""The command ``accel-oct``: its commands and options, and how it ends.
+"""The program ``accel-oct``: commands, options and exit codes.
 
-What a command does is in a module of its own in `accel_oct.cli.commands`, which is loaded when the command is called:
-nothing here imports NumPy or any other part of the library that takes time to load. Other packages add commands by
-entry points.
+Each command is a module in `accel_oct.cli.commands`, which is imported when the command is called: this module imports
+neither NumPy nor other parts of the library that are slow to load. Other packages add commands by entry points.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "COMMAND_GROUP", "run"]
 
-#: The group of entry points by which other packages add commands: functions that take a list of arguments and return an
-#: exit code. The summary of the package is the help of the command.
+#: Group of entry points for commands of other packages: functions that take a list of arguments and return an exit
+#: code. The summary of the package is the help of the command.
 COMMAND_GROUP = "accel_oct.commands"
-#: Commands of the project that are in other packages, and the name of each package.
+#: Commands in other packages of the project, with the package names.
 _ELSEWHERE = {"bench": "accel-oct-bench"}
 
 _HELP = "Provably optimal classification trees."
@@ -44,7 +43,7 @@ _TRACKER = "please report it, with the command and these lines, where you got ac
 
 @dataclass(frozen=True)
 class Command:
-    """One command: what `--help` says, and the groups of options that its `run` takes, in this order."""
+    """A command: its help, and the groups of options that its `run` takes, in this order."""
 
     name: str
     help: str
@@ -52,7 +51,7 @@ class Command:
     panel: str
 
     def load(self) -> Callable[..., int]:
-        """The function that does it; its module imports whatever it needs."""
+        """Import the module of the command and return its `run`."""
         found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{self.name.replace('-', '_')}").run
         return found
 
@@ -126,7 +125,7 @@ COMMANDS = (
 
 
 class _Ended(Exception):
-    """Carries what ended a command past typer, which has ways of its own with Ctrl-C and closed pipes."""
+    """Wraps the exception of a command, because typer handles Ctrl-C and closed pipes differently."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -139,7 +138,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return int(found or 0) if given else int(Code.BAD_INPUT)
         except (Exception, KeyboardInterrupt) as raised:
             error = raised.args[0] if isinstance(raised, _Ended) else raised
-            if isinstance(error, BrokenPipeError):  # whoever read our output has seen enough
+            if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
                 return int(Code.DONE)
             code, message = _ending(error)
             if "--debug" in given or code is Code.BUG:
@@ -148,11 +147,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ending(error: BaseException) -> tuple[Code, str]:
-    """The exit code of an error, and its sentence."""
+    """Return the exit code of an error, and its message."""
     message = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
         return Code.INTERRUPTED, message or "stopped before there was a result"
-    if hasattr(error, "format_message"):  # of the command line itself, whatever the version of typer calls its class
+    if hasattr(error, "format_message"):  # usage errors; their class depends on the version of typer
         where = getattr(getattr(error, "ctx", None), "command_path", "accel-oct")
         said = " ".join(error.format_message().split()).rstrip(".")
         return Code.BAD_INPUT, f"{said[:1].lower()}{said[1:]} (see '{where} --help')"
@@ -164,7 +163,7 @@ def _ending(error: BaseException) -> tuple[Code, str]:
         shown = ascii(error.object[error.start : error.end])[:60]
         how = "name a file by --output, or set PYTHONUTF8=1"
         return Code.BAD_INPUT, f"standard output is {error.encoding} here and cannot hold {shown}; {how}"
-    if isinstance(error, OverflowError) and message.startswith("int too large"):  # only what was given is so large
+    if isinstance(error, OverflowError) and message.startswith("int too large"):  # only user input is that large
         return Code.BAD_INPUT, "a number that was given is too large"
     if isinstance(error, OSError):
         named = isinstance(error.filename, str | bytes)
@@ -176,7 +175,7 @@ def _ending(error: BaseException) -> tuple[Code, str]:
 def _tell_error(code: Code, message: str, as_json: bool) -> int:
     print(f"accel-oct: {'interrupted' if code is Code.INTERRUPTED else 'error'}: {message}", file=sys.stderr)
     if as_json:
-        with suppress(OSError):  # where standard output itself is what failed
+        with suppress(OSError):  # standard output itself may have failed
             print(json.dumps({"error": {"code": int(code), "kind": code.name.lower(), "message": message}}))
     return int(code)
 
@@ -185,7 +184,7 @@ def _tell_error(code: Code, message: str, as_json: bool) -> int:
 
 
 def _app(given: Sequence[str]) -> typer.Typer:
-    """The command line that serves these arguments; on a terminal with rich's panels, elsewhere as plain text."""
+    """Return the typer application for these arguments; with rich output on a terminal, else plain text."""
     app = typer.Typer(
         name="accel-oct",
         help=_HELP,
@@ -196,7 +195,7 @@ def _app(given: Sequence[str]) -> typer.Typer:
     for command in COMMANDS:
         app.command(command.name, help=command.help, rich_help_panel=command.panel)(_called(command))
     asked = next((word for word in given if not word.startswith("-")), None)
-    if asked not in {command.name for command in COMMANDS}:  # finding other packages takes a while
+    if asked not in {command.name for command in COMMANDS}:  # finding other packages is slow
         for name, entry in _installed_commands().items():
             app.command(
                 name,
@@ -209,8 +208,8 @@ def _app(given: Sequence[str]) -> typer.Typer:
 
 
 def _installed_commands() -> dict[str, EntryPoint | None]:
-    """Commands of other packages, by name; None for those of `_ELSEWHERE` whose package is not installed."""
-    from importlib.metadata import entry_points  # loads the standard library's parsers of mail
+    """Return commands of other packages by name; None for those of `_ELSEWHERE` that are not installed."""
+    from importlib.metadata import entry_points  # slow: imports the email package
 
     found: dict[str, EntryPoint | None] = dict.fromkeys(_ELSEWHERE)
     own = {command.name for command in COMMANDS}
@@ -218,17 +217,17 @@ def _installed_commands() -> dict[str, EntryPoint | None]:
 
 
 def _summary(entry: EntryPoint | None) -> str:
-    """The first line of the metadata of the package that brings a command."""
+    """Return the summary of the package of a command."""
     return "" if entry is None or entry.dist is None else str(entry.dist.metadata["Summary"])
 
 
 def _handed_on(name: str, entry: EntryPoint | None) -> Callable[[typer.Context], int]:
-    """A function that passes all arguments to a command of another package."""
+    """Return a function that passes all arguments to a command of another package."""
 
     def call(context: typer.Context) -> int:
         if entry is None:
             package = _ELSEWHERE[name]
-            raise InvalidInputError(f"the command {name!r} is in a package of its own: pip install {package}")
+            raise InvalidInputError(f"the command {name!r} is in a separate package: pip install {package}")
         try:
             command = entry.load()
         except ImportError as error:
@@ -242,7 +241,7 @@ def _handed_on(name: str, entry: EntryPoint | None) -> Callable[[typer.Context],
 
 
 def _called(command: Command) -> Callable[..., int]:
-    """A function with all options of the groups as parameters, which is what typer reads."""
+    """Return a function whose parameters are all options of the groups, for typer."""
 
     def call(**values: Any) -> int:
         groups = [group(**{field.name: values[field.name] for field in fields(group)}) for group in command.groups]
@@ -271,7 +270,7 @@ def _whole(
     version: Annotated[bool, typer.Option("--version", is_eager=True, callback=lambda asked: _version(asked))] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Options before the command; `run` has seen --debug."""
+    """Declare the options before the command; `run` handles --debug."""
 
 
 def _version(asked: bool) -> None:
@@ -281,7 +280,7 @@ def _version(asked: bool) -> None:
 
 
 _FOR_DEVELOPERS = DeprecationWarning, ImportWarning, PendingDeprecationWarning, ResourceWarning
-"""Warnings that Python does not show by default, such as a file that Ctrl-C left open while a package was loaded."""
+"""Warnings that are not shown, such as those on files that Ctrl-C left open during an import."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""What can be said on the command line, in groups that commands share.
+"""Options of the command line, in groups that commands share.
 
-A group is a dataclass whose fields are typer's options. Nothing is decided here: an option that was not given is None
-(or empty), so that a run file can fill it in, and then `DEFAULTS`. No other part of the library is imported.
+A group is a dataclass whose fields are typer options. An option that is not given is None (or empty), so that the run
+file, and then `DEFAULTS`, can set it. No other part of the library is imported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "ValidationOptions",
 ]
 
-#: What an option is where neither the command line nor a run file says it. Options that are not here may stay unsaid.
+#: Values of options that neither the command line nor the run file sets. Other options have no default.
 DEFAULTS: dict[str, Any] = {
     "header": True,
     "decimal": ".",
@@ -53,10 +53,10 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Group:
-    """Options that belong together; `SECTION` is their place in a run file, if they have one."""
+    """Related options; `SECTION` is their section in a run file, if any."""
 
     SECTION: ClassVar[str | None] = None
-    #: Where a key of the run file is called otherwise than the field; "" where there is none.
+    #: Keys of the run file that differ from the field names; "" for fields without a key.
     KEYS: ClassVar[dict[str, str]] = {}
 
 
@@ -70,7 +70,7 @@ def _option(*names: str, help: str, panel: str, metavar: str | None = None) -> A
 
 @dataclass(frozen=True)
 class TableOptions(Group):
-    """A file with a table, and how to read it."""
+    """Input file and its format."""
 
     SECTION = "data"
     KEYS: ClassVar[dict[str, str]] = {"data": "path", "input_format": "format", "text_encoding": "encoding"}
@@ -114,7 +114,7 @@ class TableOptions(Group):
 
 @dataclass(frozen=True)
 class TargetOptions(Group):
-    """Which columns are no features."""
+    """Target and weights."""
 
     SECTION = "data"
 
@@ -130,7 +130,7 @@ class TargetOptions(Group):
 
 @dataclass(frozen=True)
 class TreeOptions(Group):
-    """What the tree may be like."""
+    """Limits on the tree."""
 
     SECTION = "tree"
 
@@ -178,7 +178,7 @@ class TreeOptions(Group):
 
 @dataclass(frozen=True)
 class RuleOptions(Group):
-    """What the tree is to be good at, and what it must keep."""
+    """Objective and constraints."""
 
     objective: Annotated[
         str | None,
@@ -202,7 +202,7 @@ class RuleOptions(Group):
 
 @dataclass(frozen=True)
 class EncoderOptions(Group):
-    """How columns become binary."""
+    """Encoding of columns."""
 
     SECTION = "encoder"
 
@@ -233,7 +233,7 @@ class EncoderOptions(Group):
 
 @dataclass(frozen=True)
 class LimitOptions(Group):
-    """How much may be spent."""
+    """Limits on time and threads."""
 
     SECTION = "solver"
 
@@ -247,7 +247,7 @@ class LimitOptions(Group):
 
 @dataclass(frozen=True)
 class BackendOptions(Group):
-    """Which solver, and what it is to prove."""
+    """Solver and gap."""
 
     SECTION = "solver"
     KEYS: ClassVar[dict[str, str]] = {"preset": ""}
@@ -266,7 +266,7 @@ class BackendOptions(Group):
 
 @dataclass(frozen=True)
 class ValidationOptions(Group):
-    """Choosing the penalty and the depth."""
+    """Cross-validation of the penalty and the depth."""
 
     SECTION = "validation"
 
@@ -288,7 +288,7 @@ class ValidationOptions(Group):
     ] = None
 
 
-#: Groups that a run file can fill in.
+#: Groups that a run file can set.
 GROUPS: tuple[type[Group], ...] = (
     TableOptions,
     TargetOptions,
@@ -302,14 +302,14 @@ GROUPS: tuple[type[Group], ...] = (
 
 @dataclass(frozen=True)
 class ModelFile(Group):
-    """A fitted model."""
+    """File of a fitted model."""
 
     model: Annotated[str, Argument(metavar="MODEL", help="JSON of `accel-oct fit -o`; - is standard input.")]
 
 
 @dataclass(frozen=True)
 class RunFile(Group):
-    """A file with the rest."""
+    """Run file with further options."""
 
     config: Annotated[
         str | None,
@@ -319,7 +319,7 @@ class RunFile(Group):
 
 @dataclass(frozen=True)
 class OutputOptions(Group):
-    """Where the result goes."""
+    """Output file."""
 
     output: Annotated[
         str | None,
@@ -329,7 +329,7 @@ class OutputOptions(Group):
 
 @dataclass(frozen=True)
 class TellingOptions(Group):
-    """How much is told, and in which form."""
+    """Amount and format of the output."""
 
     json: Annotated[bool, Option("--json", help="One JSON document on standard output.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")] = False
@@ -339,7 +339,7 @@ class TellingOptions(Group):
 
 @dataclass(frozen=True)
 class PredictionOptions(Group):
-    """What `predict` writes."""
+    """Output of `predict`."""
 
     proba: Annotated[bool, Option("--proba", help="Add the probability of each class.")] = False
     escape_formulas: Annotated[
@@ -349,7 +349,7 @@ class PredictionOptions(Group):
 
 @dataclass(frozen=True)
 class DrawingOptions(Group):
-    """What `show` makes of a tree."""
+    """Format of `show`."""
 
     format: Annotated[
         Literal["text", "dot", "svg", "png", "html", "python", "sql"] | None,
@@ -359,7 +359,7 @@ class DrawingOptions(Group):
 
 @dataclass(frozen=True)
 class NearOptions(Group):
-    """Which trees `near-optimal` lists."""
+    """Trees that `near-optimal` lists."""
 
     within: Annotated[float, Option("--within", help="How much less the objective may be.")] = 0.01
     limit: Annotated[int, Option("--limit", help="Most trees that are listed.")] = 100
@@ -373,7 +373,7 @@ class NearOptions(Group):
 
 @dataclass(frozen=True)
 class ReportOptions(Group):
-    """What a report shows besides the tree."""
+    """Content of a report."""
 
     test: Annotated[
         str | None, Option("--test", metavar="FILE", help="Rows that the tree was not fitted on.", show_default=False)
@@ -387,6 +387,6 @@ class ReportOptions(Group):
 
 @dataclass(frozen=True)
 class PresetName(Group):
-    """A named configuration."""
+    """Name of a preset."""
 
     preset: Annotated[str, Argument(metavar="PRESET", help="Such as default, baseline or paper.")] = "default"

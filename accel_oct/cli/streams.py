@@ -1,4 +1,4 @@
-"""Standard output and standard error that outlive their readers."""
+"""Standard output and standard error that tolerate a closed pipe."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["hardy_streams", "results", "results_apart"]
 
 
 class _Hardy:
-    """A stream that falls silent when whoever read it is gone: that is no error, and must not end a solve.
+    """A stream that discards output after its pipe was closed, which must not end a solve.
 
-    Ctrl-C in ``accel-oct fit ... | tee log`` ends tee as well, while we still have a tree to save.
+    Ctrl-C in ``accel-oct fit ... | tee log`` ends tee as well, before the tree is saved.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -37,14 +37,14 @@ class _Hardy:
             self._silence()
 
     def end(self) -> None:
-        """Flush; what cannot be written was told already, or cannot be told."""
+        """Flush; write errors are ignored."""
         try:
             self._stream.flush()
         except OSError:
             self._silence()
 
     def _silence(self) -> None:
-        """What is still in the buffer goes nowhere, when Python ends too."""
+        """Discard buffered output, also at the exit of Python."""
         with suppress(OSError, ValueError):  # a stream without a file, as in tests
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -56,7 +56,7 @@ class _Hardy:
 
 @contextmanager
 def hardy_streams() -> Iterator[None]:
-    """Both standard streams for the length of a command."""
+    """Wrap both standard streams during a command."""
     _open_closed()
     before = sys.stdout, sys.stderr
     hardy: Any = _Hardy(before[0]), _Hardy(before[1])
@@ -70,10 +70,10 @@ def hardy_streams() -> Iterator[None]:
 
 
 def _open_closed() -> None:
-    """Standard streams that were closed before we began (``>&-``) lead nowhere.
+    """Redirect standard streams that are closed at the start (``>&-``) to the null device.
 
-    Their numbers are taken too: the next file that is opened would get one of them, and with it all that a solver
-    prints.
+    Their descriptors are occupied too: otherwise the next file that is opened would get one of them, and the output of
+    solvers.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -81,7 +81,7 @@ def _open_closed() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
         setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
@@ -90,7 +90,7 @@ _apart: list[TextIO] = []
 
 @contextmanager
 def results_apart() -> Iterator[None]:
-    """Standard output for results alone: what solvers and other packages print goes to standard error."""
+    """Reserve standard output for results: output of solvers and other packages goes to standard error."""
     _apart.append(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):
@@ -100,5 +100,5 @@ def results_apart() -> Iterator[None]:
 
 
 def results() -> TextIO:
-    """Where results go."""
+    """Return the stream for results."""
     return _apart[-1] if _apart else sys.stdout

@@ -152,7 +152,7 @@ def test_errors_are_one_line_and_code_two(data: Path, model: Path, tmp_path: Pat
         (["fit", "DATA", "--target", "class", "--exclude", "ages"], "no column 'ages'"),
         (["fit", "DATA"], "no target was given"),
         (["fit", "--target", "class"], "no table was given"),
-        (["fit", "DATA", "--target", "class", "--json", "-o", "-"], "both want standard output"),
+        (["fit", "DATA", "--target", "class", "--json", "-o", "-"], "both use standard output"),
         (["fit", "DATA", "--target", "class", "--max-dept", "3"], "--max-depth"),
         (["fti", "DATA"], "did you mean 'fit'"),
         (["near-optimal", "DATA", "--target", "class", "--pick", "2"], "--output"),

@@ -1,1 +1,1 @@
-"""What each command does: a module per command, loaded when the command is called, and what they share."""
+"""Commands, one module each, which is imported when the command is called; and shared modules."""

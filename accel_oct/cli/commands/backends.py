@@ -1,4 +1,4 @@
-"""``accel-oct backends``: which solvers can be used."""
+"""``accel-oct backends``: available solvers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 
 def run(telling: TellingOptions) -> int:
-    """Two lines per backend: its state, and what it can do."""
+    """Print two lines per backend: availability and capabilities."""
     found = []
     for info in list_backends():
         state = "ready" if info.installed and info.licensed else ("no licence" if info.installed else "not installed")

@@ -1,4 +1,4 @@
-"""``accel-oct check``: what of a model holds on a file."""
+"""``accel-oct check``: verify a model on a file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from accel_oct.solving.parsing import constraint, objective
 
 __all__ = ["run"]
 
-#: Sums of floats in another order.
+#: Tolerance for sums of floats in another order.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked: `holds` is None where it could not be."""
+    """Result of one check; `holds` is None if it was not possible."""
 
     what: str
     holds: bool | None
@@ -38,7 +38,7 @@ class Finding:
 def run(
     file: ModelFile, table: TableOptions, columns: TargetOptions, rules: RuleOptions, telling: TellingOptions
 ) -> int:
-    """Proof, objective and constraints; the exit code is that of the worst."""
+    """Check proof, objective and constraints; return the exit code of the worst result."""
     stored = read_model(file, table)
     model = stored.model
     data = read_training(table, stored.columns(columns), telling, like=model)
@@ -81,13 +81,13 @@ def _line(finding: Finding) -> str:
 
 
 def _objective(stored: Stored, rows: BinaryDataset, same: bool | None) -> tuple[float | None, Finding]:
-    """Recomputed from the rows; only on the training data must it be what the file says."""
+    """Recompute the objective; only on the training data it must equal the stored one."""
     model, tree = stored.model, stored.model.tree_.tree
     given = model.class_weight if isinstance(model.class_weight, dict) else {}
     factors = np.array([float(given.get(label, 1.0)) for label in model.classes_.tolist()])
     try:
         score = objective_score(model, tree, rows, factors)
-    except InvalidInputError as error:  # such as F1 where nobody is of the class
+    except InvalidInputError as error:  # such as F1 without a sample of the class
         return None, Finding("objective", None, str(error))
     value = score - model.leaf_penalty * tree.n_leaves
     told = f"{value:.6f}, and {model.objective_:.6f} in the model"
@@ -98,7 +98,7 @@ def _objective(stored: Stored, rows: BinaryDataset, same: bool | None) -> tuple[
 
 
 def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iterator[Finding]:
-    """Limits on these rows; fewest samples of a leaf are asked of the training data only."""
+    """Yield the checks of limits on these rows; minimum leaf samples are checked on training data only."""
     model = stored.model
     least = model.min_samples_leaf if same else 1
     sizes = (rows.n_samples, int((rows.weights > 0).sum()))

@@ -1,4 +1,4 @@
-"""``accel-oct config``: the switches of a preset."""
+"""``accel-oct config``: print the switches of a preset."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["run"]
 
 
 def run(wanted: PresetName, telling: TellingOptions) -> int:
-    """As TOML that a run file takes."""
+    """Print the switches as TOML for a run file."""
     switches = asdict(Config.preset(wanted.preset))
     printed(telling, None, f"# preset {wanted.preset}", *_lines(switches, "config"))
     return tell(telling, "config", Code.DONE, preset=wanted.preset, config=switches)
 
 
 def _lines(values: Mapping[str, Any], section: str) -> Iterator[str]:
-    """JSON writes texts, numbers and booleans as TOML does."""
+    """Yield lines of TOML; strings, numbers and booleans have the same form in JSON."""
     yield f"[{section}]"
     yield from (f"{key} = {json.dumps(value)}" for key, value in values.items() if not isinstance(value, dict))
     for key, value in values.items():

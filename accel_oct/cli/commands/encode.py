@@ -1,4 +1,4 @@
-"""``accel-oct encode``: a table as binary columns."""
+"""``accel-oct encode``: encode a table as binary columns."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """Binary columns, and the target last where it is named."""
+    """Write binary columns, with the target last if it is given."""
     check_output(output, telling)
     if encoder.encoder == "none":
         raise InvalidInputError("--encoder none leaves a table as it is: there is nothing to encode")
-    # Where the best thresholds are depends on the classes; without them, quantiles are what is left.
+    # Thresholds of trees need the classes; without them, use quantiles.
     name = encoder.encoder or ("quantile-thresholds" if columns.target is None else "auto")
     if columns.target is None:
         if name == "auto" or columns.sample_weight is not None:

@@ -1,4 +1,4 @@
-"""``accel-oct fit``: from a table to a proven tree."""
+"""``accel-oct fit``: fit a model to a table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """Fit, write the model, and then tell."""
+    """Fit, write the model, then print the result."""
     settings = read_run(file)
     check_output(output, telling)
     columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
@@ -55,7 +55,7 @@ def run(
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
     model = classifier(tree, shared, settings, settings.filled(solver), settings.filled(validation))
     interrupted = _fitted(model, data, limits.time_limit, telling)
-    # From here on there is a tree, and Ctrl-C must not lose it.
+    # From here on there is a tree, which Ctrl-C must not discard.
     with kept_interrupts() as late:
         failure = _saved(lambda: model_text(model, data, columns, said.texts), output)
         reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.solver.gap)
@@ -75,7 +75,7 @@ def _warn_of_one_class(data: Training) -> None:
 
 
 def _fitted(model: Any, data: Training, time_limit: float | None, telling: TellingOptions) -> bool:
-    """Fit while people watch; returns whether Ctrl-C was pressed. It raises only where there is no tree yet."""
+    """Fit with progress display; return whether Ctrl-C was pressed. Raises only if there is no tree yet."""
     with remembered_interrupts() as pressed:
         try:
             with watched(telling, time_limit) as model.progress:
@@ -88,7 +88,7 @@ def _fitted(model: Any, data: Training, time_limit: float | None, telling: Telli
 
 
 def _saved(text: Callable[[], str], output: OutputOptions) -> AccelOctError | None:
-    """Write the model; an error is told after the tree was printed, which is worth something by itself."""
+    """Write the model; return an error, which is reported after the tree is printed."""
     if output.output is None:
         return None
     try:
@@ -150,7 +150,7 @@ def _summary(model: Any, accuracy: float, chosen: bool) -> str:
 
 
 def _columns_used(model: Any) -> list[str]:
-    """Names of the columns that the tree looks at."""
+    """Return the names of the columns in the tree."""
     names = getattr(model, "feature_names_in_", None)
     used = sorted({model.encoder_.conditions_[feature].column for feature in model.tree_.tree.features_used})
     return [f"x{column}" if names is None else str(names[column]) for column in used]

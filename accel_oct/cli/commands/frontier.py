@@ -1,4 +1,4 @@
-"""``accel-oct frontier``: the best tree for every number of leaves."""
+"""``accel-oct frontier``: best tree for each number of leaves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """A row per number of leaves."""
+    """Write one row per number of leaves."""
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
     model, data = search.model, search.data
     began = time.perf_counter()

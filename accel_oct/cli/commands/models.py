@@ -1,4 +1,4 @@
-"""Model files: what `fit` writes and others read, with what the data were."""
+"""Model files of `fit`, with a description of the training data."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = ["Stored", "model_text", "read_model"]
 
 
 class Stored:
-    """A model from a file, and what the file says of its training.
+    """A model of a file, with the description of its training.
 
     Attributes
     ----------
     model : OptimalTreeClassifier
     training : mapping
-        Empty where the file was not written by ``accel-oct fit``.
+        Empty if the file was not written by ``accel-oct fit``.
     """
 
     def __init__(self, model: OptimalTreeClassifier, training: Mapping[str, Any]) -> None:
         self.model, self.training = model, training
 
     def columns(self, given: TargetOptions) -> TargetOptions:
-        """Target and weights: as given, else as in training."""
+        """Return target and weights as given, or else as in training."""
         return TargetOptions(
             given.target if given.target is not None else self._text("target"),
             given.sample_weight if given.sample_weight is not None else self._text("sample_weight"),
         )
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts of the training, empty where there is none."""
+        """Return a list of strings from `training`; empty if missing."""
         found = self.training.get(key)
         if found is None:
             return []
@@ -55,17 +55,17 @@ class Stored:
 
     @property
     def objective(self) -> str | None:
-        """The objective in words, where one was asked for."""
+        """Text of the objective, if one was given."""
         return self._text("objective")
 
     @property
     def fingerprint(self) -> str | None:
-        """Of the table that it was fitted on."""
+        """Fingerprint of the training table."""
         return self._text("fingerprint")
 
 
 def read_model(file: ModelFile, table: TableOptions | None = None) -> Stored:
-    """Read a model, from standard input too."""
+    """Read a model from a file or standard input."""
     if file.model == "-":
         if table is not None and table.data == "-":
             raise InvalidInputError("model and data cannot both be standard input")
@@ -81,7 +81,7 @@ def read_model(file: ModelFile, table: TableOptions | None = None) -> Stored:
 
 
 def model_text(model: Any, data: Training, columns: TargetOptions, texts: Mapping[str, Any]) -> str:
-    """The model as JSON, with what its training data were: enough for `check`."""
+    """Return the model as JSON with a description of its training data, as `check` needs it."""
     document = json.loads(model.to_json())
     document["training"] = {
         "target": columns.target,

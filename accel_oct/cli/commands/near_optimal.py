@@ -1,4 +1,4 @@
-"""``accel-oct near-optimal``: all trees that are almost as good as the best one."""
+"""``accel-oct near-optimal``: list all trees close to the optimum."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """A row per tree, best first; or one of them as a model."""
+    """Write one row per tree, best first, or one tree as a model."""
     if wanted.pick is not None and not 1 <= wanted.pick <= wanted.limit:
         raise InvalidInputError(f"--pick must lie between 1 and --limit {wanted.limit}, got {wanted.pick}")
     if wanted.pick is not None and output.output is None:

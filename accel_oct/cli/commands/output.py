@@ -1,4 +1,4 @@
-"""How results reach people, files and machines: files first, then standard output."""
+"""Output of results to files, as text and as JSON; files are written first."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _FINISHED = ("optimal", "finished")
 
 
 def check_output(output: OutputOptions, telling: TellingOptions) -> None:
-    """Complain about a place that cannot be written to before any work is done."""
+    """Raise if the output cannot be written, before the computation."""
     if output.output == "-" and telling.json:
-        raise InvalidInputError("--output - and --json both want standard output; leave one of them out")
+        raise InvalidInputError("--output - and --json both use standard output; leave one of them out")
     if output.output not in (None, "-"):
         check_writable(output.output)
 
 
 @contextmanager
 def writing(path: str | None, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file that is replaced as a whole, or standard output."""
+    """Open a file that is replaced atomically, or standard output."""
     if path is None or path == "-":
         yield results().buffer if binary else results()
         return
@@ -45,7 +45,7 @@ def writing(path: str | None, *, binary: bool = False) -> Iterator[IO[Any]]:
 
 @contextmanager
 def named_failures(path: str) -> Iterator[None]:
-    """Errors of the system while a file is written, as a sentence with its name."""
+    """Convert system errors while a file is written to InvalidInputError with its name."""
     try:
         yield
     except OSError as error:
@@ -55,14 +55,14 @@ def named_failures(path: str) -> Iterator[None]:
 def write_table(
     output: OutputOptions, telling: TellingOptions, names: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """CSV into the file, or onto standard output unless a JSON document goes there."""
+    """Write CSV to the file, or to standard output unless that is used for JSON."""
     if output.output is not None or not telling.json:
         with writing(output.output) as file:
             write_csv(file, names, rows)
 
 
 def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> int:
-    """Print the JSON document, if one was asked for; returns the exit code."""
+    """Print the JSON document with --json, and return the exit code."""
     if telling.json:
         document = {"command": command, "version": __version__, "exit_code": int(code), **_plain(content)}
         print(json.dumps(document, allow_nan=False), file=results())
@@ -70,18 +70,18 @@ def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> in
 
 
 def printed(telling: TellingOptions, output: OutputOptions | None, *lines: str) -> None:
-    """Text for people: on standard output, or on standard error where that is taken."""
+    """Print text to standard output, or to standard error if standard output is in use."""
     if telling.json:
         return
     taken = output is not None and output.output == "-"
     stream = sys.stderr if taken else results()
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    for line in lines:  # in an ASCII locale too a person gets to see the tree
+    for line in lines:  # in an ASCII locale, other characters are escaped
         print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
 def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:
-    """The exit code for the worst of some statuses."""
+    """Return the exit code of the worst status."""
     found = set(statuses)
     if interrupted or "interrupted" in found:
         return Code.INTERRUPTED
@@ -91,7 +91,7 @@ def code_of(statuses: Iterable[str], interrupted: bool = False) -> Code:
 
 
 def _plain(value: Any) -> Any:
-    """JSON's own types; None for infinity and for what is not a number."""
+    """Convert to JSON types; None for infinity and NaN."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch]:
-    """Show on standard error how a search goes; the value is for its `progress`."""
+    """Show the progress of a search on standard error; yields its `progress` argument."""
     stream: Any = _Reticent(sys.stderr)
     with watching(stream, time_limit=time_limit, quiet=telling.quiet, verbose=1 + telling.verbose) as watch:
         try:
@@ -118,7 +118,7 @@ def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch
 
 
 class _Reticent:
-    """A stream for a view: what fails before anything was drawn ends with its error alone, and no line about it."""
+    """A stream for a view that discards the last line if nothing was drawn before an error."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""``accel-oct path``: the optimal trees of many leaf penalties."""
+"""``accel-oct path``: optimal tree for each leaf penalty."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """A row per penalty."""
+    """Write one row per penalty."""
     search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
     penalties = search.penalties or list(DEFAULT_PENALTIES)
     model, data = search.model, search.data

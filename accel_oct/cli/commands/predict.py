@@ -1,4 +1,4 @@
-"""``accel-oct predict``: the classes of the rows of a table."""
+"""``accel-oct predict``: predict the classes of a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """Read, predict, write. The order of the columns, and further columns, do not matter."""
+    """Read a table and write predictions. Columns may be in any order; additional ones are ignored."""
     check_output(output, telling)
     model = read_model(file, table).model
     X = read_features(table, telling, like=model)

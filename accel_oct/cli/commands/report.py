@@ -1,4 +1,4 @@
-"""``accel-oct report``: a page about a model and its data."""
+"""``accel-oct report``: report on a model and its data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(
     output: OutputOptions,
     telling: TellingOptions,
 ) -> int:
-    """Write the page."""
+    """Write the report."""
     if output.output is None or output.output == "-":
         raise InvalidInputError("--output is needed: the file for the report, such as report.html")
     check_output(output, telling)

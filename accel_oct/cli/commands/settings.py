@@ -1,4 +1,4 @@
-"""From options and a run file to what was meant: options win, then the file, then the defaults."""
+"""Settings from options, the run file and defaults, in this order of priority."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _G = TypeVar("_G", bound=Group)
 
 
 def keys_of(section: str) -> dict[str, tuple[type[Group], str]]:
-    """The keys of a section of a run file: the group and the field that each fills in."""
+    """Return the keys of a section of the run file, with the group and the field of each."""
     found = {}
     for group in GROUPS:
         for entry in fields(group) if section == group.SECTION else ():
@@ -36,7 +36,7 @@ def keys_of(section: str) -> dict[str, tuple[type[Group], str]]:
     return found
 
 
-#: Sections that fill in options; `objective`, `constraints` and `config` are read apart.
+#: Sections that set options; `objective`, `constraints` and `config` are read separately.
 SECTIONS = tuple(dict.fromkeys(group.SECTION for group in GROUPS if group.SECTION))
 
 
@@ -50,7 +50,7 @@ class RunSettings:
     objective : str, dict or None
     constraints : list of str or dict
     config : dict
-        Switches of `Config`, and maybe `preset`.
+        Switches of `Config`, optionally with `preset`.
     """
 
     values: Mapping[type[Group], Mapping[str, Any]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class RunSettings:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def filled(self, group: _G) -> _G:
-        """The options with what was not given filled in."""
+        """Return the options with missing values from the run file and the defaults."""
         own = self.values.get(type(group), {})
         changes = {}
         for entry in fields(group):
@@ -70,12 +70,12 @@ class RunSettings:
         return replace(group, **changes)
 
     def rules(self, group: RuleOptions) -> tuple[Any, list[Any]]:
-        """Objective and constraints, as text or tables."""
+        """Return objective and constraints as text or tables."""
         given = self.objective if group.objective is None else group.objective
         return given, list(group.constraint or self.constraints)
 
     def switches(self, preset: str | None) -> Config | str:
-        """The name of a preset, or all switches where the file sets some of them."""
+        """Return the name of a preset, or a `Config` if the file sets switches."""
         values = dict(self.config)
         name = preset or values.get("preset") or "default"
         values.pop("preset", None)
@@ -84,7 +84,7 @@ class RunSettings:
 
 
 def read_run(file: RunFile) -> RunSettings:
-    """Read the file that was named, if any; unknown sections, keys and types are errors."""
+    """Read the run file, if any; unknown sections, keys and types are errors."""
     if file.config is None:
         return RunSettings()
     where = f"run file {file.config}"
@@ -109,7 +109,7 @@ def read_run(file: RunFile) -> RunSettings:
     if not isinstance(switches, Mapping):
         raise InvalidInputError(f"{where}: config must be a table of switches, got {shown(switches)}")
     settings = RunSettings(values, document.get("objective"), _rules(document, where), switches)
-    settings.switches(None)  # complains now, not after the table was read
+    settings.switches(None)  # checked before the table is read
     return settings
 
 
@@ -126,7 +126,7 @@ def _read_section(section: str, content: Any, values: dict[type[Group], dict[str
 
 
 def _typed(group: type[Group], name: str, value: Any, where: str) -> Any:
-    """A value of the file as the option would have it."""
+    """Return a value of the file with the type of its option."""
     kinds = [kind for kind in get_args(get_type_hints(group)[name]) if kind is not type(None)]
     plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     if kinds == [bool] and isinstance(value, bool):
@@ -155,7 +155,7 @@ def _typed(group: type[Group], name: str, value: Any, where: str) -> Any:
 
 
 def _resolve_path(values: dict[type[Group], dict[str, Any]], folder: Path) -> None:
-    """A table is looked for beside the run file that names it."""
+    """Resolve the path of the table relative to the run file."""
     own = values.get(TableOptions, {})
     if own.get("data") not in (None, "-"):
         own["data"] = str(folder / own["data"])

@@ -1,4 +1,4 @@
-"""``accel-oct show``: a tree as text, pictures or code."""
+"""``accel-oct show``: print a tree as text, picture or code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ENDINGS = {
 
 
 def run(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, telling: TellingOptions) -> int:
-    """In the format that was asked for, or that the ending of the file tells."""
+    """Write the tree in the given format, or in that of the file extension."""
     check_output(output, telling)
     target = output.output
     ending = next((name for end, name in _ENDINGS.items() if target and target.lower().endswith(end)), "text")
@@ -58,7 +58,7 @@ def run(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, telling
 
 
 def _picture(model: Any, form: str) -> str | bytes:
-    from accel_oct.plotting import plot_tree  # matplotlib is an extra
+    from accel_oct.plotting import plot_tree  # matplotlib is optional
 
     drawn = io.BytesIO()
     plot_tree(model).figure.savefig(drawn, format=form, dpi=150)

@@ -1,4 +1,4 @@
-"""Tables as commands need them."""
+"""Input tables of commands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from accel_oct.io.tables import missing_column, read_table
 
 __all__ = ["Training", "read_features", "read_training"]
 
-#: Seconds before the first line about a file that is read, and between two of them.
+#: Seconds before the first progress line of a file, and between lines.
 _FIRST_LINE, _PAUSE = 1.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A table, the classes of its rows, and their weights if a column holds them."""
+    """A table with the classes and optional weights of its rows."""
 
     X: Table
     y: NDArray[Any]
@@ -31,22 +31,22 @@ class Training:
 
     @property
     def fingerprint(self) -> str:
-        """By which the table is recognised, whatever format its file has."""
+        """Fingerprint of the table, independent of the file format."""
         return table_fingerprint(self.X, self.y, self.weights)
 
 
 def read_features(options: TableOptions, telling: TellingOptions, like: Any = None) -> Table:
-    """The table without a target; as a model needs it where one is given."""
+    """Read the table without a target; with the columns of a model if one is given."""
     path = _path(options)
     found: Table = read_table(path, like=like, progress=_progress(path, telling), **_arguments(options))
     return found
 
 
 def read_training(options: TableOptions, columns: TargetOptions, telling: TellingOptions, like: Any = None) -> Training:
-    """The table, its target and its weights."""
+    """Read the table, its target and its weights."""
     path = _path(options)
     if columns.target is None:
-        raise InvalidInputError("no target was given: name the column that holds the classes by --target")
+        raise InvalidInputError("no target was given: name the column of the classes with --target")
     where = _name(path)
     more = [columns.sample_weight] if columns.sample_weight is not None else []
     arguments = _arguments(options) | {"progress": _progress(path, telling)}
@@ -65,7 +65,7 @@ def read_training(options: TableOptions, columns: TargetOptions, telling: Tellin
 
 
 class _ReadingLines:
-    """Lines on standard error about a file that takes long to read: the first after a second, as for searches."""
+    """Progress lines on standard error for a file that is slow to read; the first after a second."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -95,7 +95,7 @@ def _path(options: TableOptions) -> str:
 
 @dataclass(frozen=True)
 class _Like:
-    """A model as `read_table` sees it, with more columns."""
+    """Argument `like` of `read_table`: a model with more columns."""
 
     feature_names_in_: list[str]
     kinds_: tuple[str, ...]
@@ -138,6 +138,6 @@ def _arguments(options: TableOptions) -> dict[str, Any]:
 
 
 def _ordered(entry: str) -> tuple[str, str, str]:
-    """Categories may hold the mark themselves."""
+    """Split an entry; categories may contain the separator."""
     name, _, order = entry.partition("=ordered:")
     return name, "=", f"ordered:{order}"

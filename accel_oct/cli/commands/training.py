@@ -1,4 +1,4 @@
-"""Classifiers from what was said on the command line and in a run file."""
+"""Classifiers from the command line and the run file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _DEFAULT_PENALTY = 0.01
 
 @dataclass(frozen=True)
 class Rules:
-    """Objective and constraints, and the texts that they were said in."""
+    """Objective and constraints, and their texts."""
 
     objective: Any
     constraints: list[Any]
@@ -66,7 +66,7 @@ class Rules:
 
 
 def read_rules(settings: RunSettings, options: RuleOptions) -> Rules:
-    """What the tree is to be good at, and what it must keep."""
+    """Read objective and constraints."""
     goal, listed = settings.rules(options)
     made = [constraint(text) for text in listed]
     found, text = (None, None) if goal is None else objective(goal)
@@ -76,7 +76,7 @@ def read_rules(settings: RunSettings, options: RuleOptions) -> Rules:
 def tree_parameters(
     tree: TreeOptions, rules: Rules, encoder: EncoderOptions, limits: LimitOptions, y: NDArray[Any]
 ) -> dict[str, Any]:
-    """Parameters that every search for trees has in common; the penalty and the depth are apart."""
+    """Return the parameters that all searches share, without penalty and depth."""
     return {
         "min_samples_leaf": _one_number(str(tree.min_samples_leaf or 1), "--min-samples-leaf"),
         "max_leaf_nodes": tree.max_leaf_nodes,
@@ -99,7 +99,7 @@ def classifier(
     solver: BackendOptions,
     validation: ValidationOptions,
 ) -> Any:
-    """The classifier that `fit` fits."""
+    """Return the classifier of the command `fit`."""
     depths = depths_of(tree)
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
     chosen = replace(shared["solver"], backend=solver.backend, seed=solver.seed, gap=solver.gap)
@@ -109,14 +109,14 @@ def classifier(
         return OptimalTreeClassifierCV(depths, penalties or None, **how, **shared)
     for name, value in (("--scoring", validation.scoring), ("--n-jobs", validation.n_jobs)):
         if value is not None:
-            raise InvalidInputError(f"{name} is about rows held out: it needs --cv")
+            raise InvalidInputError(f"{name} needs --cv")
     return OptimalTreeClassifier(
         _single(depths, "--max-depth"), _single(penalties or [_DEFAULT_PENALTY], "--leaf-penalty"), **shared
     )
 
 
 def estimator_encoder(options: EncoderOptions) -> Any:
-    """What the estimators take as `encoder`."""
+    """Return the parameter `encoder` of the estimators."""
     name = options.encoder or "auto"
     if name == "none":
         return None
@@ -124,14 +124,14 @@ def estimator_encoder(options: EncoderOptions) -> Any:
         return table_encoder(options)
     if options.quantiles is not None or options.max_categories is not None:
         raise InvalidInputError(
-            "--quantiles and --max-categories are for encoders that take them: name one by --encoder, such as "
+            "--quantiles and --max-categories need an encoder that uses them: name it with --encoder, such as "
             "quantile-thresholds"
         )
     return "auto"
 
 
 def table_encoder(options: EncoderOptions) -> TableEncoder:
-    """An encoder that is said in words."""
+    """Return the encoder of the options."""
     count = DEFAULT_QUANTILES if options.quantiles is None else options.quantiles
     makers: dict[str, Callable[[], Any]] = {
         "quantile-thresholds": lambda: QuantileThresholdEncoder(count),
@@ -147,7 +147,7 @@ def table_encoder(options: EncoderOptions) -> TableEncoder:
 
 
 def depths_of(tree: TreeOptions) -> list[int | None]:
-    """The depths that --max-depth names; "none" is no limit."""
+    """Return the depths of --max-depth; "none" means no limit."""
     parts = str(tree.max_depth).replace(",", " ").split()
     found: list[int | None] = []
     for part in parts or [""]:
@@ -157,7 +157,7 @@ def depths_of(tree: TreeOptions) -> list[int | None]:
 
 
 def numbers(texts: Sequence[str], option: str, whole: bool = False) -> list[float]:
-    """Numbers from one or several texts, each with commas between them or not."""
+    """Parse numbers from texts, optionally separated by commas."""
     found = [_one_number(part, option) for text in texts for part in str(text).replace(",", " ").split()]
     for number in found if whole else ():
         if not isinstance(number, int):
@@ -183,7 +183,7 @@ def _single(values: Sequence[float | None], option: str) -> Any:
 
 
 def _class_weight(texts: Sequence[str] | None, y: NDArray[Any]) -> Any:
-    """``balanced``, or weights by the labels of the table."""
+    """Return ``balanced``, or weights by label of the table."""
     if not texts:
         return None
     if list(texts) == ["balanced"]:
@@ -207,7 +207,7 @@ def _plain_labels(y: NDArray[Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """A table, and how it is to be searched.
+    """A table and the unfitted classifier for it.
 
     Attributes
     ----------
@@ -216,9 +216,9 @@ class Searched:
     data : Training
     columns : TargetOptions
     penalties : list of float
-        As given, maybe none.
+        As given; may be empty.
     texts : dict
-        Objective and constraints in words.
+        Texts of objective and constraints.
     """
 
     model: OptimalTreeClassifier
@@ -240,7 +240,7 @@ def searched(
     telling: TellingOptions,
     penalty: float = 0.01,
 ) -> Searched:
-    """Read what was said, and the table; `penalty` stands in where none was given."""
+    """Read the settings and the table; `penalty` is the default penalty."""
     settings = read_run(file)
     check_output(output, telling)
     columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
