@@ -1,11 +1,10 @@
-"""The compiled kernels as Python functions: the one place that passes pointers.
+"""Python functions of the compiled kernels; only this package passes pointers.
 
-Every function checks what relates its arguments before it calls C++ (``source/``): a kernel never reads or writes
-outside of an array. `records` has the groups of arrays that functions take, `library` loads the code.
+Every function checks the relations between its arguments before it calls C++ (``source/``), so that a kernel never
+reads or writes outside of an array. `records` defines the groups of arrays in arguments; `library` loads the code.
 
-The calls release the GIL. Those that may take long ask `should_stop` every 20 ms or so, and Python handles signals
-meanwhile. They raise `Stopped`, or the error of `should_stop` or of a signal (Ctrl-C); what they wrote until then is of
-no use.
+The calls release the GIL. Long calls evaluate `should_stop` about every 20 ms, when Python also handles signals. They
+raise `Stopped`, or the error of `should_stop` or of a signal (Ctrl-C); their output is then undefined.
 """
 
 from __future__ import annotations
@@ -113,10 +112,10 @@ def _never() -> bool:
 
 
 def _answers(should_stop: ShouldStop, errors: list[BaseException]) -> Generator[int, None, None]:
-    """Yield one while a kernel may go on, and zero where it shall end.
+    """Yield one while a kernel may continue, and zero if it must stop.
 
-    Python runs the handlers of signals before the first statement of a function. A generator is resumed within its
-    ``try``, so that what a handler raises is caught as well.
+    Python runs signal handlers before the first statement of a function. A generator is resumed within its ``try``, so
+    that exceptions of a handler are caught as well.
     """
     answer = 1
     while True:
@@ -131,7 +130,7 @@ def _answers(should_stop: ShouldStop, errors: list[BaseException]) -> Generator[
 
 
 def _run(name: str, should_stop: ShouldStop, *arguments: Any) -> None:
-    """Call a kernel that can be stopped, and raise what it ended with."""
+    """Call a kernel that can be stopped, and raise its error."""
     errors: list[BaseException] = []
     answers = _answers(should_stop, errors)
     next(answers)
@@ -177,7 +176,7 @@ def _check_table(entries: Entries, words: Words, table: Array, base: int) -> Non
 
 
 def level_two_sparse(ones: Ones, table: Array, base: int, should_stop: ShouldStop = _never) -> None:
-    """`level_two` from lists of ones, for data that are nearly all zeros."""
+    """Count as `level_two`, from lists of ones, for sparse data."""
     target = written("table", table, ones.counter, 4)
     channels, _, n_features, lanes = table.shape
     _require(lanes * table.itemsize == BLOCK_BYTES and base >= 0 and base % lanes == 0, "table of another layout")
@@ -188,7 +187,7 @@ def level_two_sparse(ones: Ones, table: Array, base: int, should_stop: ShouldSto
 
 
 def pass_block(counts: Counts, scores: Scores, base: int, signed: bool, limits: Limits | None) -> None:
-    """Best leaf and best two leaves of both sides of every feature, for the lanes of the table from `base` on."""
+    """Compute the best leaf and the best two leaves of both sides of every feature, for lanes from `base` on."""
     channels, blocks, n_features, lanes = counts.table.shape
     width = counts.single.shape[1]
     _require(base >= 0 and base % lanes == 0 and base + blocks * lanes <= width, "lanes beyond the table")
@@ -212,7 +211,7 @@ def _address(record: Any) -> int | None:
 
 
 class _LevelArguments:
-    """What levels three and four share, checked once for many features."""
+    """Common arguments of levels three and four, checked once for many features."""
 
     def __init__(
         self, signed: bool, members: Ints, source: Entries | Sets, whole: Counts, limits: Limits | None, sizes: int
@@ -240,18 +239,18 @@ class _LevelArguments:
         self.whole, self.limits = whole.address, _address(limits)
 
     def check_work(self, work: Work, sweep: int) -> None:
-        """Work of other data would be written to beyond its end."""
+        """Raise if the work arrays were created for data of another size."""
         good = work.fits(self.n_entries, self.shape, sweep) and work.counter == self.counter
         _require(good and work.words.fits(self.width, self.counter.itemsize), "work of other data")
 
 
 class level_three:
-    """Sets of one feature and both its values: prepared for some data, called for every feature.
+    """Kernel for the sets of one feature and both its values; prepared for some data, called for every feature.
 
     Parameters
     ----------
     signed, members, source, whole, limits
-        The set: its entries, or a tally; its counts.
+        Set of samples, as entries or a tally, and its counts.
     """
 
     def __init__(
@@ -265,7 +264,7 @@ class level_three:
         self._set = _LevelArguments(signed, members, source, whole, limits, 3)
 
     def __call__(self, f: int, with_f: Array, work: Work, best: Array, should_stop: ShouldStop = _never) -> None:
-        """Write the table of f = 1, and raise `best`, flat (2, 3, P), by side, leaves and feature."""
+        """Write the table of f = 1, and increase `best`, flat (2, 3, P), by side, leaves and feature."""
         own = self._set
         own.check_work(work, 1)
         _require(0 <= f < own.n_features, "no such feature")
@@ -280,14 +279,14 @@ class level_three:
 
 
 class level_four:
-    """Sets of pairs of features: prepared for some data, called for some first features at a time.
+    """Kernel for the sets of pairs of features; prepared for some data, called for ranges of first features.
 
     Parameters
     ----------
     signed, members, source, whole, limits
         See `level_three`.
     tables : (F, channels, blocks, F, L)
-        The tables of level three.
+        Tables of level three.
     wanted : (F, F) of uint8
         Pairs f < g that may share a path.
     """
@@ -308,9 +307,9 @@ class level_four:
         self._kept = tables, wanted
 
     def __call__(self, first: int, count: int, work: Work, best: Array, should_stop: ShouldStop = _never) -> None:
-        """Raise `best`, flat (F, 4, 3, P), for pairs with f in ``first .. first + count - 1``.
+        """Increase `best`, flat (F, 4, 3, P), for pairs with f in ``first .. first + count - 1``.
 
-        When stopped, it is a lower bound.
+        If stopped, `best` is a lower bound.
         """
         own = self._set
         own.check_work(work, count)
@@ -345,13 +344,13 @@ class FirstTree(NamedTuple):
 
 
 def first_tree(samples: Ints, setup: DepthTwo, signed: bool, leaf_price: float, max_depth: int) -> FirstTree:
-    """The first of the best trees of depth at most `max_depth` (up to two) on some samples, each of them once."""
+    """Return the first of the best trees of depth at most `max_depth` (up to two) on distinct samples."""
     tree = _FirstTree()
     number = COUNTERS[setup.counter]
     given = byref(read("samples", samples, np.int64, 1))
     _require(not signed or setup.counts.table.shape[0] == 1, "signed counts have one channel")
     _require(math.isfinite(leaf_price), "the price of a leaf must be finite")
-    # `setup` is written to, so nobody else may be asked meanwhile: `should_stop` could come back to it.
+    # The kernel writes to `setup`: no `should_stop`, which could use it recursively.
     _run("first_tree", _never, number, given, setup.address, signed, leaf_price, max_depth, byref(tree))
     nodes = np.frombuffer(memoryview(tree), np.int64, 14, _FirstTree.feature.offset)
     return FirstTree(tree.value, tree.score, tuple(tree.scores), nodes[:7], nodes[7:])
@@ -363,7 +362,7 @@ def first_tree(samples: Ints, setup: DepthTwo, signed: bool, leaf_price: float, 
 def count_triples(
     samples: GroupSamples, counts: GroupCounts, work: GroupWork, should_stop: ShouldStop = _never
 ) -> None:
-    """Count all columns together with nothing else, with one other column, and with two."""
+    """Count the samples that have each column, each pair and each triple of columns."""
     _check_groups(samples, counts, work)
     _run("count_triples", should_stop, COUNTERS[samples.counter], samples.address, counts.address, work.address)
 
@@ -391,7 +390,7 @@ def group_tables(
     root: int | None, samples: GroupSamples, counts: GroupCounts, work: GroupWork, tables: GroupTables,
     should_stop: ShouldStop = _never,
 ) -> None:  # fmt: skip
-    """Depth one on the four sides of every pair of columns, on both sides of a root or on all samples, by group."""
+    """Compute depth-one scores on the four sides of every pair of columns by group, below a root or on all samples."""
     _check_groups(samples, counts, work)
     columns = samples.ones.shape[0]
     _require(root is None or 0 <= root < columns, "no such column")
@@ -405,7 +404,7 @@ def group_tables(
 def fill_reach(
     tables: GroupTables, samples: GroupSamples, root: int | None, price: float, should_stop: ShouldStop = _never
 ) -> None:
-    """Bounds on a side of a column if the next column is of some group, and the last of any: ``tables.reach``."""
+    """Write ``tables.reach``: bounds on a side of a column if the next column is of a group, and the last of any."""
     _require(tables.fits(samples.lanes) and tables.singles.shape[1] == samples.place.size, "tables of other samples")
     place = byref(read("place", samples.place, np.int64, 1))
     given = tables.address, place, samples.lanes, -1 if root is None else root
@@ -416,10 +415,10 @@ def best_set(
     sets: Ints, first: int, last: int, column: Ints, root: int | None, tables: GroupTables, lanes: int, price: float,
     best: float,
 ) -> tuple[float, int]:  # fmt: skip
-    """The best of the sets ``first .. last - 1``, if it is better than `best`: its value and number, or -1.
+    """Return value and number of the best of the sets ``first .. last - 1`` if better than `best`, else number -1.
 
-    `sets` (n, groups) holds lanes of groups, then -1, at least one; `column` (lanes, layers) the columns of every lane,
-    then -1; that of the root is left out.
+    `sets` (n, groups) holds lanes of groups, at least one, padded with -1. `column` (lanes, layers) holds the columns
+    of every lane without that of the root, padded with -1.
     """
     n_columns = tables.singles.shape[1]
     _require(tables.fits(lanes) and 0 <= first <= last <= len(sets), "no such sets")
@@ -428,7 +427,7 @@ def best_set(
     _require(np.unique(used).size == used.size and int(used.max(initial=-1)) < n_columns, "no such columns")
     _require(len(column) <= lanes, "more groups than lanes")
     value = c_double(best)
-    # A group may be named twice in a set, and its columns with it.
+    # A group, with its columns, may occur twice in a set.
     size = max(1, sets.shape[1]) * max(1, column.shape[1])
     two, places = np.empty(2 * size), np.empty(size, np.int64)
     chosen = kernels().best_set(
@@ -443,7 +442,7 @@ def best_set(
 
 
 class _Arena:
-    """Memory of one call, given back at the end."""
+    """Memory of one call, released at the end."""
 
     def __init__(self, limit: int = _ANY_MEMORY) -> None:
         self.address = kernels().arena_new(limit)
@@ -468,7 +467,7 @@ class _Found(ctypes.Structure):
 
 
 class FoundOutcomes(NamedTuple):
-    """Outcomes, in the order in which they were met, and the number of pairs that were made for them."""
+    """Outcomes in the order of discovery, and the number of pairs that were formed."""
 
     loss: Floats
     results: Floats  # (size, 1 + J)
@@ -499,10 +498,10 @@ def outcomes_two(
     points: Ints, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards, memory: int,
     should_stop: ShouldStop = _never,
 ) -> FoundOutcomes | None:  # fmt: skip
-    """Outcomes of the trees of depth at most `height`, up to two, on a set of points, within a slack.
+    """Return outcomes within a slack of the trees of depth at most `height`, up to two, on a set of points.
 
     A choice is (feature, then for each side split, class, class); the feature is -1 for a leaf, whose class is the last
-    of all. None when there would be more than `most_pairs` pairs, or more than `memory` bytes.
+    of all. None if there would be more than `most_pairs` pairs, or more than `memory` bytes.
     """
     found = _Found()
     given = byref(read("points", points, np.int64, 1)), None, None, byref(read("columns", columns, np.int64, 1))
@@ -517,7 +516,7 @@ def cell_outcomes_two(
     table: CellTable, priced: Priced, columns: Ints, height: int, slack: float, most_pairs: int, rewards: Rewards,
     memory: int, should_stop: ShouldStop = _never,
 ) -> FoundOutcomes | None:  # fmt: skip
-    """`outcomes_two` on a set of a tally, with its priced sums."""
+    """Return `outcomes_two` on a set of a tally, with its priced sums."""
     n_cells, n_classes = rewards.weights.shape
     _require(table.single.shape == (columns.size, n_cells), "a table of other columns")
     _require(priced.single.shape == (columns.size, n_classes + 1), "priced sums of other columns")
@@ -530,7 +529,7 @@ def cell_outcomes_two(
 
 
 def best_sides(points: Ints, columns: Ints, height: int, rewards: Rewards, should_stop: ShouldStop = _never) -> Floats:
-    """Best priced values (C, 2) of both sides of every column, with one more split where the height is two."""
+    """Return best priced values (C, 2) of both sides of every column, with one more split if the height is two."""
     result = np.empty((columns.size, 2))
     _require(len(rewards.X) == len(rewards.weights), "points need their features")
     with _Arena() as arena:
@@ -545,7 +544,7 @@ def joined(
     lost: Floats, sides: Ints, losses: Floats, results: Floats, leaves: Floats, slack: float, most_pairs: int,
     per_grain: Floats, memory: int, should_stop: ShouldStop = _never,
 ) -> FoundOutcomes | None:  # fmt: skip
-    """Outcomes of a set from those of the sides of some splits, see `outcomes_two`.
+    """Return outcomes of a set from those of the sides of some splits, see `outcomes_two`.
 
     Split s loses lost[s]; it has the outcomes ``losses[sides[s, 0] : sides[s, 1]]`` on its zero side and those up to
     ``sides[s, 2]`` on its one side, both by loss. `leaves` (K, 2 + J) are the leaves of the set: loss and results. A
@@ -577,10 +576,10 @@ def best_pair(
     zero: Floats, zero_results: Floats, one: Floats, one_results: Floats, slack: float, limits: Floats, above: float,
     last: tuple[float, int, int], should_stop: ShouldStop = _never,
 ) -> tuple[float, int, int, int]:  # fmt: skip
-    """The first of the best pairs of outcomes of two sides that keep the limits, worth more than `above`.
+    """Return the first of the best pairs of outcomes of two sides that satisfy the limits and exceed `above`.
 
-    `last` (value, place, place): only pairs that are worth less, or as much and come later. Returns the value (`above`
-    without such a pair), both places (-1 then), and how many pairs were looked at.
+    `last` (value, place, place) restricts the pairs to those of lower value, or of equal value and later place. Returns
+    the value (`above` without such a pair), both places (-1 without a pair), and the number of pairs examined.
     """
     n_results = limits.size + 1
     _require(zero_results.shape == (zero.size, n_results), "results of another number")
@@ -600,11 +599,11 @@ def best_pair(
 def cell_values(
     a: int, columns: Ints, height: int, begin: int, sums: CellSums, should_stop: ShouldStop = _never
 ) -> Floats:
-    """Best values (C, 2, 2) below column a of a tally, or of all samples where it is negative.
+    """Return best values (C, 2, 2) below column a of a tally, or of all samples if a is negative.
 
-    `height` is that of trees on all samples. With a height of four, by another column from the one at place `begin` on,
-    trees of depth two on the set with a side of a and a side of the other; with a height of three, in [0, side, 0],
-    those of a side of a; with less, in [c, 0, side], both sides of every column. Minus infinity elsewhere.
+    `height` is the height of trees on all samples. Height four gives the trees of depth two on each side of a and each
+    side of another column, for columns from place `begin` on; height three those on each side of a, in [0, side, 0];
+    less height both sides of every column, in [c, 0, side]. Other entries are minus infinity.
     """
     _require(sums.reaches(min(height, 2) if a < 0 else height) and 1 <= height <= 4, "sums too shallow")
     _require(height > 2 or a < 0, "trees below a column have a height of three or four")
@@ -622,7 +621,7 @@ def cell_values(
 
 
 class TreeCounts:
-    """A table from values to numbers of trees, in 64 bits, that grows up to a memory limit."""
+    """Table from values to numbers of trees, in 64 bits, that grows up to a memory limit."""
 
     def __init__(self, memory_limit: int) -> None:
         self._address = kernels().count_store_new(memory_limit)
@@ -637,10 +636,10 @@ class TreeCounts:
         self, gains: SetGains, multiplicity: Ints, bests: Ints | None, price: int, threshold: int, any_label: bool,
         should_stop: ShouldStop = _never,
     ) -> None:  # fmt: skip
-        """Count the trees of depth at most two on a set that are worth at least `threshold`.
+        """Count the trees of depth at most two on a set with value at least `threshold`.
 
         Column c stands for ``multiplicity[c]`` features. `bests` (2, C) are the best values of the sides of every
-        column, where they are known.
+        column, if known.
         """
         known = np.empty((2, 0), np.int64) if bests is None else bests
         _require(
@@ -655,7 +654,7 @@ class TreeCounts:
         self, zero: Ints, zero_counts: Ints, one: Ints, one_counts: Ints, threshold: int, factor: int,
         should_stop: ShouldStop = _never,
     ) -> None:  # fmt: skip
-        """Add all pairs of two sides, values largest first, `factor` times."""
+        """Add all pairs of values of two sides, both sorted largest first, `factor` times."""
         _require(zero.size == zero_counts.size and one.size == one_counts.size, "shapes differ")
         arrays = zero, zero_counts, one, one_counts
         given = [read("values and counts", array, np.int64, 1) for array in arrays]
@@ -663,7 +662,7 @@ class TreeCounts:
         _run("count_joined", should_stop, self._address, *parts, threshold, factor)
 
     def sorted(self, should_stop: ShouldStop = _never) -> tuple[Ints, Ints]:
-        """Values, largest first, and their numbers of trees."""
+        """Return values, largest first, and their numbers of trees."""
         values, counts = np.empty((2, kernels().count_store_size(self._address)), np.int64)
         targets = written("values", values, np.int64, 1), written("counts", counts, np.int64, 1)
         _run("count_store_sorted", should_stop, self._address, byref(targets[0]), byref(targets[1]))
@@ -671,7 +670,7 @@ class TreeCounts:
 
 
 def column_gains(gains: SetGains, should_stop: ShouldStop = _never) -> Ints:
-    """Gains (K, C) of every class over the samples that have a column."""
+    """Return gains (K, C) of every class over the samples that have a column."""
     result = np.empty((gains.totals.size, gains.n_columns), np.int64)
     target = written("result", result, np.int64, 2)
     _run("column_gains", should_stop, gains.address, byref(target))
@@ -679,9 +678,9 @@ def column_gains(gains: SetGains, should_stop: ShouldStop = _never) -> Ints:
 
 
 def two_sides(gains: SetGains, price: int, any_label: bool, none: int, should_stop: ShouldStop = _never) -> Ints:
-    """Best values (3, C) of trees of depth at most one on both sides of every column, and of both with the column.
+    """Return best values (3, C) of trees of depth at most one on both sides of every column, and of both combined.
 
-    The last are of trees in which no two sibling leaves have the same class; `none` stands for no such tree.
+    The last row has trees in which no two sibling leaves have the same class; `none` means no such tree.
     """
     result = np.empty((3, gains.n_columns), np.int64)
     target = written("result", result, np.int64, 2)
@@ -696,7 +695,7 @@ def add_sets(
     """Add `weight` to ``counts`` for every row and every set of its columns.
 
     `rows` (n, words of a row); `starts` (depth + 2,) where the sets of each size begin in `counts`; `choose`
-    (n_columns + 1, depth + 1) binomial coefficients. Room to work in: `columns` (n_columns or more, words) with at
+    (n_columns + 1, depth + 1) binomial coefficients. Work arrays: `columns` (n_columns or more, words) with at
     least n bits in whole steps of eight words, `found` (depth or more, words).
     """
     depth = starts.size - 2

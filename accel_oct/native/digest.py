@@ -1,4 +1,4 @@
-"""Which sources the kernels were compiled from: ``hatch_build.py`` compiles the digest in, `library` compares it."""
+"""Digest of the kernel sources: ``hatch_build.py`` compiles it in, `library` compares it."""
 
 from __future__ import annotations
 

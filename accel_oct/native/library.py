@@ -1,7 +1,7 @@
-"""Finds, chooses and loads the compiled kernels.
+"""Selection and loading of the compiled kernels.
 
-A wheel holds one library per CPU level: x86-64-v2, v3 (AVX2) and v4 (AVX-512), or aarch64. The lowest one finds out
-which level the machine has; the best that it can run is loaded. ``ACCEL_OCT_CPU`` names another level, for tests.
+A wheel holds one library per CPU level: x86-64-v2, v3 (AVX2) and v4 (AVX-512), or aarch64. The lowest one detects the
+level of the machine, and the best supported one is loaded. ``ACCEL_OCT_CPU`` selects another level for tests.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from accel_oct.errors import MissingKernelsError
 from accel_oct.native.digest import source_digest
 
 _FOLDER = Path(__file__).parent / "lib"
-#: A wheel does not have them: its library and its Python code come from one build.
+#: Not in a wheel, whose library and Python code come from one build.
 _SOURCES = Path(__file__).parent / "source"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
-#: Level numbers of the machine and the libraries that it can run, best first.
+#: Supported libraries by level number of the machine, best first.
 _RUNNABLE = {
     4: ("x86_64_v4", "x86_64_v3", "x86_64_v2"),
     3: ("x86_64_v3", "x86_64_v2"),
@@ -32,11 +32,11 @@ _RUNNABLE = {
 _P, _I, _N, _R = c_void_p, c_int64, c_int32, c_double
 
 MAY_GO_ON = ctypes.CFUNCTYPE(c_int32)
-"""What a kernel calls now and then; it ends early where the result is zero."""
+"""Callback that a kernel calls regularly; the kernel stops if the result is zero."""
 
 _S = MAY_GO_ON
 
-#: Arguments and result of every function of ``kernels.cpp``. Those that can be stopped return how they ended.
+#: Arguments and result of every function of ``kernels.cpp``. Functions that can be stopped return a status.
 _SIGNATURES: dict[str, tuple[list[object], object]] = {
     "set_poll_interval": ([_I], None),
     "level_two": ([_N, _P, _P, _P, _P, _I, _S], _N),
@@ -76,12 +76,12 @@ _SIGNATURES: dict[str, tuple[list[object], object]] = {
 
 @lru_cache(maxsize=1)
 def kernels() -> ctypes.CDLL:
-    """The library for this machine, loaded at the first call.
+    """Return the library for this machine, loaded at the first call.
 
     Raises
     ------
     MissingKernelsError
-        If there is none that this machine can run, or it was compiled from other sources.
+        If this machine supports none, or it was compiled from other sources.
     """
     name = os.environ.get("ACCEL_OCT_CPU") or level_names()[0]
     if not _path(name).is_file():

@@ -1,6 +1,6 @@
-"""The search over ordered columns as an object: arrays in, costs, bounds and trees out.
+"""Search over ordered columns: arrays in, costs, bounds and trees out.
 
-See ``source/ordered_search.hpp`` for the method and `accel_oct.exact.ordered` for the problem behind it.
+See ``source/ordered_search.hpp`` for the method and `accel_oct.exact.ordered` for the problem.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from accel_oct.native.stopping import StopFlag
 __all__ = ["GAINS", "IMPOSSIBLE", "LABELLED", "SIGNED", "OrderedSearch", "OrderedState", "OrderedTable"]
 
 SIGNED, LABELLED, GAINS = 0, 1, 2
-"""What is summed up over samples; see ``ordered_samples.hpp``."""
+"""Statistics that are summed over samples; see ``ordered_samples.hpp``."""
 
 IMPOSSIBLE = 2**61
 """A cost above that of every tree."""
@@ -32,7 +32,7 @@ _MOST_COST = 2**58
 
 @dataclass(eq=False)
 class OrderedTable(Record):
-    """Samples with ordered columns, in whole numbers: values, weights and masses count units."""
+    """Samples with ordered columns; values, weights and masses are whole numbers of units."""
 
     ranks: Annotated[Array, Kind(np.int32, 2)]  # (columns, samples) 0, 1, ..., below the number of samples
     values: Annotated[Array, Kind(None, 2)]  # (1, samples) signed or plain weights, or gains (classes, samples)
@@ -60,21 +60,21 @@ class OrderedTable(Record):
 
 
 class OrderedState(NamedTuple):
-    """What is known at a moment.
+    """State of the search at a moment.
 
     Attributes
     ----------
     value, bound : int
         Cost of the best tree, and a bound on the cost of all trees of `depth`, in the smallest units.
     depth : int
-        That is searched.
+        Depth of the current search.
     version : int
-        Raised with every better tree.
+        Increases with every better tree.
     sets, passes, evaluations, spared : int
-        Sets searched at depth two, passes over one, thresholds looked at higher up, and those of them that sets seen
-        before refuted.
+        Numbers of sets searched at depth two, passes over one set, thresholds evaluated at larger depth, and of those
+        that known sets refuted.
     open : int
-        Intervals of thresholds at the root that are not closed.
+        Number of open intervals of thresholds at the root.
     out_of_memory : int
     """
 
@@ -119,17 +119,17 @@ class OrderedSearch:
     unit, price : int
         Cost of a unit of weight, and of a leaf.
     max_leaves : int
-        0: no limit.
+        0 means no limit.
     threads : int
-        Most threads that call `work` at the same time.
+        Maximum number of threads that call `work` at the same time.
     memory : int
         Bytes.
     start : int
-        Cost of a tree that is known: only cheaper ones are looked for.
+        Cost of a known tree: only cheaper ones are searched.
     stop : StopFlag
     slack : float
-        How much dearer than the best tree a side may be and still be solved exactly, as a share of the interval of
-        thresholds; a matter of speed alone.
+        Excess cost up to which a side is solved exactly, as a share of the interval of thresholds; affects only the
+        speed.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class OrderedSearch:
             raise ValueError("native kernels: options out of range")
         if not 0 <= unit * total <= _MOST_COST or price > _MOST_COST // 64:
             raise ValueError("native kernels: costs out of range")
-        self.table, self.stop, self.threads = table, stop, threads  # kept: the kernels point into them
+        self.table, self.stop, self.threads = table, stop, threads  # stored, because the kernels hold pointers to them
         options = _Options(
             statistic, threads, n_classes, unit, price, min(max_leaves, 2**30), memory, min(start, IMPOSSIBLE), slack
         )
@@ -174,7 +174,7 @@ class OrderedSearch:
             kernels().ordered_free(handle)
 
     def begin(self, depth: int, lower: int = 0, shallower: int = 0) -> bool:
-        """Begin the search among trees of a depth; up to depth two it is finished then.
+        """Begin the search for trees of a depth; up to depth two, this call completes it.
 
         Parameters
         ----------
@@ -182,31 +182,31 @@ class OrderedSearch:
         lower : int
             A bound on the cost of these trees.
         shallower : int
-            A bound on the cost of trees that are less deep.
+            A bound on the cost of shallower trees.
 
         Returns
         -------
         bool
-            Whether it was done: else it was stopped, or out of memory.
+            Whether the call succeeded; False if it was stopped or out of memory.
         """
         return bool(kernels().ordered_begin(self._handle, min(depth, 2**20), lower, shallower))
 
     def work(self, worker: int = 0) -> None:
-        """Search until all is closed or the flag is raised; as many threads at a time as there are workers."""
+        """Search until all intervals are closed or the flag is raised; one thread per worker."""
         if not 0 <= worker < self.threads:
             raise ValueError(f"native kernels: there is no worker {worker}")
         kernels().ordered_work(self._handle, worker)
 
     def state(self) -> OrderedState:
-        """What is known now; any thread may ask."""
+        """Return the current state; any thread may call this."""
         state = _State()
         kernels().ordered_state(self._handle, byref(state))
         return OrderedState(*(getattr(state, name) for name in OrderedState._fields))
 
     def tree(self) -> NDArray[np.int32]:
-        """The best tree: rows (column, rank, left, right, label), the root first; a leaf has column -1.
+        """Return the best tree: rows (column, rank, left, right, label), the root first; a leaf has column -1.
 
-        Samples with at most that rank go to the left. Empty where no tree is cheaper than `start`.
+        Samples with at most that rank go left. Empty if no tree is cheaper than `start`.
         """
         room = 64
         while True:

@@ -1,8 +1,8 @@
-"""Arrays as the compiled kernels take them: checked once, then passed as a pointer.
+"""Records of arrays for the compiled kernels: checked once, then passed as a pointer.
 
-A `Record` is a group of arrays and numbers that belong together. It has the layout of the C++ struct of the same name,
-and its constructor refuses arrays of another dtype, byte order, memory order or number of axes. Functions of the
-package check what relates several records. So every pointer that a kernel gets leads into a large enough array.
+A `Record` is a group of related arrays and numbers. It has the layout of the C++ struct of the same name, and its
+constructor rejects arrays of another dtype, byte order, memory order or number of axes. Functions of the package check
+relations between records. So every pointer that a kernel receives refers to a large enough array.
 
 Letters in shapes: E entries, P features padded to whole blocks, F features, L lanes of a block.
 """
@@ -24,25 +24,25 @@ BLOCK_BYTES = 64
 """Bytes of one block of a table; see ``base.hpp``."""
 
 COUNTERS: Mapping[Any, int] = {np.dtype(np.int16): 0, np.dtype(np.int32): 1, np.dtype(np.float64): 2}
-"""Types that counts may have, and how the kernels number them."""
+"""Types of counts, and their numbers in the kernels."""
 
 _AXES = 5
 
 
 class View(ctypes.Structure):
-    """``Array`` of ``base.hpp``: where an array begins, and its shape."""
+    """``Array`` of ``base.hpp``: pointer and shape of an array."""
 
     _fields_ = (("data", ctypes.c_void_p), ("shape", ctypes.c_int64 * _AXES))
     kept: Array
 
 
 def view(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] | None = None) -> View:
-    """Pointer and shape of an array that is as the kernels need it.
+    """Return pointer and shape of an array after checking its type.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no C-contiguous array of that dtype in this machine's byte order, or of another shape.
+        If it is not a C-contiguous array of that dtype in native byte order, or has another shape.
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name}: the kernels take arrays, got {type(array).__name__}")
@@ -58,7 +58,7 @@ def view(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] 
 
 
 def read(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] | None = None) -> View:
-    """The same for an array that a kernel only reads: one that is not contiguous is copied, and the copy kept."""
+    """Return the `view` of an array that a kernel only reads; a non-contiguous array is copied, and the copy stored."""
     if isinstance(array, np.ndarray) and not (array.flags.c_contiguous and array.flags.aligned):
         array = array.copy(order="C")
     result = view(name, array, dtype, axes, shape)
@@ -67,10 +67,10 @@ def read(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] 
 
 
 def written(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ...] | None = None) -> View:
-    """The same for an array that a kernel writes to."""
+    """Return the `view` of an array that a kernel writes to."""
     result = view(name, array, dtype, axes, shape)
     if not array.flags.writeable:
-        raise ValueError(f"{name}: the kernels write to it, and it is read-only")
+        raise ValueError(f"{name}: the kernels write to it, but it is read-only")
     return result
 
 
@@ -79,7 +79,7 @@ def written(name: str, array: Array, dtype: Any, axes: int, shape: tuple[int, ..
 
 @dataclass(frozen=True)
 class Kind:
-    """Dtype and number of axes of an array of a record; None as dtype: counts, of the same type in all its arrays."""
+    """Dtype and number of axes of an array; dtype None means counts, of the same type in all arrays of a record."""
 
     dtype: Any
     axes: int
@@ -87,7 +87,7 @@ class Kind:
 
 @cache
 def _fields(record: Any) -> tuple[tuple[str, Any], ...]:
-    """Names of the fields of a class, each with a `Kind`, a class of records, int or float."""
+    """Return the field names of a class, each with a `Kind`, a class of records, int or float."""
     hints = get_type_hints(record, include_extras=True)
     return tuple(
         (part.name, getattr(hints[part.name], "__metadata__", (hints[part.name],))[0]) for part in fields(record)
@@ -96,7 +96,7 @@ def _fields(record: Any) -> tuple[tuple[str, Any], ...]:
 
 @cache
 def _layout(record: Any) -> Any:
-    """The structure of a class of records."""
+    """Return the ctypes structure of a class of records."""
     plain = {int: ctypes.c_int64, float: ctypes.c_double}
     parts = [
         (name, View if isinstance(kind, Kind) else plain[kind] if kind in plain else _layout(kind))
@@ -113,7 +113,7 @@ class Record:
     address: ClassVar[int]
 
     def __post_init__(self) -> None:
-        """Check all fields and lay them out."""
+        """Check all fields and fill the ctypes structure."""
         values: list[Any] = []
         counter: Any = None
         for name, kind in _fields(cast(Any, type(self))):
@@ -148,7 +148,7 @@ def _shapes_agree(*pairs: tuple[int, int]) -> bool:
 
 
 def _indices(numbers: Array, length: int) -> bool:
-    """Whether all numbers are places of an array of some length."""
+    """Return whether all numbers are valid indices of an array of this length."""
     return not numbers.size or (int(numbers.min()) >= 0 and int(numbers.max()) < length)
 
 
@@ -187,7 +187,7 @@ class Sets(Record):
         self._require(self.starts.size == sizes + 1, "starts must have one number more than there are sizes")
         self._require(_indices(self.columns, n_columns), "columns that the tally does not have")
         self._require(bool((np.diff(self.columns) > 0).all()), "columns must increase")
-        # The last set of every size ends where the next size begins.
+        # The last set of every size precedes the first of the next size.
         ends = [int(self.starts[size]) + _choose(n_columns, size) for size in range(sizes)]
         self._require([0, *ends] == self.starts.tolist(), "starts that do not fit the number of columns")
         self._require(self.values.shape[1] == int(self.starts[-1]), "values of another length than starts say")
@@ -251,7 +251,7 @@ class Words(Record):
         self._require(aligned, "words must begin at a multiple of eight bytes")
 
     def fits(self, width: int, itemsize: int) -> bool:
-        """Whether there is room for rows of that many counters."""
+        """Return whether there is room for rows of `width` counters."""
         rows, row_bytes = self.words.shape
         return bool(rows and self.masks.size == rows * itemsize and row_bytes == width * itemsize)
 
@@ -274,9 +274,9 @@ class Counts(Record):
 
 @dataclass(eq=False)
 class Limits(Record):
-    """Local rules: what a leaf must weigh, and which features must stay apart, in the units of the last channel.
+    """Local limits: minimum mass of a leaf in units of the last channel, and features that may not share a path.
 
-    Where two features must stay apart the least mass is more than there is.
+    Pairs of features that may not share a path have a minimum mass above the total.
     """
 
     blocked: Annotated[Array, Kind(None, 3)]  # (P / L, F, L) least mass of a leaf below a split on b and one on c
@@ -309,7 +309,7 @@ class Scores(Record):
 
 @dataclass(eq=False)
 class Work(Record):
-    """What one thread writes to on levels three and four."""
+    """Work arrays of one thread on levels three and four."""
 
     words: Words
     chosen: Annotated[Array, Kind(np.int64, 2)]  # (features that share a sweep, E + 1) entries that have one feature
@@ -323,11 +323,11 @@ class Work(Record):
     usable: Annotated[Array, Kind(np.uint8, 1)]  # (F,) features that may follow it
 
     SHARED_SWEEP: ClassVar[int] = 4
-    """Features f that share one sweep over the tables of all g."""
+    """Number of features f that share one sweep over the tables of all g."""
 
     @classmethod
     def of(cls, n_entries: int, shape: tuple[int, int, int, int], dtype: Any) -> Work:
-        """Room for tables of a shape."""
+        """Create work arrays for tables of a shape."""
         channels, blocks, n_features, lanes = shape
         width = blocks * lanes
         return cls(
@@ -352,13 +352,13 @@ class Work(Record):
         self._require(good and self.chosen.shape[1] == self.chosen2.size, "shapes differ")
 
     def fits(self, n_entries: int, shape: tuple[int, ...], sweep: int) -> bool:
-        """Whether it was made for tables of this shape."""
+        """Return whether the arrays were created for tables of this shape."""
         return self.table.shape == shape and self.chosen2.size > n_entries and self.chosen.shape[0] >= sweep
 
 
 @dataclass(eq=False)
 class DepthTwo(Record):
-    """What the depth-two subroutine reads and writes to, made once for many sets of samples."""
+    """Input and work arrays of the depth-two subroutine, created once for many sets of samples."""
 
     by_row: Annotated[Array, Kind(np.int64, 2)]  # (rows, bits) entry of a row for each bit of its weight, or -1
     amounts: Annotated[Array, Kind(np.float64, 1)]  # (E,) signed weights
@@ -388,9 +388,9 @@ class DepthTwo(Record):
 
 @dataclass(eq=False)
 class Rewards(Record):
-    """Points, and what predicting a class there earns and uses: n points, K classes, J limits.
+    """Points with the rewards and limit uses of predicting each class: n points, K classes, J limits.
 
-    Of a tally, n cells, and what a unit of their counts earns and uses; X and mass are empty.
+    For a tally: n cells, with rewards and uses per unit of their counts; X and mass are empty.
     """
 
     X: Annotated[Array, Kind(np.uint8, 2)]  # (n, F) 0 or 1
@@ -414,9 +414,9 @@ class Rewards(Record):
 
 @dataclass(eq=False)
 class SetGains(Record):
-    """What predictions earn on a set of samples: K classes, C columns, M binary digits of gains of W words of points.
+    """Gains of predictions on a set of samples: K classes, C columns, M binary digits of gains of W words of points.
 
-    Gains over the samples that have both of two columns are in `both`; or that is empty and they follow from points,
+    Gains over the samples that have both of two columns are in `both`; if it is empty, they are computed from points,
     where class ``label[m]`` gains ``amount[m]`` at those of ``masks[m]``.
     """
 
@@ -437,7 +437,7 @@ class SetGains(Record):
 
     @classmethod
     def of_pairs(cls, totals: Array, both: Array) -> SetGains:
-        """From `both`, without points."""
+        """Create the gains from `both`, without points."""
         none = np.zeros(0, np.int64)
         bits = np.zeros((both.shape[1], 0), np.uint64), np.zeros((0, 0), np.uint64)
         return cls(totals, np.ascontiguousarray(both), *bits, none, none)
@@ -468,7 +468,7 @@ class Priced(CellTable):
 
 @dataclass(eq=False)
 class CellSums(Record):
-    """Sums of the samples that have all columns of a set, by size of the sets, and what leaves cost and need."""
+    """Sums of the samples that have all columns of a set, by set size, with price and minimum mass of leaves."""
 
     none: Annotated[Array, Kind(np.float64, 2)]  # (1, M)
     one: Annotated[Array, Kind(np.float64, 2)]  # (F, M)
@@ -491,7 +491,7 @@ class CellSums(Record):
         self._require(self.choose.tolist() == expected, "choose must hold binomial coefficients")
 
     def reaches(self, size: int) -> bool:
-        """Whether there are sums of all sets up to a size."""
+        """Return whether there are sums of all sets up to a size."""
         parts = self.none, self.one, self.two, self.three, self.four
         return all(len(parts[own]) == _choose(len(self.one), own) for own in range(size + 1))
 
@@ -535,7 +535,7 @@ class GroupCounts(Record):
 
 @dataclass(eq=False)
 class GroupWork(Record):
-    """What the kernels write to on the way, flat; first axis of `once` and `sums`: side of the root."""
+    """Flat work arrays of the group kernels; the first axis of `once` and `sums` is the side of the root."""
 
     chosen: Annotated[Array, Kind(np.int64, 1)]
     chosen2: Annotated[Array, Kind(np.int64, 1)]
@@ -550,7 +550,7 @@ class GroupWork(Record):
 
 @dataclass(eq=False)
 class GroupTables(Record):
-    """Scores on one set of samples, or on each side of a root: first axis, or first part of what is flat."""
+    """Scores on one set of samples, or on each side of a root, which is the first axis or the first part."""
 
     leaves: Annotated[Array, Kind(None, 3)]  # (halves, pairs, 4)
     stumps: Annotated[Array, Kind(None, 1)]  # flat (halves, pairs, lanes, 4)

@@ -9,7 +9,7 @@ __all__ = ["StopFlag"]
 
 
 class StopFlag:
-    """A flag that a running kernel looks at; another thread may raise it."""
+    """A flag that a running kernel checks; any thread may raise it."""
 
     def __init__(self) -> None:
         self._flag = c_int32(0)
