@@ -74,11 +74,11 @@ COMMANDS = (
         (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, *_LAST),
         _FIND,
     ),
-    Command("path", "The optimal trees of many leaf penalties, in one pass.", (*_TRAINING, *_LAST), _FIND),
-    Command("frontier", "The best tree for every number of leaves, in one pass.", (*_TRAINING, *_LAST), _FIND),
+    Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND),
+    Command("frontier", "Find the best tree for each number of leaves.", (*_TRAINING, *_LAST), _FIND),
     Command(
         "near-optimal",
-        "All trees that are almost as good as the best one.",
+        "List all trees close to the optimum.",
         (*_TRAINING, opt.NearOptions, *_LAST),
         _FIND,
     ),
@@ -96,13 +96,13 @@ COMMANDS = (
     ),
     Command(
         "check",
-        "Is a model proven, and does it hold on a file?",
+        "Verify proof, objective and constraints on a file.",
         (opt.ModelFile, opt.TableOptions, opt.TargetOptions, opt.RuleOptions, opt.TellingOptions),
         _USE,
     ),
     Command(
         "report",
-        "One HTML page about a model and its data.",
+        "Write an HTML report on a model and its data.",
         (
             opt.ModelFile,
             opt.TableOptions,
@@ -115,11 +115,11 @@ COMMANDS = (
     ),
     Command(
         "encode",
-        "Turn a table into binary columns.",
+        "Encode a table as binary columns.",
         (opt.TableOptions, opt.TargetOptions, opt.EncoderOptions, opt.OutputOptions, opt.TellingOptions),
         _MORE,
     ),
-    Command("backends", "Which solvers can be used.", (opt.TellingOptions,), _MORE),
+    Command("backends", "List the available solvers.", (opt.TellingOptions,), _MORE),
     Command("config", "Print a preset with all of its switches, as TOML.", (opt.PresetName, opt.TellingOptions), _MORE),
 )
 

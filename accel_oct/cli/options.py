@@ -81,18 +81,18 @@ class TableOptions(Group):
     ] = None
     input_format: Annotated[
         Literal["csv", "tsv", "parquet", "feather", "excel"] | None,
-        _option("--format", help="By content and ending if not given.", panel=_READING),
+        _option("--format", help="File format; by default from content and extension.", panel=_READING),
     ] = None
     delimiter: Annotated[
-        str | None, _option("--delimiter", "--separator", help="Between the cells of a text file.", panel=_READING)
+        str | None, _option("--delimiter", "--separator", help="Delimiter of a text file.", panel=_READING)
     ] = None
     header: Annotated[
         bool | None,
-        _option("--header/--no-header", help="Without one, the columns are named x0, x1, ...", panel=_READING),
+        _option("--header/--no-header", help="Whether the first row has names; else x0, x1, ...", panel=_READING),
     ] = None
     decimal: Annotated[str | None, _option("--decimal", help="Decimal mark of a text file.", panel=_READING)] = None
     text_encoding: Annotated[
-        str | None, _option("--encoding", help="Of a text file; utf-8 by default.", panel=_READING)
+        str | None, _option("--encoding", help="Encoding of a text file; utf-8 by default.", panel=_READING)
     ] = None
     na_values: Annotated[
         list[str] | None,
@@ -120,11 +120,11 @@ class TargetOptions(Group):
 
     target: Annotated[
         str | None,
-        _option("--target", "-t", metavar="COLUMN", help="Column that holds the classes.", panel=_READING),
+        _option("--target", "-t", metavar="COLUMN", help="Column of the classes.", panel=_READING),
     ] = None
     sample_weight: Annotated[
         str | None,
-        _option("--sample-weight", metavar="COLUMN", help="Column that holds weights of rows.", panel=_READING),
+        _option("--sample-weight", metavar="COLUMN", help="Column of the sample weights.", panel=_READING),
     ] = None
 
 
@@ -140,7 +140,7 @@ class TreeOptions(Group):
             "--max-depth",
             "-d",
             metavar="DEPTH",
-            help="3 by default; none: no limit; with --cv several: 2,3.",
+            help="Maximum depth, 3 by default; none for no limit; several with --cv: 2,3.",
             panel=_TREE,
         ),
     ] = None
@@ -149,17 +149,19 @@ class TreeOptions(Group):
         _option(
             "--leaf-penalty",
             metavar="PENALTY",
-            help="What a further leaf must bring, 0.01 by default; several with --cv and in `path`: 0.1,0.01.",
+            help="Score that each leaf must add, 0.01 by default; several with --cv and in `path`: 0.1,0.01.",
             panel=_TREE,
         ),
     ] = None
     min_samples_leaf: Annotated[
         str | None,
-        _option("--min-samples-leaf", metavar="N", help="Fewest rows of a leaf, or their share of all.", panel=_TREE),
+        _option("--min-samples-leaf", metavar="N", help="Minimum rows in a leaf, or their share.", panel=_TREE),
     ] = None
-    max_leaf_nodes: Annotated[int | None, _option("--max-leaf-nodes", help="Most leaves.", panel=_TREE)] = None
+    max_leaf_nodes: Annotated[
+        int | None, _option("--max-leaf-nodes", help="Maximum number of leaves.", panel=_TREE)
+    ] = None
     max_features_used: Annotated[
-        int | None, _option("--max-features-used", help="Most columns that the whole tree looks at.", panel=_TREE)
+        int | None, _option("--max-features-used", help="Maximum number of columns in the tree.", panel=_TREE)
     ] = None
     exclude: Annotated[
         list[str] | None,
@@ -210,24 +212,24 @@ class EncoderOptions(Group):
         Literal["auto", "quantile-thresholds", "quantile-buckets", "all-thresholds", "tree-guided", "none"] | None,
         _option(
             "--encoder",
-            help="For numeric columns; auto by default. none takes a table of 0 and 1 as it is.",
+            help="Encoder of numeric columns; auto by default. none requires a table of 0 and 1.",
             panel=_ENCODING,
         ),
     ] = None
     quantiles: Annotated[
-        int | None, _option("--quantiles", help="How many, for the encoders by quantiles.", panel=_ENCODING)
+        int | None, _option("--quantiles", help="Number of quantiles, for quantile encoders.", panel=_ENCODING)
     ] = None
     max_categories: Annotated[
         int | None,
         _option(
             "--max-categories",
-            help="Features per column of categories, 0 for no limit; not with --encoder auto.",
+            help="Maximum features per categorical column, 0 for no limit; not with --encoder auto.",
             panel=_ENCODING,
         ),
     ] = None
     missing: Annotated[
         Literal["category", "error"] | None,
-        _option("--missing", help="Missing values are a category of their own, or an error.", panel=_ENCODING),
+        _option("--missing", help="Treat missing values as a category, or as an error.", panel=_ENCODING),
     ] = None
 
 
@@ -238,10 +240,11 @@ class LimitOptions(Group):
     SECTION = "solver"
 
     time_limit: Annotated[
-        float | None, _option("--time-limit", metavar="SECONDS", help="Keep the best so far then.", panel=_SOLVING)
+        float | None,
+        _option("--time-limit", metavar="SECONDS", help="Time limit; keeps the best tree.", panel=_SOLVING),
     ] = None
     threads: Annotated[
-        int | None, _option("--threads", help="Of one solve: 1 by default; -1 for all cores.", panel=_SOLVING)
+        int | None, _option("--threads", help="Threads of a solve: 1 by default; -1 for all cores.", panel=_SOLVING)
     ] = None
 
 
@@ -253,15 +256,17 @@ class BackendOptions(Group):
     KEYS: ClassVar[dict[str, str]] = {"preset": ""}
 
     backend: Annotated[
-        str | None, _option("--backend", help="See `accel-oct backends`; highs by default.", panel=_SOLVING)
+        str | None, _option("--backend", help="Solver, see `accel-oct backends`; highs by default.", panel=_SOLVING)
     ] = None
     preset: Annotated[
-        str | None, _option("--preset", help="Which techniques are used; see `accel-oct config`.", panel=_SOLVING)
+        str | None, _option("--preset", help="Preset of techniques; see `accel-oct config`.", panel=_SOLVING)
     ] = None
     gap: Annotated[
-        float | None, _option("--gap", help="Relative gap at which to stop; 0 asks for a proof.", panel=_SOLVING)
+        float | None, _option("--gap", help="Relative gap at which to stop; 0 for a full proof.", panel=_SOLVING)
     ] = None
-    seed: Annotated[int | None, _option("--seed", help="Decides between equally good trees.", panel=_SOLVING)] = None
+    seed: Annotated[int | None, _option("--seed", help="Breaks ties between equally good trees.", panel=_SOLVING)] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -272,19 +277,19 @@ class ValidationOptions(Group):
 
     cv: Annotated[
         int | None,
-        _option("--cv", metavar="K", help="Choose penalty and depth by K-fold cross-validation.", panel=_VALIDATING),
+        _option("--cv", metavar="K", help="Select penalty and depth by K-fold cross-validation.", panel=_VALIDATING),
     ] = None
     scoring: Annotated[
         str | None,
-        _option("--scoring", help="scikit-learn's name of a score, for rows held out.", panel=_VALIDATING),
+        _option("--scoring", help="scikit-learn score on held-out rows.", panel=_VALIDATING),
     ] = None
     rule: Annotated[
         Literal["best", "one_standard_error"] | None,
-        _option("--cv-rule", help="Take the best, or the simplest within a standard error.", panel=_VALIDATING),
+        _option("--cv-rule", help="Best score, or simplest within one standard error.", panel=_VALIDATING),
     ] = None
     n_jobs: Annotated[
         int | None,
-        _option("--n-jobs", help="Folds at a time: 1 by default; -1 for all cores.", panel=_VALIDATING),
+        _option("--n-jobs", help="Folds in parallel: 1 by default; -1 for all cores.", panel=_VALIDATING),
     ] = None
 
 
@@ -313,7 +318,7 @@ class RunFile(Group):
 
     config: Annotated[
         str | None,
-        Option("--config", metavar="RUN.TOML", help="A whole run as TOML; options given here win.", show_default=False),
+        Option("--config", metavar="RUN.TOML", help="Run file in TOML; options override it.", show_default=False),
     ] = None
 
 
@@ -323,7 +328,7 @@ class OutputOptions(Group):
 
     output: Annotated[
         str | None,
-        Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.", show_default=False),
+        Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.", show_default=False),
     ] = None
 
 
@@ -331,9 +336,11 @@ class OutputOptions(Group):
 class TellingOptions(Group):
     """Amount and format of the output."""
 
-    json: Annotated[bool, Option("--json", help="One JSON document on standard output.")] = False
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")] = False
-    verbose: Annotated[bool, Option("--verbose", "-v", help="All figures of the search on standard error.")] = False
+    json: Annotated[bool, Option("--json", help="Print one JSON document to standard output.")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress on standard error.")] = False
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Show all figures of the search on standard error.")] = (
+        False
+    )
     debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False
 
 
@@ -353,7 +360,7 @@ class DrawingOptions(Group):
 
     format: Annotated[
         Literal["text", "dot", "svg", "png", "html", "python", "sql"] | None,
-        Option("--format", "-f", help="By the ending of --output if not given, else text.", show_default=False),
+        Option("--format", "-f", help="Format; by default that of --output, else text.", show_default=False),
     ] = None
 
 
@@ -361,8 +368,8 @@ class DrawingOptions(Group):
 class NearOptions(Group):
     """Trees that `near-optimal` lists."""
 
-    within: Annotated[float, Option("--within", help="How much less the objective may be.")] = 0.01
-    limit: Annotated[int, Option("--limit", help="Most trees that are listed.")] = 100
+    within: Annotated[float, Option("--within", help="Largest difference to the best objective.")] = 0.01
+    limit: Annotated[int, Option("--limit", help="Maximum number of trees.")] = 100
     pick: Annotated[
         int | None,
         Option(
@@ -375,14 +382,14 @@ class NearOptions(Group):
 class ReportOptions(Group):
     """Content of a report."""
 
-    test: Annotated[
-        str | None, Option("--test", metavar="FILE", help="Rows that the tree was not fitted on.", show_default=False)
-    ] = None
+    test: Annotated[str | None, Option("--test", metavar="FILE", help="File with test rows.", show_default=False)] = (
+        None
+    )
     near_optimal: Annotated[
         float | None,
-        Option("--near-optimal", metavar="WITHIN", help="Also trees that are almost as good.", show_default=False),
+        Option("--near-optimal", metavar="WITHIN", help="Include near-optimal trees.", show_default=False),
     ] = None
-    title: Annotated[str | None, Option("--title", help="Of the page.", show_default=False)] = None
+    title: Annotated[str | None, Option("--title", help="Title of the page.", show_default=False)] = None
 
 
 @dataclass(frozen=True)

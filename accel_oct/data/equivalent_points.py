@@ -84,7 +84,7 @@ def equivalent_point_sets(dataset: BinaryDataset, max_split_size: int = 2) -> Eq
 
     The paper starts from pairs: two samples of different classes form an EQP set whose split set F* is exactly
     the set of features in which they differ. Sets that share F* are aggregated, {1,2} and {2,3} to {1,2,3}.
-    Two pairs with the same F* that differ from each other *outside* of F* must stay apart: no
+    Two pairs with the same F* that differ from each other *outside* of F* must remain separate: no
     condition on F* alone keeps them in one leaf, and their combination would not be an EQP set with respect
     to F \\ F*. So for every F* there is one set per group of samples that agree on F \\ F*, provided that the group
     has a pair of different classes which differs in exactly F*. The set is the whole group: samples of it
@@ -175,7 +175,7 @@ class _Points:
         return result
 
     def differ_exactly_in(self, a: IntArray, b: IntArray, *features: IntArray) -> NDArray[np.bool_]:
-        """Whether two points differ in the given (distinct) features and in no other."""
+        """Return whether two points differ in the given (distinct) features and in no other."""
         difference = self.words[a] ^ self.words[b]
         for feature in features:
             difference ^= self.bit_words[feature]

@@ -101,7 +101,7 @@ class Tally:
         depth : int
             Maximum depth of trees; the size of the tally grows with this power of the number of columns.
         sample_weight : array-like (n_samples,), optional
-            Whole numbers are counted as they are. Real weights are rounded to multiples of a power of two, at most
+            Whole numbers are exact. Real weights are rounded to multiples of a power of two, at most
             ``2**-30`` of the heaviest weight of the piece.
         sensitive_features : array-like (n_samples,), optional
             Group of each sample, for constraints on groups. The name of a data frame column becomes `group_name`.
@@ -367,7 +367,7 @@ def united(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
             f"labels {shown(first.tolist()[0])} and {shown(second.tolist()[0])} have no common order"
         ) from None
     if len(united) != len({*first.tolist(), *second.tolist()}):
-        raise InvalidInputError("labels are whole numbers that are too large to be told apart among floats")
+        raise InvalidInputError("labels are whole numbers that are too large to be exact as floats")
     return united
 
 

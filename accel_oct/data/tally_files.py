@@ -193,7 +193,7 @@ def _fields(content: bytes) -> dict[str, Any]:
     if not isinstance(schema, dict) or schema.get("format") != _FORMAT:
         raise _Broken("it is not a tally")
     if schema.get("version") != _VERSION:
-        raise _Broken(f"it has version {shown(schema.get('version'))}, and this release knows {_VERSION}")
+        raise _Broken(f"it has version {shown(schema.get('version'))}, but this release reads version {_VERSION}")
     fields = {name: schema.get(name) for name in ("depth", "unit", "n_rows", "encoding", "group_name")}
     for name, least, most in (("depth", 0, DEPTHS), ("unit", -_MOST_UNIT, _MOST_UNIT), ("n_rows", 0, 2**63)):
         value = fields[name]

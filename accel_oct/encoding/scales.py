@@ -218,7 +218,7 @@ class Counts:
     zone: str | None = None
 
     def coarsest_unit(self) -> str:
-        """The largest unit in which all known values are whole."""
+        """Return the largest unit in which all known values are whole."""
         known = self.values[self.known]
         for unit, nanoseconds in NANOSECONDS.items():
             factor = nanoseconds // NANOSECONDS[self.unit]

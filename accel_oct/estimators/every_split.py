@@ -119,7 +119,7 @@ class TableSearch:
             yield self.encoded(outcome)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
-        """The best tree for each number of leaves."""
+        """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield replace(self, space=space).encoded(outcome)
 
@@ -328,7 +328,7 @@ class FeatureSearch:
             yield self.solve(penalty, clock(), progress)
 
     def frontier(self, clock: Clock, progress: Sink | None = None) -> Iterator[Solved]:
-        """The best tree for each number of leaves."""
+        """Yield the best tree for each number of leaves."""
         for space, outcome in _by_leaves(self.space, _options(self.model, clock.limit), clock, progress):
             yield replace(self, space=space).encoded(outcome)
 

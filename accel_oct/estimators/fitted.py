@@ -101,7 +101,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return int(self.tree_.max_depth)
 
     def get_n_leaves(self) -> int:
-        """Number of leaves."""
+        """Return the number of leaves."""
         check_is_fitted(self, "tree_")
         return int(self.tree_.n_leaves)
 

@@ -287,7 +287,7 @@ def _from_typed_file(
 
 
 def _expected(like: Any) -> dict[str, str]:
-    """Return the types of the columns that a fitted model needs, whatever the file looks like."""
+    """Return the types of the columns that a fitted model needs."""
     names = getattr(like, "feature_names_in_", None)
     kinds = getattr(getattr(like, "encoder_", like), "kinds_", None)
     if names is None or kinds is None:

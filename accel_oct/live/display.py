@@ -42,7 +42,7 @@ class Moment(ProgressEvent):
 
     @property
     def summary(self) -> str:
-        """The line that stays at the end."""
+        """The last line, which remains."""
         if math.isfinite(self.objective) or math.isfinite(self.bound):
             return replace(self, phase="end", part="", step="", figures={}).line
         return replace(self, phase="end", part="", step="").line

@@ -36,7 +36,7 @@ class MomentPanel:
         self._moment, self._verbose, self._on_terminal = moment, verbose, on_terminal
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # One column stays free: some terminals wrap a full line, which would shift the lines below.
+        # One column is left empty: some terminals wrap a full line, which would shift the lines below.
         width = min(_WIDEST, options.max_width - 1)
         if console.height < _LOW:
             content: RenderableType = _text(self._moment.line)
@@ -77,7 +77,7 @@ class MomentPanel:
         yield from self._work()
 
     def _work(self) -> Iterator[RenderableType]:
-        """Step and figures: in one line, or one line per figure."""
+        """Yield step and figures, in one line or one line per figure."""
         moment = self._moment
         if self._verbose < 2:
             yield _text(moment.work)
@@ -88,7 +88,7 @@ class MomentPanel:
 
 
 def _bar(share: float, ascii_only: bool) -> Text:
-    """A bar of two kinds of line, readable without colours."""
+    """Return a bar of two kinds of line, readable without colours."""
     done, left = ("#", "-") if ascii_only else ("━", "─")
     full = round(share * _BAR)
     return Text(done * full, style="cyan").append(left * (_BAR - full), style="dim")
@@ -149,7 +149,7 @@ class TerminalPanel:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _size(self) -> tuple[int, int]:
-        """Return columns and lines of this terminal; rich may ask another one."""
+        """Return columns and lines of this terminal; rich may use another one."""
         try:
             size = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):
@@ -162,7 +162,7 @@ class TerminalPanel:
             console=self._console,
             auto_refresh=False,
             transient=True,
-            # Output that is redirected to a file must stay there.
+            # Do not capture output that is redirected to a file.
             redirect_stdout=sys.stdout.isatty(),
             redirect_stderr=sys.stderr.isatty(),
         )

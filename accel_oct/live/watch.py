@@ -124,7 +124,7 @@ def checked_verbose(verbose: Any) -> int:
 
 
 def _is_seconds(limit: Any) -> bool:
-    """Whether a limit can be shown. Invalid limits are rejected by the solve."""
+    """Return whether a limit can be shown. Invalid limits are rejected by the solve."""
     return isinstance(limit, int | float) and 0 < limit < math.inf
 
 
@@ -170,7 +170,7 @@ class Drawing:
                     view.draw(self._watch.moment)
             finally:
                 view.end(self._watch.moment)
-        except Exception as error:  # such as a pipe that nobody reads any more: no reason to lose the solve
+        except Exception as error:  # such as a closed pipe, which must not end the solve
             logger.debug("nothing more is drawn: %s: %s", type(error).__name__, error)
 
 
@@ -201,6 +201,6 @@ def _view(stream: TextIO | None, verbose: int) -> Display:
 
 
 def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this process, without loading IPython."""
+    """Return whether a Jupyter kernel runs this process, without loading IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def source_digest(folder: Path) -> str:
-    """Digest of the names and contents of all sources in a folder."""
+    """Return the digest of the names and contents of all sources in a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.[ch]pp")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

@@ -95,7 +95,7 @@ def kernels() -> ctypes.CDLL:
 
 
 def level_names() -> tuple[str, ...]:
-    """Names of the CPU levels that this machine can run, best first."""
+    """Return the names of the CPU levels that this machine can run, best first."""
     lowest = next((name for name in ("x86_64_v2", "aarch64") if _path(name).is_file()), None)
     if lowest is None:
         raise MissingKernelsError(

@@ -100,7 +100,7 @@ def check_writable(path: Any, argument: str = "output") -> None:
         beside = Path(os.path.realpath(target))
         if not beside.parent.is_dir():
             raise InvalidInputError(f"{name}: there is no folder {_short(beside.parent)}")
-        # Try it: permissions alone do not decide who may write.
+        # Try to write: permissions alone are not sufficient.
         trial = beside.with_name(f".{beside.name[:64]}.{secrets.token_hex(8)}.tmp")
         trial.open("x").close()
         trial.unlink()
@@ -125,7 +125,7 @@ def read_text(path: Any, max_bytes: int, what: str) -> str:
     ----------
     path : path
     max_bytes : int
-        At most one byte more than this is read, whatever size the file claims to have.
+        At most one byte more than this is read, independent of the declared size of the file.
     what : str
         The name of the file's purpose in errors.
 

@@ -1,4 +1,4 @@
-"""Progress: what a computation reports while it runs, as one kind of event for every listener.
+"""Progress of computations, reported as one type of event.
 
 A *sink* is a callable that takes a `ProgressEvent`: the history of a result, the log, the live view and a user's own
 `progress=` callable are sinks. A `Reporter` makes the events of one computation and hands them to its sinks.
@@ -71,12 +71,12 @@ class ProgressEvent:
         return ", ".join(text for text in (self.step, *figures) if text)
 
 
-#: Takes an event. A sink that returns True, and nothing else, asks for the end of the computation.
+#: Takes an event. A sink stops the computation by returning True; other results are ignored.
 Sink = Callable[[ProgressEvent], object]
 
 
 def figure_text(figure: Figure) -> str:
-    """``12 of 60``, ``1,234`` or ``0.00251``."""
+    """Format a figure: ``12 of 60``, ``1,234`` or ``0.00251``."""
     if isinstance(figure, tuple):
         return f"{figure[0]:,} of {figure[1]:,}"
     return f"{figure:,}" if isinstance(figure, int) else f"{figure:.3g}"
@@ -113,8 +113,7 @@ def _log(event: ProgressEvent) -> None:
 class Reporter:
     """Makes the events of one computation, and hands them to the log and to a sink.
 
-    Heartbeats come from the computation itself: whoever may take long calls `beat` often. Where nobody listens
-    (`is_heard` is false) nothing asks for figures.
+    Long computations call `beat` often. Without a listener (`is_heard` is false), figures are not computed.
 
     Parameters
     ----------
@@ -127,7 +126,7 @@ class Reporter:
     Attributes
     ----------
     stop_requested : bool
-        Whether the sink has asked for the end.
+        Whether the sink has asked to stop.
     """
 
     def __init__(self, sink: Sink | None, seconds: Callable[[], float], history: Sink | None = None) -> None:
@@ -165,7 +164,7 @@ class Reporter:
         self._describe = describe
 
     def report(self) -> None:
-        """Report what is known and being done, at once."""
+        """Report the current state at once."""
         self._try_to_send()
 
     def step(self, step: str) -> None:
@@ -174,7 +173,7 @@ class Reporter:
             self._try_to_send(replace(self._event(), step=step))
 
     def beat(self) -> bool:
-        """Report now and then what is being done; returns whether the sink has asked for the end."""
+        """Report the state if a heartbeat is due; return whether the sink has asked to stop."""
         if self.is_heard and time.monotonic() >= self._due:
             self.report()
         return self.stop_requested
@@ -188,18 +187,18 @@ class Reporter:
         return _PartSink(self, name)
 
     def pass_on(self, event: ProgressEvent, part: str) -> bool:
-        """Report the event of a part; returns whether the sink has asked for the end."""
+        """Report the event of a part; return whether the sink has asked to stop."""
         last = self._last
         self._try_to_send(replace(event, objective=last.objective, bound=last.bound, part=part or event.part))
         return self.stop_requested
 
     def _event(self) -> ProgressEvent:
-        """What is known and being done now."""
+        """Return an event with the current state."""
         step, figures = self._describe() if self.is_heard else ("", {})
         return replace(self._last, step=step, figures=figures)
 
     def _try_to_send(self, event: ProgressEvent | None = None) -> None:
-        """Send an event, or the state; nothing where nobody listens or another thread is sending an event just now."""
+        """Send an event or the state, unless there is no listener or another thread is sending an event."""
         if self.is_heard and self._sending.acquire(blocking=False):
             try:
                 self._send(event or self._event())

@@ -1,4 +1,4 @@
-"""Stopping: time limits, Ctrl-C, requests of callbacks and limits of memory, as one signal that all long work asks.
+"""Stopping: time limits, Ctrl-C, requests of callbacks and memory limits, as one signal that all long work checks.
 
 Long work gets a `Stopper` and calls it often. `Stopper.run` runs it so that Ctrl-C reaches it; `Stopper.reason` says
 afterwards what stopped it.
@@ -68,14 +68,14 @@ class Clock:
 
 
 class Stopper:
-    """Callable that turns true, for good, once the deadline has passed or somebody has asked to stop.
+    """Callable that is true from the deadline or the first request to stop on.
 
     Parameters
     ----------
     deadline : float, optional
         Reading of `time.monotonic` after which to stop.
     should_stop : callable, optional
-        Asked between steps.
+        Called between steps; returns whether to stop.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class _Kept:
         self.waiting = False
 
     def take(self) -> int:
-        """Return the number of presses that nobody has taken yet."""
+        """Return the number of pending presses."""
         pressed, self.pressed = self.pressed, 0
         return pressed
 

@@ -179,7 +179,7 @@ def test_labels_of_several_types():
         assert (first + second).classes.dtype == (second + first).classes.dtype
         assert (first + second).total == 8
     large, half = Tally.of(X, y + 2**53, depth=1), Tally.of(X, y + 0.5, depth=1)
-    with pytest.raises(InvalidInputError, match="too large to be told apart"):
+    with pytest.raises(InvalidInputError, match="too large to be exact as floats"):
         large + half
     days = Tally.of(X, np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")[y], depth=1)
     with pytest.raises(InvalidInputError, match="no common order"):

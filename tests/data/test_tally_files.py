@@ -137,7 +137,7 @@ def add_to(place, amount):
 HOSTILE = {
     "no schema": (lambda members: members.pop("schema.json"), "no schema"),
     "another format": (in_schema(format="other"), "it is not a tally"),
-    "a later version": (in_schema(version=2), "version 2, and this release knows 1"),
+    "a later version": (in_schema(version=2), "version 2, but this release reads version 1"),
     "not JSON": (put("schema.json", b"{"), "not JSON"),
     "deep JSON": (put("schema.json", b"[" * 100_000), "not JSON"),
     "a list": (put("schema.json", b"[]"), "it is not a tally"),
