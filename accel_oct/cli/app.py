@@ -29,8 +29,6 @@ from accel_oct.errors import AccelOctError, InvalidInputError, NoTreeError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["COMMANDS", "COMMAND_GROUP", "run"]
-
 #: Group of entry points for commands of other packages: functions that take a list of arguments and return an exit
 #: code. The summary of the package is the help of the command.
 COMMAND_GROUP = "accel_oct.commands"

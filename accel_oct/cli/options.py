@@ -11,29 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from typer import Argument, Option
 
-__all__ = [
-    "DEFAULTS",
-    "GROUPS",
-    "BackendOptions",
-    "DrawingOptions",
-    "EncoderOptions",
-    "Group",
-    "LimitOptions",
-    "ModelFile",
-    "NearOptions",
-    "OutputOptions",
-    "PredictionOptions",
-    "PresetName",
-    "ReportOptions",
-    "RuleOptions",
-    "RunFile",
-    "TableOptions",
-    "TargetOptions",
-    "TellingOptions",
-    "TreeOptions",
-    "ValidationOptions",
-]
-
 #: Values of options that neither the command line nor the run file sets. Other options have no default.
 DEFAULTS: dict[str, Any] = {
     "header": True,

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
-__all__ = ["hardy_streams", "results", "results_apart"]
-
 
 class _Hardy:
     """A stream that discards output after its pipe was closed, which must not end a solve.

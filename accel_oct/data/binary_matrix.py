@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["BoolMatrix", "as_binary_matrix", "column_names", "pack_rows"]
-
 BoolMatrix = NDArray[np.bool_]
 
 _ADVICE = "OptimalTreeClassifier encodes raw columns; solve() and DecisionTree take columns of 0 and 1"

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["all_sets", "given", "n_sets", "place_of", "places_of"]
-
 Array = NDArray[Any]
 IntArray = NDArray[np.int64]
 

@@ -16,18 +16,6 @@ from accel_oct.data.labels import as_names, encode_labels
 from accel_oct.data.weights import ExactWeights, given_weights, in_usual_range, on_grid, round_to_grid
 from accel_oct.errors import InvalidInputError
 
-__all__ = [
-    "BinaryDataset",
-    "EqualRows",
-    "MergedDataset",
-    "ScoredDataset",
-    "equal_rows",
-    "on_grid",
-    "round_to_grid",
-    "scored_dataset",
-    "weighted_bincount",
-]
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 

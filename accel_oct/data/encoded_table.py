@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
 
-__all__ = ["EncodedTable"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedTable:

@@ -13,8 +13,6 @@ from accel_oct.data.binary_matrix import pack_rows
 from accel_oct.data.dataset import BinaryDataset, equal_rows
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["EqpSet", "EqpSets", "equivalent_point_sets"]
-
 IntArray = NDArray[np.int64]
 WordArray = NDArray[np.uint64]
 

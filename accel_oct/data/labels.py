@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["as_labels", "as_names", "encode_labels", "is_missing", "one_dimensional"]
-
 
 def encode_labels(y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct labels of `y`, and the index of each sample's label.

@@ -7,8 +7,6 @@ from typing import Any
 
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["READS", "checked_reads", "fits_every_encoding", "fits_tally"]
-
 #: Valid names of parts; `accel_oct.constraints.Traits` defines them.
 READS = frozenset({"class", "weight", "group", "rows", "features", "X"})
 

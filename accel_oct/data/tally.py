@@ -26,8 +26,6 @@ from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
 from accel_oct.data.weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Path", "Tally", "TallySets", "counted", "label_codes", "united"]
-
 IntArray = NDArray[np.int64]
 
 MOST_BYTES = 2**33

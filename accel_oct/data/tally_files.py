@@ -25,8 +25,6 @@ from accel_oct.data.column_sets import n_sets
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.support.files import as_path, replacing
 
-__all__ = ["DEPTHS", "read_fields", "write_fields"]
-
 IntArray = NDArray[np.int64]
 
 DEPTHS = 64

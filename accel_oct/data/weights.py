@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 from accel_oct.data.labels import one_dimensional
 from accel_oct.errors import InvalidInputError
 
-__all__ = [
-    "ExactWeights",
-    "accurate_sums",
-    "as_weights",
-    "fits",
-    "given_weights",
-    "grid_bits_of",
-    "in_usual_range",
-    "on_grid",
-    "round_to_grid",
-    "whole_weights",
-    "whole_where_close",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

@@ -22,8 +22,6 @@ from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import Distinct, quantile_positions
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["DEFAULT_BUDGET", "AutoEncoder", "estimated_seconds"]
-
 #: Limit on the estimated seconds of the exact search; see `estimated_seconds`.
 DEFAULT_BUDGET = 5.0
 

@@ -24,8 +24,6 @@ from accel_oct.encoding.tables import Table, as_frame, as_measured, is_pandas, l
 from accel_oct.encoding.values import Kind, as_categories, as_numbers, infer_kind
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 
-__all__ = ["BinaryEncoder", "Column", "PassthroughEncoder", "check_table", "check_whole"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from accel_oct.encoding.tables import Table
 from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["OneHotCategoryEncoder", "check_categories"]
-
 
 class OneHotCategoryEncoder(BinaryEncoder):
     """One-hot encoding: a binary feature ``colour = red`` per category.

@@ -14,15 +14,6 @@ from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.values import EXACT, format_number
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = [
-    "Condition",
-    "as_limit",
-    "beyond_single_precision",
-    "changed_in_single_precision",
-    "format_value",
-    "missing_values",
-]
-
 Test = Literal["at_least", "between", "equals", "none_of", "is_true", "is_missing"]
 _TESTS = ("at_least", "between", "equals", "none_of", "is_true", "is_missing")
 

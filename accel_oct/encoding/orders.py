@@ -21,8 +21,6 @@ from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import Distinct
 
-__all__ = ["Order", "TableOrders"]
-
 Ranks = NDArray[np.int32]
 Floats = NDArray[np.float64]
 

@@ -22,19 +22,6 @@ from numpy.typing import NDArray
 from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = [
-    "NANOSECONDS",
-    "Counts",
-    "MeasuredKind",
-    "Scale",
-    "intervals",
-    "is_duration",
-    "is_instant",
-    "read_durations",
-    "read_instants",
-    "zone_of",
-]
-
 MeasuredKind = Literal["datetime", "duration", "ordered"]
 
 #: Units of time, the coarsest first, in nanoseconds.

@@ -18,8 +18,6 @@ from accel_oct.encoding.thresholds import Distinct, QuantileThresholdEncoder, is
 from accel_oct.encoding.values import Kind, as_categories, infer_kind
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["DEFAULT_CATEGORIES", "DEFAULT_QUANTILES", "TableEncoder"]
-
 #: Twice as fine as QT-5 of the paper, which compares solvers; docs/encoders.md has the effect.
 DEFAULT_QUANTILES = 10
 #: Default limit on the features of a categorical column: a tree uses few, and each costs search time.

@@ -15,17 +15,6 @@ from accel_oct.encoding.scales import Counts, MeasuredKind, Scale, intervals, re
 from accel_oct.encoding.values import Kind, as_categories, as_numbers, exact_numbers, infer_kind
 from accel_oct.errors import InvalidInputError
 
-__all__ = [
-    "Table",
-    "as_frame",
-    "as_measured",
-    "frame_columns",
-    "is_indexable",
-    "is_pandas",
-    "learn_scale",
-    "table_fingerprint",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Table:

@@ -23,17 +23,6 @@ from accel_oct.encoding.conditions import Condition, as_limit
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, as_invalid_input
 
-__all__ = [
-    "AllThresholdsEncoder",
-    "Distinct",
-    "QuantileBucketEncoder",
-    "QuantileThresholdEncoder",
-    "TreeGuidedThresholdEncoder",
-    "is_zero_one",
-    "quantile_positions",
-    "readable_threshold",
-]
-
 IntArray = NDArray[np.int64]
 
 

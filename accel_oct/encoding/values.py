@@ -14,8 +14,6 @@ from accel_oct.data.labels import is_missing
 from accel_oct.encoding.scales import is_duration, is_instant
 from accel_oct.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["EXACT", "Kind", "as_categories", "as_numbers", "exact_numbers", "format_number", "infer_kind"]
-
 Kind = Literal["numeric", "categorical", "boolean", "ignored", "datetime", "duration", "ordered"]
 
 #: Largest range of whole numbers that are exact as floats.

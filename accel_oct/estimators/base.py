@@ -49,8 +49,6 @@ from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
 
-__all__ = ["TreeClassifier"]
-
 Classifier = TypeVar("Classifier", bound="TreeClassifier")
 
 _NESTED = ("constraints__", "objective__", "solver__")

@@ -13,8 +13,6 @@ from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.tables import read_table
 from accel_oct.pieces.recognising import is_dask, is_frame, is_source, is_table_file
 
-__all__ = ["GivenData", "given_data"]
-
 
 @dataclass(frozen=True, eq=False)
 class GivenData:

@@ -40,8 +40,6 @@ from accel_oct.support.arguments import time_left
 from accel_oct.support.progress import Reporter, Sink, announce
 from accel_oct.support.stopping import Clock, kept_interrupts
 
-__all__ = ["OptimalTreeClassifier"]
-
 _LEAST_FOR_BOUND, _SHARE_FOR_BOUND, _MOST_FOR_BOUND = 0.5, 0.5, 10.0
 """Time for the bound over every split: least seconds, share of the solve time, most seconds."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from accel_oct.errors import AccelOctError
 from accel_oct.solving.result import ConstraintReport
 
-__all__ = ["ConstraintTable"]
-
 _HEAD = ("constraint", "at least", "at most", "value", "slack", "multiplier")
 
 

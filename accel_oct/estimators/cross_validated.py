@@ -32,8 +32,6 @@ from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
 
-__all__ = ["OptimalTreeClassifierCV"]
-
 #: From a penalty that allows few leaves to one that has little effect, halved at each step.
 DEFAULT_PENALTIES = tuple(0.1 / 2**k for k in range(9))
 

@@ -39,8 +39,6 @@ from accel_oct.support.progress import Reporter, Sink
 from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
 
-__all__ = ["FeatureSearch", "TableSearch", "table_bound", "unlimited_depth_error"]
-
 
 def _can_search(model: Any) -> bool:
     """Return whether the parameters of a classifier allow this search."""

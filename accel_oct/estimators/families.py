@@ -20,8 +20,6 @@ from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
 
-__all__ = ["along_penalties", "by_leaves"]
-
 
 def along_penalties(
     model: Any,

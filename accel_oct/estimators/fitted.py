@@ -23,8 +23,6 @@ from accel_oct.pieces.recognising import is_in_pieces, is_source
 from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
 
-__all__ = ["FittedClassifier", "feature_names", "transformed"]
-
 _ALL_SUBSETS = 3
 """Largest number of categories for which one against the others covers every binary split."""
 

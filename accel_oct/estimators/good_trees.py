@@ -19,8 +19,6 @@ from accel_oct.support.arguments import time_left
 from accel_oct.support.progress import announce
 from accel_oct.tree import DecisionTree
 
-__all__ = ["listed_trees"]
-
 EXAMINED = 50_000
 """Minimum number of trees that are listed to find those that satisfy constraints."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.solving.every_split import EverySplit
 
-__all__ = ["greedy_trees", "is_large"]
-
 _CRITERIA, _SEEDS, _DEPTH = ("gini", "entropy"), 3, 6
 """Criteria; seeds, since CART breaks ties between equal splits at random; depth if there is no depth limit."""
 

@@ -19,8 +19,6 @@ from accel_oct.estimators.fitted import feature_names, transformed
 from accel_oct.estimators.training import Attached, RowValues, TrainingData
 from accel_oct.tree import DecisionTree
 
-__all__ = ["held_out_data", "held_out_score", "objective_score", "rows_of"]
-
 
 def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
     """Return some rows of a table of any type."""

@@ -23,17 +23,6 @@ from accel_oct.pieces.gathering import BATCH, gather
 from accel_oct.pieces.sources import BESIDE, Piece, Source, source_of
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = [
-    "answered",
-    "check_rows",
-    "column_table",
-    "gathered_for_fit",
-    "in_memory_only",
-    "opened",
-    "source_columns",
-    "table_rows",
-]
-
 
 def in_memory_only(what: str) -> InvalidInputError:
     """Return the error for an operation that needs the rows in memory."""

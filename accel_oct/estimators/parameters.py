@@ -8,8 +8,6 @@ import numpy as np
 
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["checked_penalties"]
-
 
 def checked_penalties(leaf_penalties: Any) -> list[float]:
     """Return leaf penalties as floats in the given order, or raise InvalidInputError."""

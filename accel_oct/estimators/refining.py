@@ -26,8 +26,6 @@ from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import announce
 from accel_oct.tree import DecisionTree
 
-__all__ = ["Refinement"]
-
 ROUNDS = (250, 600)
 """Maximum number of features in each round, for depth two and more."""
 

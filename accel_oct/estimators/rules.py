@@ -15,8 +15,6 @@ from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip import as_solver
 from accel_oct.objectives import Score
 
-__all__ = ["all_constraints", "check_splittable", "excluded_columns", "nested_parameters", "with_nested"]
-
 
 def all_constraints(
     constraints: Sequence[Constraint] | None,

@@ -29,8 +29,6 @@ from accel_oct.support.stopping import Clock
 if TYPE_CHECKING:
     from accel_oct.estimators.classifier import OptimalTreeClassifier
 
-__all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
-
 _LIMITS = ("at_most", "at_least", "upper", "lower", "n", "share", "amount", "samples")
 
 

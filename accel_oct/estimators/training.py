@@ -20,8 +20,6 @@ from accel_oct.solving.result import Result
 from accel_oct.tree import DecisionTree
 from accel_oct.tree.tallied import TalliedTrees
 
-__all__ = ["Attached", "CheckedRows", "RowValues", "Solved", "TrainingData", "as_tree", "attached"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:

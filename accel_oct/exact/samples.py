@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from accel_oct.data import Tally
 from accel_oct.data.column_sets import given
-from accel_oct.data.dataset import equal_rows, round_to_grid
+from accel_oct.data.dataset import equal_rows
+from accel_oct.data.weights import round_to_grid
 from accel_oct.exact.counts import (
     ClassRewards,
     CompiledCounts,

@@ -17,8 +17,6 @@ from accel_oct.native.library import kernels
 from accel_oct.native.records import COUNTERS, Array, Kind, Record, written
 from accel_oct.native.stopping import StopFlag
 
-__all__ = ["GAINS", "IMPOSSIBLE", "LABELLED", "SIGNED", "OrderedSearch", "OrderedState", "OrderedTable"]
-
 SIGNED, LABELLED, GAINS = 0, 1, 2
 """Statistics that are summed over samples; see ``ordered_samples.hpp``."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_int32
 
-__all__ = ["StopFlag"]
-
 
 class StopFlag:
     """A flag that a running kernel checks; any thread may raise it."""

@@ -14,8 +14,6 @@ from accel_oct.encoding.scales import Scale, zone_of
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 
-__all__ = ["Batch", "Coded", "arrow_batch", "arrow_family", "coded", "family", "plain_objects", "table_batch"]
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -159,13 +157,6 @@ def arrow_family(kind: Any) -> str | None:
         if matches:
             return f"{word} of the zone {kind.tz}" if word == "times" and kind.tz is not None else word
     return str(kind)
-
-
-def batch_families(batch: Batch) -> dict[str, str | None]:
-    """Return the family of each column of a batch."""
-    return {
-        name: family(column.values if isinstance(column, Coded) else column) for name, column in batch.columns.items()
-    }
 
 
 def check_named(names: Sequence[Any], where: str) -> tuple[str, ...]:

@@ -19,8 +19,6 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.batches import Batch, Coded, coded, family, plain_objects
 from accel_oct.pieces.sources import BESIDE, Piece
 
-__all__ = ["ColumnCounts", "CountPass", "Counted", "Sample", "WeightTotals", "WeightUnit", "joined", "read_weights"]
-
 FloatArray = NDArray[np.float64]
 
 # ---------------------------------------------------------------- weights as whole numbers of a unit

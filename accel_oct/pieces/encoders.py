@@ -32,8 +32,6 @@ from accel_oct.pieces.batches import Batch, Coded, coded
 from accel_oct.pieces.counting import Counted
 from accel_oct.pieces.sources import Roles
 
-__all__ = ["BatchEncoder", "EncoderChoice", "encoding_fingerprint", "looks_at_columns"]
-
 _BY_COLUMN = (
     AllThresholdsEncoder,
     OneHotCategoryEncoder,

@@ -17,8 +17,6 @@ from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct.pieces.sources import DelayedPiece, Source
 from accel_oct.support.progress import ProgressEvent, Sink
 
-__all__ = ["Engine"]
-
 _RETRIES = 3
 """Number of retries if reading a piece fails or its worker is lost."""
 

@@ -10,8 +10,6 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.recognising import is_in_pieces
 from accel_oct.support.arguments import checked_depth
 
-__all__ = ["read_pieces"]
-
 
 def read_pieces(
     X: Any, y: Any, sample_weight: Any, *, max_depth: Any, groups: Sequence[str] = (), client: Any = None

@@ -32,8 +32,6 @@ from accel_oct.pieces.reducing import (
 from accel_oct.pieces.sources import Roles, Source, described, source_of
 from accel_oct.support.progress import Sink
 
-__all__ = ["gather"]
-
 DISTINCT = 1_000_000
 SAMPLE = 100_000
 BATCH = 1 << 18

@@ -6,17 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "PARQUET",
-    "is_dask",
-    "is_dataset",
-    "is_frame",
-    "is_in_pieces",
-    "is_relation",
-    "is_source",
-    "is_table_file",
-]
-
 #: How names of Parquet files end.
 PARQUET = (".parquet", ".parq", ".pq")
 

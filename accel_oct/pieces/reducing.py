@@ -19,8 +19,6 @@ from accel_oct.pieces.counting import WeightUnit, check_columns, read_weights
 from accel_oct.pieces.encoders import BatchEncoder
 from accel_oct.pieces.sources import Piece, described
 
-__all__ = ["DistinctRows", "Labels", "ReducePass", "Reduced", "packed", "rows_limit"]
-
 IntArray = NDArray[np.int64]
 Words = NDArray[np.uint64]
 

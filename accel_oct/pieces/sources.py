@@ -25,25 +25,6 @@ from accel_oct.io.tables import read_table
 from accel_oct.pieces.batches import Batch, Coded, arrow_batch, arrow_family, check_named, table_batch
 from accel_oct.pieces.recognising import PARQUET, is_dask, is_dataset, is_frame, is_relation, is_table_file
 
-__all__ = [
-    "ARGUMENTS",
-    "BESIDE",
-    "TARGET",
-    "WEIGHT",
-    "DelayedPiece",
-    "FramePiece",
-    "Piece",
-    "Roles",
-    "Source",
-    "dask_source",
-    "dataset_source",
-    "described",
-    "duckdb_source",
-    "frames_source",
-    "parquet_source",
-    "source_of",
-]
-
 #: Names of a target and of weights that are passed beside the table; no column has these names.
 TARGET, WEIGHT = "\0target", "\0weight"
 BESIDE = (TARGET, WEIGHT)

@@ -19,18 +19,6 @@ from typing import IO, Any
 
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 
-__all__ = [
-    "MAX_BYTES",
-    "OpenedFile",
-    "as_path",
-    "check_writable",
-    "opened_file",
-    "read_text",
-    "replacing",
-    "wanted_package",
-]
-
-
 _LONGEST_NAME = 300
 
 

@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-__all__ = ["Figure", "Figures", "ProgressEvent", "Reporter", "Sink", "announce", "figure_text", "joined_sinks"]
-
 logger = logging.getLogger("accel_oct")
 
 #: A number, or a pair: how many of how many.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.data import BinaryDataset, Tally
-from accel_oct.data.dataset import on_grid
+from accel_oct.data.weights import on_grid
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.tree.decision_tree import DecisionTree
 

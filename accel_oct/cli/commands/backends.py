@@ -7,8 +7,6 @@ from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.options import TellingOptions
 from accel_oct.mip import list_backends
 
-__all__ = ["run"]
-
 
 def run(telling: TellingOptions) -> int:
     """Print two lines per backend: availability and capabilities."""

@@ -20,8 +20,6 @@ from accel_oct.estimators.rules import all_constraints
 from accel_oct.estimators.training import attached
 from accel_oct.solving.parsing import constraint, objective
 
-__all__ = ["run"]
-
 #: Tolerance for sums of floats in another order.
 _ROUNDING = 1e-9
 

@@ -12,8 +12,6 @@ from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.options import PresetName, TellingOptions
 from accel_oct.solving.config import Config
 
-__all__ = ["run"]
-
 
 def run(wanted: PresetName, telling: TellingOptions) -> int:
     """Print the switches as TOML for a run file."""

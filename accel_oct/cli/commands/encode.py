@@ -13,8 +13,6 @@ from accel_oct.cli.options import EncoderOptions, OutputOptions, TableOptions, T
 from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.errors import InvalidInputError
 
-__all__ = ["run"]
-
 
 def run(
     table: TableOptions,

@@ -29,8 +29,6 @@ from accel_oct.errors import AccelOctError
 from accel_oct.export import to_text
 from accel_oct.support.stopping import kept_interrupts, remembered_interrupts
 
-__all__ = ["run"]
-
 
 def run(
     table: TableOptions,

@@ -18,8 +18,6 @@ from accel_oct.cli.options import (
     TreeOptions,
 )
 
-__all__ = ["run"]
-
 
 def run(
     table: TableOptions,

@@ -15,8 +15,6 @@ from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.export.stored_model import MAX_BYTES
 from accel_oct.support.files import read_text
 
-__all__ = ["Stored", "model_text", "read_model"]
-
 
 class Stored:
     """A model of a file, with the description of its training.

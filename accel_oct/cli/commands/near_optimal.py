@@ -22,8 +22,6 @@ from accel_oct.cli.options import (
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import to_text
 
-__all__ = ["run"]
-
 
 def run(
     table: TableOptions,

@@ -20,8 +20,6 @@ from accel_oct.io.tables import write_csv
 from accel_oct.live import Watch, watching
 from accel_oct.support.files import check_writable, replacing
 
-__all__ = ["check_output", "code_of", "named_failures", "printed", "tell", "watched", "write_table", "writing"]
-
 _FINISHED = ("optimal", "finished")
 
 

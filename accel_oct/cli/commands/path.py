@@ -17,8 +17,6 @@ from accel_oct.cli.options import (
 )
 from accel_oct.estimators.cross_validated import DEFAULT_PENALTIES
 
-__all__ = ["run"]
-
 
 def run(
     table: TableOptions,

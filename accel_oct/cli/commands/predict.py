@@ -9,8 +9,6 @@ from accel_oct.cli.commands.tables import read_features
 from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, TableOptions, TellingOptions
 from accel_oct.io.tables import is_binary, write_columns, write_csv
 
-__all__ = ["run"]
-
 
 def run(
     file: ModelFile,

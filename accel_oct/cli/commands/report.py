@@ -20,8 +20,6 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.report import write_report
 from accel_oct.solving.parsing import constraint, objective
 
-__all__ = ["run"]
-
 
 def run(
     file: ModelFile,

@@ -18,8 +18,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["SECTIONS", "RunSettings", "keys_of", "read_run"]
-
 _MOST_BYTES = 1 << 20
 _LARGEST = sys.float_info.max
 _G = TypeVar("_G", bound=Group)

@@ -13,8 +13,6 @@ from accel_oct.cli.options import DrawingOptions, ModelFile, OutputOptions, Tell
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 
-__all__ = ["run"]
-
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "text": to_text,
     "dot": to_dot,

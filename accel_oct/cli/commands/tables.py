@@ -15,8 +15,6 @@ from accel_oct.encoding.tables import Table, table_fingerprint
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.tables import missing_column, read_table
 
-__all__ = ["Training", "read_features", "read_training"]
-
 #: Seconds before the first progress line of a file, and between lines.
 _FIRST_LINE, _PAUSE = 1.0, 10.0
 

@@ -40,19 +40,6 @@ from accel_oct.estimators.cross_validated import OptimalTreeClassifierCV
 from accel_oct.mip import Solver
 from accel_oct.solving.parsing import constraint, objective
 
-__all__ = [
-    "Rules",
-    "Searched",
-    "classifier",
-    "depths_of",
-    "estimator_encoder",
-    "numbers",
-    "read_rules",
-    "searched",
-    "table_encoder",
-    "tree_parameters",
-]
-
 _DEFAULT_PENALTY = 0.01
 
 
