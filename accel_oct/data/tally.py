@@ -29,7 +29,7 @@ from accel_oct.errors import InvalidInputError, shown
 IntArray = NDArray[np.int64]
 
 MOST_BYTES = 2**33
-"""Default limit on the memory of the counts."""
+"""Limit on the memory of the counts, in bytes."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

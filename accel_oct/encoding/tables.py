@@ -96,7 +96,8 @@ class Table:
 
     @classmethod
     def _from_array(cls, X: Any) -> Table:
-        if isinstance(X, list | tuple) and any(isinstance(v, str) for row in X if _is_row(row) for v in row):
+        rows = [row for row in X if isinstance(row, list | tuple)] if isinstance(X, list | tuple) else []
+        if any(isinstance(value, str) for row in rows for value in row):
             X = np.array(X, dtype=object)  # NumPy would convert numbers beside a string to strings
         try:
             array = np.asarray(X)
@@ -109,10 +110,6 @@ class Table:
                 "has a single feature, or X.reshape(1, -1) if it contains a single sample."
             )
         return cls(tuple(array.T), None, len(array))
-
-
-def _is_row(row: Any) -> bool:
-    return isinstance(row, list | tuple)
 
 
 def _refuse_complex(array: NDArray[Any]) -> None:

@@ -24,8 +24,8 @@ from accel_oct.estimators.families import along_penalties, by_leaves
 from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.in_pieces import check_rows
-from accel_oct.estimators.parameters import checked_penalties
 from accel_oct.estimators.refining import Refinement
+from accel_oct.estimators.rules import checked_penalties
 from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json

@@ -22,8 +22,7 @@ from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.classifier import OptimalTreeClassifier
 from accel_oct.estimators.folds import FoldReporter, Task, solve_folds
 from accel_oct.estimators.in_pieces import in_memory_only
-from accel_oct.estimators.parameters import checked_penalties
-from accel_oct.estimators.rules import check_splittable
+from accel_oct.estimators.rules import check_splittable, checked_penalties
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver, candidate_backends
@@ -40,7 +39,8 @@ class OptimalTreeClassifierCV(TreeClassifier):
     """Optimal tree classifier that selects the leaf penalty, and optionally the depth, by cross-validation.
 
     Each fold is solved once per depth: `accel_oct.solve_path` returns the optimal trees of all penalties. If `solver`
-    or `config` is not the default, or a constraint couples subtrees, each fold is solved once per depth and penalty.
+    (apart from threads and seed) or `config` is not the default, or a constraint or the objective couples subtrees,
+    each fold is solved once per depth and penalty.
 
     Parameters
     ----------

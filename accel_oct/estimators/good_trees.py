@@ -20,7 +20,7 @@ from accel_oct.support.progress import announce
 from accel_oct.tree import DecisionTree
 
 EXAMINED = 50_000
-"""Minimum number of trees that are listed to find those that satisfy constraints."""
+"""Number of trees that are listed, unless `limit` is larger, to find those that satisfy the constraints."""
 
 
 def listed_trees(

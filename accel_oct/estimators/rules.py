@@ -56,6 +56,17 @@ def _least_samples(value: Any, n_samples: int) -> int:
     )
 
 
+def checked_penalties(leaf_penalties: Any) -> list[float]:
+    """Return leaf penalties as floats in the given order, or raise InvalidInputError."""
+    try:
+        penalties = [float(penalty) for penalty in leaf_penalties]
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"leaf_penalties must be numbers, got {shown(leaf_penalties)}") from None
+    if not penalties or not all(np.isfinite(p) and p >= 0 for p in penalties):
+        raise InvalidInputError(f"leaf_penalties must be finite and not negative, got {leaf_penalties!r}")
+    return penalties
+
+
 def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
     """Return the positions of columns that are given by name or position."""
     if exclude is None:

@@ -311,10 +311,10 @@ def _ordered(values: NDArray[Any], limit: int, name: str) -> NDArray[np.int64]:
 def _rounding(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> Callable[[int], NDArray[np.int64]]:
     """Return a function that rounds the keys down at a level.
 
-    A number keeps its first 63 - level binary digits, so that small whole numbers are unchanged; from one digit on,
-    whole numbers lose their last digits instead. Floats, which have 53 digits, and whole numbers are rounded to the
-    same values while a digit is left, since pieces of one column may hold either. Negative numbers are rounded as their
-    opposites.
+    A number keeps its first 63 - level binary digits, so that small whole numbers are unchanged. Once only the first
+    digit is left, all whole numbers lose their last digits too. Floats, which have 53 digits, and whole numbers are
+    rounded to the same values while a digit is left, since pieces of one column may hold either. Negative numbers are
+    rounded as their opposites.
     """
     if dtype.kind == "f":
         return lambda level: keys >> max(level - _FLOAT_LEVEL, 0) << max(level - _FLOAT_LEVEL, 0)
