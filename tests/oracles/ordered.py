@@ -63,7 +63,7 @@ def _long(rng: np.random.Generator) -> OrderedCase:
     """Many rows with many values: many thresholds, and sums around the ends of narrow counters."""
     columns = int(rng.integers(1, 4))
     n = int(rng.integers(14, [0, 290, 60, 40][columns]))
-    ranks = _orders(rng, n, columns, 3 * n)[:4]
+    ranks = _orders(rng, n, columns, int(rng.choice([n // 2, n, 3 * n])))[:4]
     return OrderedCase(ranks, _gains(rng, ranks, n), _price(rng, n), int(rng.integers(1, 3)), None, None)
 
 
