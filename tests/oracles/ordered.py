@@ -32,9 +32,9 @@ def on_grid(numbers: np.ndarray | float) -> np.ndarray:
 
 
 def draw(seed: int) -> OrderedCase:
-    """A random small case: `_small`, `_chain`, `_tied` or `_long`."""
+    """A random small case: `_small`, `_chain`, `_tied`, `_long` or `_list`."""
     rng = np.random.default_rng(seed)
-    kinds = [_small, _small, _chain, _tied, _long]
+    kinds = [_small, _small, _chain, _tied, _long, _list]
     return kinds[rng.integers(0, len(kinds))](rng)
 
 
@@ -66,6 +66,16 @@ def _long(rng: np.random.Generator) -> OrderedCase:
     n = int(rng.integers(14, [0, 290, 60, 40][columns]))
     ranks = _orders(rng, n, columns, int(rng.choice([n // 2, n, 3 * n])))[:4]
     return OrderedCase(ranks, _gains(rng, ranks, n), _price(rng, n), int(rng.integers(1, 3)), None, None)
+
+
+def _list(rng: np.random.Generator) -> OrderedCase:
+    """Labels by the first of some conditions that holds: deep trees with few leaves."""
+    n, columns, max_depth = int(rng.integers(10, 40)), int(rng.integers(3, 6)), int(rng.integers(3, 6))
+    ranks = np.array([dense_ranks(rng.random(n) < rng.uniform(0.2, 0.6)) for _ in range(columns)])
+    labels = np.where(ranks.any(axis=0), ranks.argmax(axis=0), columns) % int(rng.integers(2, 4))
+    labels = np.where(rng.random(n) < 0.05, 0, labels)
+    price = float(on_grid(rng.choice([0.3, 1, 1.5, 2])))
+    return OrderedCase(ranks, np.eye(3)[labels], price, None if rng.random() < 0.3 else max_depth, None, None)
 
 
 def _price(rng: np.random.Generator, n: int) -> float:
