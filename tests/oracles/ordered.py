@@ -32,9 +32,9 @@ def on_grid(numbers: np.ndarray | float) -> np.ndarray:
 
 
 def draw(seed: int) -> OrderedCase:
-    """A random small case: `_small`, `_chain`, `_tied`, `_long` or `_list`."""
+    """A random small case: `_small`, `_chain`, `_tied`, `_long`, `_list` or `_grid`."""
     rng = np.random.default_rng(seed)
-    kinds = [_small, _small, _chain, _tied, _long, _list]
+    kinds = [_small, _small, _chain, _tied, _long, _list, _grid]
     return kinds[rng.integers(0, len(kinds))](rng)
 
 
@@ -76,6 +76,14 @@ def _list(rng: np.random.Generator) -> OrderedCase:
     labels = np.where(rng.random(n) < 0.05, 0, labels)
     price = float(on_grid(rng.choice([0.3, 1, 1.5, 2])))
     return OrderedCase(ranks, np.eye(3)[labels], price, None if rng.random() < 0.3 else max_depth, None, None)
+
+
+def _grid(rng: np.random.Generator) -> OrderedCase:
+    """Two columns and deep trees: every set is a rectangle, so many are met again with another budget."""
+    n, most = int(rng.integers(12, 40)), int(rng.integers(3, 8))
+    ranks = np.array([dense_ranks(rng.integers(0, most, n)) for _ in range(2)])
+    price = float(on_grid(rng.choice([0, 0.1, 0.3, 0.5, 1])))
+    return OrderedCase(ranks, _gains(rng, ranks, n), price, int(rng.integers(3, 6)), None, None)
 
 
 def _price(rng: np.random.Generator, n: int) -> float:
