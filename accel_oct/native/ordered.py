@@ -74,7 +74,7 @@ class OrderedState(NamedTuple):
         Sets searched at depth two, passes over one, thresholds looked at higher up, and those of them that sets seen
         before refuted.
     open : int
-        Intervals of thresholds at the root that are not closed.
+        Columns of the root with thresholds that are not closed.
     out_of_memory : int
     """
 
