@@ -140,6 +140,17 @@ def path_rows(
     return _assembled(master, claims, chosen, mask, nodes, b_weight, w_nodes, w_weight)
 
 
+def all_path_rows(master: Master) -> Rows:
+    """Return every standard Benders cut, one row per claim and node: with them the master needs no handler.
+
+    For exports and small data: there are as many rows as claims (samples, or points times classes) times
+    ``2**(max_depth + 1) - 1``.
+    """
+    claims, nodes = master.claims, master.topology.nodes
+    chosen = np.arange(claims.size)
+    return path_rows(master, claims, np.tile(chosen, nodes.size), np.repeat(nodes, chosen.size))
+
+
 def separate_fractional(master: Master, claims: Claims, x: FloatArray) -> Rows:
     """Return the most violated Benders cut of every sample at a fractional point.
 

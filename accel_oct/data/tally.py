@@ -302,7 +302,8 @@ def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, dep
         inside = cells == cell
         mine, amounts = (rows[inside], weights[inside]) if n_cells > 1 else (rows, weights)
         for bit in range(int(amounts.max(initial=0)).bit_length()):
-            part = mine[(amounts >> bit) & 1 == 1]
+            has = (amounts >> bit) & 1 == 1
+            part = mine if has.all() else mine[has]
             for first in range(0, len(part), _BLOCK_ROWS):
                 block = part[first : first + _BLOCK_ROWS]
                 native.add_sets(block, n_features, starts, choose, 1 << bit, columns, found, counts[cell])

@@ -304,7 +304,8 @@ def _points(ranks: Ranks) -> Ints:
             break
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(place[point.reshape(-1)], dtype=np.int64)
+    numbers: Ints = place[point.reshape(-1)]
+    return numbers
 
 
 def _distinct_columns(ranks: Ranks, limits: LeafLimits | None) -> Ints:

@@ -72,7 +72,7 @@ class OrderedState(NamedTuple):
         Numbers of sets searched at depth two, passes over one set, thresholds evaluated at larger depth, and of those
         that known sets refuted.
     open : int
-        Number of open intervals of thresholds at the root.
+        Number of columns of the root with open thresholds.
     out_of_memory : int
     """
 

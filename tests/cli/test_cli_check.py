@@ -124,7 +124,7 @@ def test_other_data_need_not_have_the_same_objective(
     women = tmp_path / "women.csv"
     women.write_text("\n".join([rows[0], *(row for row in rows if ",f," in row)]) + "\n", encoding="utf-8")
     code, told = check(capsys, fair, women)
-    assert code == 4 and told["findings"][2]["holds"] is None and "two values" in told["findings"][2]["detail"]
+    assert code == 4 and told["findings"][2]["holds"] is None and "two distinct values" in told["findings"][2]["detail"]
 
 
 def test_a_tree_that_was_changed_is_noticed(

@@ -11,7 +11,7 @@ from hypothesis import given
 from oracles.enumeration import enumerate_trees
 from oracles.instances import Instance, instances
 
-from accel_oct.cuts.benders import BendersCuts, path_rows, separate_fractional
+from accel_oct.cuts.benders import BendersCuts, all_path_rows, path_rows, separate_fractional
 from accel_oct.data import BinaryDataset
 from accel_oct.formulation import Incumbent, Master, TreeHandler
 from accel_oct.mip import Event, Rows, Validity
@@ -173,6 +173,18 @@ def _random_fractional(master: Master, dataset: BinaryDataset, depth: int, rng: 
     theta = master.theta.view(x)
     theta[:] = np.minimum(1.0, theta + rng.random(theta.size) * rng.integers(0, 2, theta.size))
     return x
+
+
+def test_all_path_rows_are_one_per_sample_and_node() -> None:
+    """With every row in it the master needs no handler: thetas are bounded at every tree of both labels."""
+    master = Master(EXAMPLE, 2, 0.0)
+    rows = all_path_rows(master)
+    assert rows.n_rows == EXAMPLE.n_samples * Topology(2).n_nodes
+    for tree in enumerate_trees(EXAMPLE, 1, labels="all"):
+        x = master.lift(tree.with_max_depth(2))
+        assert np.all(rows.violation(x) == 0)
+        master.theta.view(x)[:] = 1.0
+        assert np.any(rows.violation(x) == 1.0) == (tree.score(EXAMPLE) < EXAMPLE.total_weight)
 
 
 @pytest.mark.parametrize("seed", range(12))

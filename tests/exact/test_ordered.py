@@ -50,6 +50,16 @@ def by_dynamic_programme(ranks: np.ndarray, gains: np.ndarray, depth: int, price
     return best(np.ones(len(gains), bool), depth)
 
 
+@pytest.mark.parametrize("majority", range(125, 133))
+def test_sums_at_the_end_of_a_byte(majority: int) -> None:
+    """Sums of signs are counted in bytes up to 127 samples of a class, and in wider numbers beyond."""
+    labels = np.repeat([0, 1, 0, 1], [majority - 2, 30, 2, 20])
+    ranks = np.array([np.arange(len(labels)), np.random.default_rng(0).permutation(len(labels))], np.int32)
+    for y in (labels, 1 - labels, labels[::-1]):
+        outcome = search_ordered(ordered_problem(ranks, np.eye(2)[y], BITS), 2, 0.25)
+        assert outcome.value == by_dynamic_programme(ranks, np.eye(2)[y], 2, 0.25)
+
+
 @pytest.mark.parametrize("columns", [1, 3, 7, 20, 40])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_depth_two_for_any_number_of_lanes(columns: int, n_classes: int) -> None:

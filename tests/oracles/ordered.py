@@ -32,9 +32,10 @@ def on_grid(numbers: np.ndarray | float) -> np.ndarray:
 
 
 def draw(seed: int) -> OrderedCase:
-    """A random small case: `_small`, `_chain`, `_tied` or `_long`."""
+    """A random small case: `_small`, `_chain`, `_tied`, `_long`, `_list` or `_grid`."""
     rng = np.random.default_rng(seed)
-    return rng.choice([_small, _small, _chain, _tied, _long])(rng)
+    kinds = [_small, _small, _chain, _tied, _long, _list, _grid]
+    return kinds[rng.integers(0, len(kinds))](rng)
 
 
 def _small(rng: np.random.Generator) -> OrderedCase:
@@ -63,8 +64,26 @@ def _long(rng: np.random.Generator) -> OrderedCase:
     """Many rows with many values: many thresholds, and sums around the ends of narrow counters."""
     columns = int(rng.integers(1, 4))
     n = int(rng.integers(14, [0, 290, 60, 40][columns]))
-    ranks = _orders(rng, n, columns, 3 * n)[:4]
+    ranks = _orders(rng, n, columns, int(rng.choice([n // 2, n, 3 * n])))[:4]
     return OrderedCase(ranks, _gains(rng, ranks, n), _price(rng, n), int(rng.integers(1, 3)), None, None)
+
+
+def _list(rng: np.random.Generator) -> OrderedCase:
+    """Labels by the first of some conditions that holds: deep trees with few leaves."""
+    n, columns, max_depth = int(rng.integers(10, 40)), int(rng.integers(3, 6)), int(rng.integers(3, 6))
+    ranks = np.array([dense_ranks(rng.random(n) < rng.uniform(0.2, 0.6)) for _ in range(columns)])
+    labels = np.where(ranks.any(axis=0), ranks.argmax(axis=0), columns) % int(rng.integers(2, 4))
+    labels = np.where(rng.random(n) < 0.05, 0, labels)
+    price = float(on_grid(rng.choice([0.3, 1, 1.5, 2])))
+    return OrderedCase(ranks, np.eye(3)[labels], price, None if rng.random() < 0.3 else max_depth, None, None)
+
+
+def _grid(rng: np.random.Generator) -> OrderedCase:
+    """Two columns and deep trees: every set is a rectangle, so many are met again with another budget."""
+    n, most = int(rng.integers(12, 40)), int(rng.integers(3, 8))
+    ranks = np.array([dense_ranks(rng.integers(0, most, n)) for _ in range(2)])
+    price = float(on_grid(rng.choice([0, 0.1, 0.3, 0.5, 1])))
+    return OrderedCase(ranks, _gains(rng, ranks, n), price, int(rng.integers(3, 6)), None, None)
 
 
 def _price(rng: np.random.Generator, n: int) -> float:

@@ -3,7 +3,8 @@
 // C_d(S) is the least cost of a tree of depth at most d on the samples S. For S' within S
 //     C_d(S') <= C_d(S) <= C_d(S') + weight(S - S').
 // (The second holds under limits on the mass of leaves too; the first does not.) So known costs of the sides of some
-// thresholds bound those of all thresholds between them, and a column is searched by bisection: see `Bracket`.
+// thresholds bound those of all thresholds between them, and a column is searched by bisection: see `Bracket` for depth two,
+// and `Board` for deeper trees.
 #pragma once
 
 #include "ordered_samples.hpp"
@@ -153,9 +154,8 @@ struct End {
 template <class T>
 struct Bracket {
     i64 bound;  // on every threshold
-    i64 guess;  // orders brackets with equal bounds
     const Line<T>* line;
-    i64 low, high, first;  // `first`: where to look first, or -1
+    i64 low, high;
     End below, above;
 };
 
@@ -457,7 +457,7 @@ struct Search {
         for (i64 t = 0; t < line.count;) {
             for (; t < line.count && left[t] + right[t] >= limit; t++) lower = min_of(lower, left[t] + right[t]);
             if (t == line.count) break;
-            Bracket<T> run = {0, 0, &line, t, t, -1, {0, none, none}, {table.unit * node.weight, none, none}};
+            Bracket<T> run = {0, &line, t, t, {0, none, none}, {table.unit * node.weight, none, none}};
             if (t) run.below = End{line.weight(t - 1), left[t - 1], right[t - 1]};
             while (t < line.count && left[t] + right[t] < limit) t++;
             run.high = t - 1;
@@ -627,7 +627,7 @@ struct Search {
             const Known* after = board.known.data + before->next;
             if (before->index + 1 < after->index) {
                 const i64 from = before->index + 1, to = after->index - 1;
-                Bracket<T> gap = {0, 0, &track.line, from, to, -1, before->end, after->end};
+                Bracket<T> gap = {0, &track.line, from, to, before->end, after->end};
                 if (rules.tighten(gap, board.limit, track.bound)) {
                     if (gap.low > from) end_run();
                     extend_run(gap.low, gap.high, gap.bound);
@@ -668,7 +668,7 @@ struct Search {
     i64 chosen(const Board<T>& board, const Track<T>& track) const {
         if (track.hint >= track.low && track.hint <= track.high) return track.hint;
         const Line<T>& line = track.line;
-        const Bracket<T> run = {0, 0, &line, track.low, track.high, -1, {}, {}};
+        const Bracket<T> run = {0, &line, track.low, track.high, {}, {}};
         i64 index = divided(run, 1, 2);
         const i64 middle = line.weight(index);
         i64 nearest = (line.weight(track.high) - line.weight(track.low)) / 4;

@@ -19,20 +19,30 @@ struct SetCounter {
     const Array<i64>& counts;
     Poll& poll;
 
+    // In every square of 2 * half rows and bits, the upper bits of the first rows change places with the lower bits of
+    // the others.
+    template <i64 half>
+    static void exchange(u64* square) {
+        constexpr u64 mask = ~u64(0) / ((u64(1) << half) + 1);
+        for (i64 first = 0; first < WORD_BITS; first += 2 * half)
+            for (i64 row = first; row < first + half; row++) {
+                u64 swap = ((square[row] >> half) ^ square[row + half]) & mask;
+                square[row + half] ^= swap;
+                square[row] ^= swap << half;
+            }
+    }
+
     // Up to 64 rows as bits: a word of each column.
     void transpose(const i64* chosen, i64 held, i64 f, i64 place) const {
         u64 square[WORD_BITS];
         for (i64 part = 0; part * WORD_BITS < f; part++) {
             for (i64 row = 0; row < WORD_BITS; row++) square[row] = row < held ? rows(chosen[row], part) : 0;
-            u64 mask = 0x00000000FFFFFFFFu;
-            for (i64 half = 32; half; half >>= 1, mask ^= mask << half)
-                for (i64 first = 0; first < WORD_BITS; first += 2 * half)
-                    for (i64 row = first; row < first + half; row++) {
-                        // The upper half of the bits of one row changes places with the lower half of another's.
-                        u64 swap = ((square[row] >> half) ^ square[row + half]) & mask;
-                        square[row + half] ^= swap;
-                        square[row] ^= swap << half;
-                    }
+            exchange<32>(square);
+            exchange<16>(square);
+            exchange<8>(square);
+            exchange<4>(square);
+            exchange<2>(square);
+            exchange<1>(square);
             for (i64 c = WORD_BITS * part; c < min_of(f, WORD_BITS * (part + 1)); c++)
                 columns(c, place) = square[c - WORD_BITS * part];
         }
