@@ -73,7 +73,7 @@ def test_documents_have_the_keys_of_the_page(
 ) -> None:
     """Every command but `bench` prints one JSON document, and each of its keys is on the page."""
     monkeypatch.chdir(folder)
-    known = set(re.findall(r"`([a-z_]+)`", PAGE.split("## For machines")[1]))
+    known = set(re.findall(r"`([a-z_]+)`", PAGE.split("## JSON output")[1]))
     training = ["patients.csv", "-t", "class", "-d", "1", "-q"]
     assert main(["fit", *training, "--constraint", "max_leaves(2)", "-o", "keys.json"]) == 0
     arguments = {
