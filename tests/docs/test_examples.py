@@ -62,7 +62,7 @@ PAGES = {
     "write-a-constraint.md": 8,
     "constraints.md": 3,
     "objectives.md": 5,
-    "estimator.md": 3,
+    "estimator.md": 4,
     "live-view.md": 5,
     "report.md": 1,
     "sufficient-statistics.md": 5,
