@@ -93,7 +93,7 @@ def _polish(search: Search, start: DecisionTree, stopper: Stopper) -> None:
 # ---------------------------------------------------------------- local search
 
 
-_SOON, _SOON_WITHOUT_LIMIT = 0.5, 10.0
+_SOON, _SOON_WITHOUT_LIMIT = 0.5, 30.0
 """Estimated seconds of the tables below which local search is left out, with a time limit and without one.
 
 Bounds usually save more than half of the estimate, and better trees at the start save little of the rest.
