@@ -262,6 +262,6 @@ def test_pieces_with_light_groups_are_refused() -> None:
 
 def test_tallies_refuse_what_they_would_count_as_nothing() -> None:
     """A row that is rounded to zero would vanish from its group without a word."""
-    with pytest.raises(InvalidInputError, match=r"sample_weight: row 0 weighs 2\.1e-14"):
+    with pytest.raises(InvalidInputError, match=r"sample_weight: row 0 has the weight 2\.1e-14"):
         Tally.of(np.array([[0], [1], [1], [1]]), [0, 0, 0, 1], sample_weight=LIGHT)
     Tally.of(np.array([[0], [1], [1], [1]]), [0, 0, 0, 1], sample_weight=[0.0, 0.1, 1e-8, 1.0])
