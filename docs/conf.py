@@ -48,7 +48,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"accel_oct\.solving\.near_optimal\.Setting|accel_oct\.formulation\.paths\.PathEnd"),
     (
         "py:.*",
-        r"accel_oct\.exact\.(steps\.Steps|coded\.Coded)|accel_oct\.live\.display\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",
+        r"accel_oct\.exact\.(levels\.(Steps|Profile)|coded\.CodedProblem|samples\.(Row)?Samples)|accel_oct\.live\.display\.Moment|accel_oct\.tree\.tallied\.TalliedTrees",
     ),
     ("py:.*", r"accel_oct\.data\.weights\.ExactWeights|accel_oct\.formulation\.agreement\.Agreement"),
     ("py:.*", r"(deque$|Engine$|dict\[|Mapping\[|Nested|integer -- return).*"),
