@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.tally import Tally
+from accel_oct.errors import InvalidInputError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,6 +66,12 @@ class EncodedTable:
     rank_errors: Mapping[str, float] = field(default_factory=dict)
     sampled: bool = False
     named: bool = True
+
+    def check_alone(self, **others: Any) -> None:
+        """Raise `InvalidInputError` if an argument is given that the table already holds."""
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidInputError(f"{name} must be None when X is an EncodedTable, which holds it already")
 
     @property
     def classes(self) -> NDArray[Any]:

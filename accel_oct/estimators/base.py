@@ -106,9 +106,8 @@ class TreeClassifier(FittedClassifier):
             Rows in memory that are not encoded yet; or the encoded table that was passed or gathered from pieces.
         """
         if isinstance(X, EncodedTable):
-            for name, value in zip(("y", "sample_weight", "sensitive_features", "costs"), (y, *given), strict=True):
-                if value is not None:
-                    raise InvalidInputError(f"{name} must be None when X is an EncodedTable, which holds it already")
+            weight, sensitive, costs = given
+            X.check_alone(y=y, sample_weight=weight, sensitive_features=sensitive, costs=costs)
             return X
         named = self._named(X, y, *given[:2])
         if is_in_pieces(named.X, named.y):

@@ -29,9 +29,7 @@ def read_pieces(
         Client of the cluster that reads the pieces.
     """
     if isinstance(X, EncodedTable):
-        for argument, value in (("y", y), ("sample_weight", sample_weight)):
-            if value is not None:
-                raise InvalidInputError(f"{argument} must be None when X is an EncodedTable, which holds it already")
+        X.check_alone(y=y, sample_weight=sample_weight)
         return X.data, None, None
     if not is_in_pieces(X, y):
         return X, y, sample_weight

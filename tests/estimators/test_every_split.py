@@ -261,7 +261,7 @@ def test_columns_may_have_the_names_that_features_have_by_default() -> None:
 
 @dataclass(frozen=True)
 class ManyRows(Constraint, BoundConstraint):
-    """Every leaf receives so many rows, those without weight among them."""
+    """Every leaf receives at least this number of rows; rows with weight zero count."""
 
     least: int
     dataset: BinaryDataset | None = None

@@ -79,7 +79,7 @@ def _list(rng: np.random.Generator) -> OrderedCase:
 
 
 def _grid(rng: np.random.Generator) -> OrderedCase:
-    """Two columns and deep trees: every set is a rectangle, so many are met again with another budget."""
+    """Two columns and deep trees: every set is a rectangle, and many sets are searched again with another budget."""
     n, most = int(rng.integers(12, 40)), int(rng.integers(3, 8))
     ranks = np.array([dense_ranks(rng.integers(0, most, n)) for _ in range(2)])
     price = float(on_grid(rng.choice([0, 0.1, 0.3, 0.5, 1])))

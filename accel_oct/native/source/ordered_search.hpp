@@ -1021,7 +1021,7 @@ struct Search {
             if (low[0] + low[1] >= limit) worker.counters.spared++;
         }
         const bool right_first = left_size > node.size - left_size;
-        // Shallow trees of both sides first: others have so many leaves that they cost at least `beyond`.
+        // Search the shallow trees of both sides first. A deeper tree costs at least `beyond`, by its number of leaves.
         for (i64 levels = 2; levels < depth && !worker.stopped; levels++)
             for (i64 turn = 0; turn < 2 && low[0] + low[1] < limit; turn++) {
                 const bool right = right_first != (turn == 1);
