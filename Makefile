@@ -33,6 +33,12 @@ $(VENV)/.test: $(VENV)/.core benchmarks/pyproject.toml
 	$(PIP) install --editable ".[test,lint]" --editable benchmarks
 	@touch $@
 
+# An editable install compiles the kernels for the processor of this machine; this adds the other CPU levels.
+$(VENV)/.levels: $(VENV)/.test $(NATIVE)
+	$(PIP) install "ziglang>=0.13"
+	$(BIN)/python hatch_build.py
+	@touch $@
+
 demo: $(VENV)/.core
 	$(BIN)/python -m accel_oct.demo
 
@@ -45,7 +51,7 @@ test: lint
 	$(BIN)/python $(PYTEST)
 
 # The slow tests: more data, solvers and processes.
-test-slow: $(VENV)/.test
+test-slow: $(VENV)/.levels
 	$(BIN)/python $(PYTEST) -m "slow and not long" --hypothesis-profile=ci
 
 # The tests of the benchmark package.

@@ -4,13 +4,15 @@ The compiler is that of the PyPI package ``ziglang``, which pyproject.toml names
 compiler needs to be installed. The environment variable ``CXX`` replaces it (GCC 12 or Clang 14 and newer).
 ``ACCEL_OCT_TARGET`` names another platform to build a wheel for, one of `TARGETS`; only ``ziglang`` does that.
 
-Run as a script, ``python hatch_build.py``, it compiles for this machine and nothing else. ``--quick`` compiles one CPU
-level, the lowest, and hardly optimised. ``--sanitized`` adds a library with address and undefined-behaviour sanitizers,
-by the compiler that ``CXX`` names.
+Run as a script, ``python hatch_build.py``, it compiles all CPU levels and does nothing else. ``--machine`` compiles the
+best level of this machine only, as an editable install does; ``--quick`` the lowest level, hardly optimised, for tests
+of changed sources. ``--sanitized`` adds a library with address and undefined-behaviour sanitizers, by the compiler that
+``CXX`` names.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import platform
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +39,7 @@ LIBRARY = ROOT / "accel_oct" / "native" / "lib"
 source_digest = runpy.run_path(str(SOURCE.parent / "digest.py"))["source_digest"]  # not imported: it needs no NumPy
 
 FLAGS = [
-    *("-O3", "-std=c++20", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden", "-g0"),
+    *("-O3", "-std=c++20", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-g0"),
     # Sums must not depend on the machine: no fused multiply-add.
     *("-ffp-contract=off", "-fno-exceptions", "-fno-rtti"),
 ]
@@ -86,77 +89,103 @@ def compiler(target: Target, level: str) -> list[str]:
         march = [f"-march={level.replace('_', '-')}"] if level in X86_LEVELS else []
         return [*shlex.split(own), *march]
     cpu = [f"-mcpu={level}"] if level in X86_LEVELS else []
-    return [sys.executable, "-m", "ziglang", "c++", "-nostdlib++", "-target", target.triple, *cpu]
+    # The kernels use nothing of the compiler's own library on Linux, and compiling that takes seconds for every level.
+    without = ["-nostdlib++", *(["-rtlib=none"] if target.suffix == ".so" else [])]
+    return [sys.executable, "-m", "ziglang", "c++", *without, "-target", target.triple, *cpu]
 
 
-def build(target: Target) -> list[Path]:
-    """Compile all CPU levels of a target, side by side, and return the libraries.
+class Library(NamedTuple):
+    """A library: its file, the CPU level that it is compiled for, and its sources."""
 
-    Nothing is compiled where the libraries of the same sources, target and compiler are there already.
+    path: Path
+    level: str
+    sources: tuple[Path, ...]
+
+
+def libraries(target: Target, levels: Iterable[str]) -> list[Library]:
+    """The library that detects the CPU level of a machine, and the kernels for some levels."""
+    detects = SOURCE / "cpu.cpp"
+    # Backwards, because the sources of the ordered search take longest.
+    kernels = tuple(sorted({*SOURCE.glob("*.cpp")} - {detects}, reverse=True))
+    return [
+        Library(LIBRARY / f"cpu{target.suffix}", target.levels[0], (detects,)),
+        *(Library(LIBRARY / f"kernels-{level}{target.suffix}", level, kernels) for level in levels),
+    ]
+
+
+def build(target: Target, levels: Iterable[str], *options: str) -> list[Path]:
+    """Compile the kernels for some CPU levels of a target, with options of the compiler, and return the libraries.
+
+    Libraries of the same sources, target and compiler that are there already are kept; all others are removed.
     """
-    libraries = [_library(target, level) for level in target.levels]
-    stamp, digest = LIBRARY / "built-from", _digest(target)
-    if stamp.is_file() and stamp.read_text() == digest and all(path.is_file() for path in libraries):
-        return libraries
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        made = list(pool.map(lambda level: _compiled(target, level, Path(folder)), target.levels))
-        _replace(dict(zip(libraries, made, strict=True)))
-    stamp.write_text(digest)
-    return libraries
-
-
-def build_quick(target: Target) -> list[Path]:
-    """Compile the lowest CPU level, hardly optimised, in place of all libraries: for tests of changed sources."""
-    level = target.levels[0]
-    (LIBRARY / "built-from").unlink(missing_ok=True)
+    wanted = libraries(target, levels)
+    stamp, digest = LIBRARY / "built-from", _digest(target, options)
+    kept = {*LIBRARY.glob("*")} if stamp.is_file() and stamp.read_text() == digest else set()
+    missing = [library for library in wanted if library.path not in kept]
     with tempfile.TemporaryDirectory() as folder:
-        _replace({_library(target, level): _compiled(target, level, Path(folder), "-O1")})
-    return [_library(target, level)]
+        made = _compiled(target, missing, Path(folder), options)
+        LIBRARY.mkdir(exist_ok=True)
+        for old in {*LIBRARY.glob("*")} - kept:
+            old.unlink()
+        for library, file in zip(missing, made, strict=True):
+            # Beside the old one first: a process that has it loaded keeps its file.
+            partial = library.path.with_suffix(".part")
+            partial.write_bytes(file.read_bytes())
+            partial.replace(library.path)
+    stamp.write_text(digest)
+    return [library.path for library in wanted]
 
 
-def _library(target: Target, level: str) -> Path:
-    return LIBRARY / f"kernels-{level}{target.suffix}"
+def machine_levels(target: Target) -> list[str]:
+    """The best CPU level of this machine."""
+    (detects,) = build(target, [])
+    number = ctypes.CDLL(str(detects)).machine_level()
+    return [level for level in target.levels if level == f"x86_64_v{number}"] or [target.levels[0]]
 
 
-def _replace(libraries: dict[Path, Path]) -> None:
-    """Put compiled files into the place of all libraries."""
-    LIBRARY.mkdir(exist_ok=True)
-    for old in {*LIBRARY.glob("kernels-*")} - {*libraries}:
-        old.unlink()
-    for library, made in libraries.items():
-        # Beside the old one first: a process that has it loaded keeps its file.
-        partial = library.with_suffix(".part")
-        partial.write_bytes(made.read_bytes())
-        partial.replace(library)
-
-
-def _digest(target: Target) -> str:
+def _digest(target: Target, options: tuple[str, ...]) -> str:
     """Changes with the sources, the target and the compiler."""
-    parts = target, os.environ.get("CXX"), Path(__file__).read_bytes(), source_digest(SOURCE)
+    parts = target, options, os.environ.get("CXX"), Path(__file__).read_bytes(), source_digest(SOURCE)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _compiled(target: Target, level: str, folder: Path, *options: str) -> Path:
-    """Compile one CPU level into a folder; the compiler's caches go there too."""
-    made = folder / _library(target, level).name
-    # A dylib has a name of its own, and that would be where it was compiled.
-    named = [f"-Wl,-install_name,@rpath/{made.name}"] if target.suffix == ".dylib" else []
-    command = [*compiler(target, level), *FLAGS, *named, *options, *_sources(made)]
-    caches = {"ZIG_GLOBAL_CACHE_DIR": str(folder), "ZIG_LOCAL_CACHE_DIR": str(folder)}
+def _compiled(target: Target, wanted: list[Library], folder: Path, options: tuple[str, ...]) -> list[Path]:
+    """Compile libraries into a folder, with the compiler's caches; every source of every library by itself."""
+
+    def compiled(library: Library, source: Path) -> Path:
+        made = folder / f"{source.stem}-{library.level}.o"
+        flags = [*FLAGS, *options, _digest_flag(), "-c"]
+        _run([*compiler(target, library.level), *flags, "-o", str(made), str(source)], folder)
+        return made
+
+    def linked(library: Library, objects: list[Path]) -> Path:
+        made = folder / library.path.name
+        # A dylib has a name of its own, and that would be where it was compiled.
+        named = [f"-Wl,-install_name,@rpath/{made.name}"] if target.suffix == ".dylib" else []
+        _run([*compiler(target, library.level), *FLAGS, "-shared", *named, "-o", str(made), *map(str, objects)], folder)
+        return made
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [[pool.submit(compiled, library, source) for source in library.sources] for library in wanted]
+        return [linked(library, [job.result() for job in own]) for library, own in zip(wanted, jobs, strict=True)]
+
+
+def _digest_flag() -> str:
+    """Option for the digest that a library can tell."""
+    return f'-DSOURCE_DIGEST="{source_digest(SOURCE)}"'
+
+
+def _run(command: list[str], caches: Path) -> None:
+    """Run the compiler, or end with a sentence."""
+    environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(caches), "ZIG_LOCAL_CACHE_DIR": str(caches)}
     try:
-        done = subprocess.run(command, env=os.environ | caches, capture_output=True, text=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
     except OSError as error:
         raise SystemExit(f"accel_oct: the compiler {command[0]} cannot be started: {error}") from error
     if "No module named ziglang" in done.stderr:
         raise SystemExit("accel_oct: no compiler: pip install ziglang, or set CXX to a C++20 compiler")
     if done.returncode:
         raise SystemExit(f"accel_oct: {shlex.join(command)} failed:\n{done.stderr}")
-    return made
-
-
-def _sources(made: Path) -> list[str]:
-    """Arguments: what is compiled into what, and the digest that the library can tell."""
-    return [f'-DSOURCE_DIGEST="{source_digest(SOURCE)}"', "-o", str(made), str(SOURCE / "kernels.cpp")]
 
 
 def chosen() -> Target:
@@ -173,23 +202,31 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it collects the files."""
         target = chosen()
-        libraries = build(target)
+        # An editable install stays on the machine; a wheel may go to others.
+        levels = machine_levels(target) if version == "editable" else target.levels
+        built = build(target, levels)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{target.tag}"
-        build_data["artifacts"] += [str(path.relative_to(ROOT)) for path in libraries]
+        build_data["artifacts"] += [str(path.relative_to(ROOT)) for path in built]
 
 
 def build_sanitized(target: Target) -> Path:
     """Compile a library that stops at the first access outside of an array and at undefined behaviour."""
     checks = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    library = _library(target, "sanitized")
+    *_, library = libraries(target, ["sanitized"])
     LIBRARY.mkdir(exist_ok=True)
-    command = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *checks]
-    subprocess.run([*command, *_sources(library)], check=True)
-    return library
+    command = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *checks, "-shared", _digest_flag()]
+    subprocess.run([*command, "-o", str(library.path), *map(str, library.sources)], check=True)
+    return library.path
 
 
 if __name__ == "__main__":
-    builders = {"": build, "--quick": build_quick, "--sanitized": lambda target: [build_sanitized(target)]}
-    for built in builders[" ".join(sys.argv[1:])](chosen()):
-        print(built.relative_to(ROOT))
+    target = chosen()
+    made = {
+        "": lambda: build(target, target.levels),
+        "--machine": lambda: build(target, machine_levels(target)),
+        "--quick": lambda: build(target, target.levels[:1], "-O1"),
+        "--sanitized": lambda: [build_sanitized(target)],
+    }[" ".join(sys.argv[1:])]()
+    for path in made:
+        print(path.relative_to(ROOT))

@@ -1,7 +1,8 @@
 """Selection and loading of the compiled kernels.
 
-A wheel holds one library per CPU level: x86-64-v2, v3 (AVX2) and v4 (AVX-512), or aarch64. The lowest one detects the
-level of the machine, and the best supported one is loaded. ``ACCEL_OCT_CPU`` selects another level for tests.
+A wheel holds one library per CPU level: x86-64-v2, v3 (AVX2) and v4 (AVX-512), or aarch64. An editable install holds
+the best one for the machine. A small library, ``cpu``, detects the level of the machine, and the best supported one is
+loaded. ``ACCEL_OCT_CPU`` selects another level for tests.
 """
 
 from __future__ import annotations
@@ -21,14 +22,6 @@ _FOLDER = Path(__file__).parent / "lib"
 _SOURCES = Path(__file__).parent / "source"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
-#: Supported libraries by level number of the machine, best first.
-_RUNNABLE = {
-    4: ("x86_64_v4", "x86_64_v3", "x86_64_v2"),
-    3: ("x86_64_v3", "x86_64_v2"),
-    2: ("x86_64_v2",),
-    1: ("aarch64",),
-}
-
 _P, _I, _N, _R = c_void_p, c_int64, c_int32, c_double
 
 MAY_GO_ON = ctypes.CFUNCTYPE(c_int32)
@@ -36,7 +29,7 @@ MAY_GO_ON = ctypes.CFUNCTYPE(c_int32)
 
 _S = MAY_GO_ON
 
-#: Arguments and result of every function of ``kernels.cpp``. Functions that can be stopped return a status.
+#: Arguments and result of every function of the sources. Functions that can be stopped return a status.
 _SIGNATURES: dict[str, tuple[list[object], object]] = {
     "set_poll_interval": ([_I], None),
     "level_two": ([_N, _P, _P, _P, _P, _I, _S], _N),
@@ -85,8 +78,7 @@ def kernels() -> ctypes.CDLL:
     """
     name = os.environ.get("ACCEL_OCT_CPU") or level_names()[0]
     if not _path(name).is_file():
-        built = ", ".join(sorted(path.stem.removeprefix("kernels-") for path in _FOLDER.glob(f"kernels-*{_SUFFIX}")))
-        raise MissingKernelsError(f"ACCEL_OCT_CPU={name}: no such kernels; there are {built or 'none'}")
+        raise MissingKernelsError(f"ACCEL_OCT_CPU={name}: no such kernels; there are {_built()}")
     library = _loaded(name)
     for function, (arguments, result) in _SIGNATURES.items():
         entry = getattr(library, function)
@@ -95,34 +87,53 @@ def kernels() -> ctypes.CDLL:
 
 
 def level_names() -> tuple[str, ...]:
-    """Return the names of the CPU levels that this machine can run, best first."""
-    lowest = next((name for name in ("x86_64_v2", "aarch64") if _path(name).is_file()), None)
-    if lowest is None:
+    """Return the names of the CPU levels that are installed and that this machine can run, best first."""
+    level = _machine_level()
+    runnable = ("aarch64",) if level == 1 else tuple(f"x86_64_v{number}" for number in range(level, 1, -1))
+    if not runnable:
+        raise MissingKernelsError("accel_oct needs an x86-64 processor of level v2 (2009 or newer), or an aarch64 one")
+    names = tuple(name for name in runnable if _path(name).is_file())
+    if not names:
+        raise MissingKernelsError(
+            f"no kernels for this processor ({runnable[0]}); there are {_built()}: run `pip install -e .` again"
+        )
+    return names
+
+
+def _machine_level() -> int:
+    path = _FOLDER / f"cpu{_SUFFIX}"
+    if not path.is_file():
         raise MissingKernelsError(
             "the compiled kernels of accel_oct are missing: install a wheel for this platform, or build it with "
             "`pip install .` (the compiler comes from the package ziglang, or is named by CXX)"
         )
-    library = _loaded(lowest)
+    library = _opened(path)
     library.machine_level.restype = c_int64
-    runnable = _RUNNABLE.get(library.machine_level(), ())
-    names = tuple(name for name in runnable if _path(name).is_file())
-    if not names:
-        raise MissingKernelsError("accel_oct needs an x86-64 processor of level v2 (2009 or newer), or an aarch64 one")
-    return names
+    return int(library.machine_level())
+
+
+def _built() -> str:
+    """Return the names of the installed CPU levels."""
+    return (
+        ", ".join(sorted(path.stem.removeprefix("kernels-") for path in _FOLDER.glob(f"kernels-*{_SUFFIX}"))) or "none"
+    )
 
 
 def _path(name: str) -> Path:
     return _FOLDER / f"kernels-{name}{_SUFFIX}"
 
 
-def _loaded(name: str) -> ctypes.CDLL:
+def _opened(path: Path) -> ctypes.CDLL:
     try:
-        library = ctypes.CDLL(str(_path(name)))
-        library.built_from.restype = c_char_p
-        digest = library.built_from().decode()
-    except (OSError, AttributeError) as error:
-        raise MissingKernelsError(f"the compiled kernels {_path(name).name} cannot be loaded: {error}") from error
-    if _SOURCES.is_dir() and digest != source_digest(_SOURCES):
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise MissingKernelsError(f"the compiled kernels {path.name} cannot be loaded: {error}") from error
+
+
+def _loaded(name: str) -> ctypes.CDLL:
+    library = _opened(_path(name))
+    library.built_from.restype = c_char_p
+    if _SOURCES.is_dir() and library.built_from().decode() != source_digest(_SOURCES):
         raise MissingKernelsError(
             f"the compiled kernels {_path(name).name} are not those of the sources beside them: run `pip install -e .` "
             "again, or `python hatch_build.py`"

@@ -21,8 +21,14 @@ SYSTEM = {
     "win": {"KERNEL32.dll", "ntdll.dll", "msvcrt.dll"},
 }
 X86 = {"x86_64_v2", "x86_64_v3", "x86_64_v4"}
-KERNELS = Path(__file__).parents[2] / "accel_oct" / "native" / "source" / "kernels.cpp"
-SYMBOLS = set(re.findall(r"^EXPORT [^(]*?(\w+)\(", KERNELS.read_text(), re.MULTILINE))
+#: What the libraries for Linux may take from the C library; they are linked without a library of the compiler.
+IMPORTS = {"calloc", "free", "malloc", "memcpy", "memmove", "memset", "realloc", "sched_yield"}
+SOURCES = Path(__file__).parents[2] / "accel_oct" / "native" / "source"
+SYMBOLS = {
+    path.stem: set(re.findall(r"^EXPORT [^(]*?(\w+)\(", path.read_text(), re.MULTILINE))
+    for path in SOURCES.glob("*.cpp")
+}
+KERNELS = set().union(*SYMBOLS.values()) - SYMBOLS["cpu"]
 
 
 def problems(wheel: Path) -> list[str]:
@@ -35,8 +41,9 @@ def problems(wheel: Path) -> list[str]:
     is_arm = "aarch64" in platform or "arm64" in platform
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
         names = [name for name in archive.namelist() if name.startswith("accel_oct/native/lib/")]
-        levels = {Path(name).stem.removeprefix("kernels-") for name in names}
-        wrong = [] if levels == ({"aarch64"} if is_arm else X86) else [f"libraries of {sorted(levels)}"]
+        stems = {Path(name).stem for name in names}
+        levels = {f"kernels-{level}" for level in ({"aarch64"} if is_arm else X86)}
+        wrong = [] if stems == levels | {"cpu"} else [f"libraries of {sorted(stems)}"]
         for name in names:
             wrong += [f"{Path(name).name}: {what}" for what in inspect(archive.extract(name, folder), kind, is_arm)]
     return wrong
@@ -59,8 +66,12 @@ def inspect(path: str, kind: str, is_arm: bool) -> list[str]:
     if foreign:
         wrong.append(f"links to {sorted(map(str, foreign))}")
     exported = {function.name.lstrip("_") for function in library.exported_functions}
-    if SYMBOLS - exported:
-        wrong.append(f"lacks {sorted(SYMBOLS - exported)}")
+    lacking = (SYMBOLS["cpu"] if Path(path).stem == "cpu" else KERNELS) - exported
+    if lacking:
+        wrong.append(f"lacks {sorted(lacking)}")
+    imported = {function.name for function in library.imported_functions} - IMPORTS - {"__cxa_finalize"}
+    if kind in ("linux", "musl") and imported:
+        wrong.append(f"needs {sorted(imported)}")
     mangled = [name for name in exported if name.startswith("Z")]
     if mangled:
         wrong.append(f"exports C++ symbols: {mangled[:3]}")

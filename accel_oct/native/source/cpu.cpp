@@ -1,5 +1,5 @@
-// Which CPU level this machine has: 2, 3 or 4 of x86-64-v2, v3, v4; 0 where it has less; 1 on other architectures.
-#pragma once
+// A library of its own, which runs on every processor and tells which of the others this one can run: CPU level 2, 3 or
+// 4 of x86-64-v2, v3, v4; 0 where the processor has less; 1 on other architectures.
 
 #include "base.hpp"
 
@@ -8,13 +8,13 @@ struct CpuId {
     uint32_t a, b, c, d;
 };
 
-inline CpuId cpu_id(uint32_t leaf, uint32_t part) {
+static CpuId cpu_id(uint32_t leaf, uint32_t part) {
     CpuId id;
     __asm__ volatile("cpuid" : "=a"(id.a), "=b"(id.b), "=c"(id.c), "=d"(id.d) : "a"(leaf), "c"(part));
     return id;
 }
 
-inline i64 cpu_level() {
+static i64 cpu_level() {
     auto all = [](uint32_t word, uint32_t bits) { return (word & bits) == bits; };
     const uint32_t most = cpu_id(0, 0).a;
     const CpuId one = cpu_id(1, 0);
@@ -31,5 +31,7 @@ inline i64 cpu_level() {
     return all(state, 0xe6) && all(seven.b, f | dq | cd | bw | vl) ? 4 : 3;
 }
 #else
-inline i64 cpu_level() { return 1; }
+static i64 cpu_level() { return 1; }
 #endif
+
+EXPORT i64 machine_level() { return cpu_level(); }

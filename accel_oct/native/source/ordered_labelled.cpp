@@ -1,0 +1,6 @@
+#include "ordered_handle.hpp"
+
+OrderedHandle new_labelled_handle(
+    int32_t counter, const void* table, const OrderedOptions& options, const volatile int32_t* stop) {
+    return new_handle<ordered::LABELLED>(counter, table, options, stop);
+}
