@@ -144,6 +144,15 @@ def test_a_rule_of_ones_own_about_leaves(weightless: bool) -> None:
 # ---------------------------------------------------------------- orders of a table
 
 
+def test_a_column_without_values_in_the_only_row_of_positive_weight() -> None:
+    """Its answers are the same in every row that counts: there is no split."""
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Series([None, None, False], dtype=object)})
+    model = fitted(OptimalTreeClassifier(2, 0.1), table, [1, 1, 0], sample_weight=[2.0, 0.0, 0.0])
+    assert model.status_ == "optimal" and model.get_n_leaves() == 1
+    orders = TableOrders.of(table, np.array([2.0, 0.0, 0.0]), missing="category", ignored=frozenset())
+    assert orders is not None and not orders.orders
+
+
 def test_every_cut_of_an_order_is_a_condition_that_separates_its_rows() -> None:
     """Also between two neighbouring floats, and where values are missing."""
     rng = np.random.default_rng(0)
