@@ -72,6 +72,7 @@ def best_value(
 
 COLUMNS = ("number", "few", "large", "date", "duration", "category", "ordered", "boolean", "zero_one", "constant")
 DAYS = [pd.Timestamp(day) for day in ("2024-02-28", "2024-03-01", "2025-01-01", "2031-12-31 23:59:59")]
+CATEGORIES = ["c", "c\0", "", "\0"]
 GRADES = ["low", "mid", "high", "top"]
 
 
@@ -93,7 +94,7 @@ def random_column(kind: str, n: int, rng: np.random.Generator, gaps: bool) -> tu
     elif kind == "ordered":
         rows = codes.tolist()
     elif kind == "category":
-        rows = [f"c{code}" for code in codes]
+        rows = [CATEGORIES[code] for code in codes]
     elif kind == "boolean":
         rows = (codes > 1).tolist()
     elif kind == "zero_one":
