@@ -173,7 +173,8 @@ class TableSearch:
         """Return a good tree over chosen splits, if there is one."""
         checked, depth = self.checked, self.space.max_depth
         finer = copy.copy(self.model)
-        finer.max_depth, finer.leaf_penalty = min(_DEEPEST_START, _DEEP if depth is None else depth), leaf_penalty
+        finer.max_depth = min(_DEEPEST_START, _UNLIMITED_START if depth is None else depth)
+        finer.leaf_penalty = leaf_penalty
         finer.encoder = AutoEncoder(finer.max_depth, budget=_START_BUDGET, missing=self.model.missing)
         seconds = min(_START_SECONDS, math.inf if clock.left is None else clock.left * _START_SHARE)
         with warnings.catch_warnings():  # the fit on the whole table emits the warnings
@@ -415,8 +416,9 @@ _DEEP = 4
 _FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
 """Time of a deep search before the restart: seconds, and share of the remaining time."""
 
-_START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START = 10.0, 0.4, 1.0, 6
-"""Trees over chosen splits: seconds, share of the remaining time, budget of the encoder, and largest depth."""
+_START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START, _UNLIMITED_START = 10.0, 0.4, 1.0, 6, 5
+"""Trees over chosen splits: seconds, share of the remaining time, budget of the encoder, largest depth, and the depth
+for a search without a depth limit."""
 
 _FEW_CUTS = {0: 0, 1: 0, 2: 0, 3: 2, _DEEP: 10}
 """By depth, splits per order up to which the tables are faster than the search over orders, measured on binary data
