@@ -257,7 +257,7 @@ def _largest_violation(rows: Rows, points: FloatArray) -> FloatArray:
 def traits_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """Every form of `traits` allows exactly the trees that `violation` allows."""
     for tree in case.trees:
-        problem = bound.traits.contradiction(tree, case.dataset.X, _keeps(bound, tree))
+        problem = bound.traits.contradiction(tree, case.dataset.X, satisfied=_keeps(bound, tree))
         assert problem is None, f"{problem}: {_where(case, tree)}"
 
 
@@ -276,7 +276,7 @@ def reads_are_complete(case: Case, bound: BoundConstraint, factory: ConstraintFa
         for tree in trees:
             moved = tree if order is None else _moved(tree, order)
             kept, X = _keeps(bound, tree), data.X if word == "X" else changed.X
-            problem = other.traits.contradiction(moved, X, kept)
+            problem = other.traits.contradiction(moved, X, satisfied=kept)
             assert problem is None, f"{where} {problem}: {_where(case, tree)}"
             # With other features a tree has other predictions, which `violation` may use.
             assert word == "X" or _keeps(other, moved) == kept, f"{where} `violation` changes: {_where(case, tree)}"

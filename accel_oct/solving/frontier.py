@@ -12,7 +12,7 @@ import numpy as np
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint
-from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
+from accel_oct.constraints.base import check_traits, named_groups
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
@@ -29,6 +29,7 @@ from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.sample_trees import some_trees
 
 
 def frontier(
@@ -127,7 +128,7 @@ def _problem(
                 "accel_oct.solve does, for one leaf penalty at a time"
             )
     if not isinstance(problem, TallyProblem):
-        check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
+        check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     return problem
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from accel_oct.constraints import Constraint
-from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
+from accel_oct.constraints.base import check_traits, named_groups
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.limited_cells import MOST_DEPTH
@@ -36,6 +36,7 @@ from accel_oct.solving.search import Search
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.sample_trees import some_trees
 
 
 def solve(
@@ -126,7 +127,7 @@ def solve(
         problem = problem.within_data()
     branch_and_cut = IntegerProgram(candidate_backends(solver.backend), factories)
     search = Search(problem, switches, options, clock, progress, solver.backend)
-    check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
+    check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.begin_with(trees)
     before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]

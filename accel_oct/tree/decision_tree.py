@@ -83,6 +83,15 @@ class DecisionTree:
         return tree
 
     @classmethod
+    def rows_of(cls, feature: IntArray, label: IntArray) -> list[DecisionTree]:
+        """Return the trees whose arrays are the rows of two valid matrices that nothing else refers to; no checks."""
+        feature.flags.writeable = label.flags.writeable = False
+        trees = [object.__new__(cls) for _ in feature]
+        for tree, features, labels in zip(trees, feature, label, strict=True):
+            tree.__dict__.update(feature=features, label=labels)
+        return trees
+
+    @classmethod
     def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
         """Inverse of `to_dict`."""
         try:
@@ -131,10 +140,10 @@ class DecisionTree:
         """Depth of the deepest leaf."""
         return int(self.leaves[-1]).bit_length() - 1
 
-    @property
+    @cached_property
     def features_used(self) -> tuple[int, ...]:
         """Features that some node branches on, increasing."""
-        return tuple(np.unique(self.feature[self.feature >= 0]).tolist())
+        return tuple(sorted(set(self.feature[: len(self.feature) // 2].tolist()) - {-1}))
 
     def is_cut(self, node: int) -> bool:
         """Whether `node` lies below a leaf."""
