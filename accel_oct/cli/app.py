@@ -1,7 +1,8 @@
 """The program ``accel-oct``: commands, options and exit codes.
 
-Each command is a module in `accel_oct.cli.commands`, which is imported when the command is called: this module imports
-neither NumPy nor other parts of the library that are slow to load. Other packages add commands by entry points.
+Each command is a function in a module of `accel_oct.cli.commands`, which is imported when the command is called: this
+module imports neither NumPy nor other parts of the library that are slow to load. Other packages add commands by entry
+points.
 """
 
 from __future__ import annotations
@@ -41,16 +42,18 @@ _TRACKER = "please report it, with the command and these lines, where you got ac
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its help, and the groups of options that its `run` takes, in this order."""
+    """A command: its help, the groups of options that its function takes, in this order, and the module of this."""
 
     name: str
     help: str
     groups: tuple[type[opt.Group], ...]
     panel: str
+    module: str = ""
 
     def load(self) -> Callable[..., int]:
-        """Import the module of the command and return its `run`."""
-        found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{self.name.replace('-', '_')}").run
+        """Import the module of the command, by default of the same name, and return its function."""
+        module = import_module(f"accel_oct.cli.commands.{self.module or self.name}")
+        found: Callable[..., int] = getattr(module, self.name.replace("-", "_"))
         return found
 
 
@@ -72,13 +75,14 @@ COMMANDS = (
         (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, *_LAST),
         _FIND,
     ),
-    Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND),
-    Command("frontier", "Find the best tree for each number of leaves.", (*_TRAINING, *_LAST), _FIND),
+    Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND, "families"),
+    Command("frontier", "Find the best tree for each number of leaves.", (*_TRAINING, *_LAST), _FIND, "families"),
     Command(
         "near-optimal",
         "List all trees close to the optimum.",
         (*_TRAINING, opt.NearOptions, *_LAST),
         _FIND,
+        "families",
     ),
     Command(
         "predict",
@@ -117,8 +121,14 @@ COMMANDS = (
         (opt.TableOptions, opt.TargetOptions, opt.EncoderOptions, opt.OutputOptions, opt.TellingOptions),
         _MORE,
     ),
-    Command("backends", "List the available solvers.", (opt.TellingOptions,), _MORE),
-    Command("config", "Print a preset with all of its switches, as TOML.", (opt.PresetName, opt.TellingOptions), _MORE),
+    Command("backends", "List the available solvers.", (opt.TellingOptions,), _MORE, "information"),
+    Command(
+        "config",
+        "Print a preset with all of its switches, as TOML.",
+        (opt.PresetName, opt.TellingOptions),
+        _MORE,
+        "information",
+    ),
 )
 
 

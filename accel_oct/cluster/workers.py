@@ -23,6 +23,7 @@ from accel_oct.errors import ClusterError, InvalidInputError, shown
 from accel_oct.exact.frontier import ProfileSolver, Start
 from accel_oct.exact.levels import Profile
 from accel_oct.exact.samples import RowSamples
+from accel_oct.support.arguments import as_whole
 from accel_oct.support.arrays import FloatArray
 
 Literal = tuple[int, int]
@@ -261,11 +262,7 @@ def check_client(client: Any) -> None:
         if client.status != "running":
             raise InvalidInputError(f"client must be connected, and it is {client.status}")
         return
-    try:
-        number = 0 if isinstance(client, bool) else operator.index(client)
-    except TypeError:
-        number = 0
-    if number < 1:
+    if (as_whole(client) or 0) < 1:
         raise InvalidInputError(
             f"client must be a dask Client, the address of a scheduler or a number of workers >= 1, got {shown(client)}"
         )

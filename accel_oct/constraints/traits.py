@@ -26,6 +26,7 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import ROUNDING
 from accel_oct.mip import Rows
 from accel_oct.mip.model import ColumnBlock
+from accel_oct.support.arguments import as_whole
 from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
@@ -445,7 +446,7 @@ class Traits:
 
     def __post_init__(self) -> None:
         limits = None if self.limits is None else tuple(self.limits)
-        whole = isinstance(self.leaves, int | np.integer) and self.leaves is not True and self.leaves >= 1
+        whole = (as_whole(self.leaves) or 0) >= 1
         if limits is None and whole:
             limits = (LinearLimit(f"at most {self.leaves} leaves", None, float(self.leaves or 1), leaves=1.0),)
         for name, value, good, kind in (

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
-from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
 from accel_oct.data.column_sets import n_sets, place_of
 from accel_oct.data.labels import as_names, encode_labels
 from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
 from accel_oct.data.weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arguments import whole_number
 
 IntArray = NDArray[np.int64]
 
@@ -112,8 +113,8 @@ class Tally:
         """
         matrix = as_binary_matrix(X)
         n_rows, n_features = matrix.shape
-        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not 0 <= depth < DEPTHS:
-            raise InvalidInputError(f"depth must be a whole number >= 0 and below {DEPTHS}, got {shown(depth)}")
+        if whole_number(depth, "depth") >= DEPTHS:
+            raise InvalidInputError(f"depth must be below {DEPTHS}, got {shown(depth)}")
         if not (encoding is None or isinstance(encoding, str)):
             raise InvalidInputError(f"encoding must be a string or None, got {shown(encoding)}")
         known, codes = label_codes(y, n_rows, classes, "y", "classes")
@@ -297,7 +298,7 @@ def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, dep
     width = _BLOCK_ROWS // 64 + 8  # columns at distances of powers of two would share cache lines
     columns, found = _aligned(n_features, width), _aligned(depth, width)
     counts = np.zeros((n_cells, int(starts[-1])), dtype=np.int64)
-    rows = packed(X)
+    rows = pack_rows(X, "little")
     for cell in range(n_cells):
         inside = cells == cell
         mine, amounts = (rows[inside], weights[inside]) if n_cells > 1 else (rows, weights)
@@ -315,14 +316,6 @@ def _aligned(n_strings: int, width: int) -> Words:
     room = np.zeros(max(1, n_strings) * width + 8, dtype=np.uint64)
     skip = -room.ctypes.data % 64 // 8
     return room[skip : skip + max(1, n_strings) * width].reshape(-1, width)
-
-
-def packed(X: BoolMatrix) -> Words:
-    """Pack rows into words: bit c % 64 of word c // 64 is column c."""
-    n_rows, n_features = X.shape
-    padded = np.zeros((n_rows, 8 * max(1, -(-n_features // 64))), dtype=np.uint8)
-    padded[:, : -(-n_features // 8)] = np.packbits(X, axis=1, bitorder="little")
-    return padded.view("<u8").astype(np.uint64, copy=False)
 
 
 def label_codes(

@@ -8,19 +8,20 @@ trees. So the optimum over the selection is at least as good as these CART trees
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
+from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
 from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import Distinct, quantile_positions
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arguments import whole_number
 
 #: Limit on the estimated seconds of the exact search; see `estimated_seconds`.
 DEFAULT_BUDGET = 5.0
@@ -89,9 +90,9 @@ class AutoEncoder(TableEncoder):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole(self.max_depth, "max_depth", 0)
+        whole_number(self.max_depth, "max_depth", 0)
         if self.max_features is not None:
-            check_whole(self.max_features, "max_features", 0)
+            whole_number(self.max_features, "max_features", 0)
         number = isinstance(self.budget, int | float) and not isinstance(self.budget, bool)
         if not number or not self.budget >= 0:
             raise InvalidInputError(f"budget must be a number of seconds of at least 0, got {shown(self.budget)}")
@@ -152,7 +153,9 @@ class AutoEncoder(TableEncoder):
 
     def _greedy_cuts(self, table: RankedTable) -> dict[int, NDArray[np.int64]]:
         """Return positions of thresholds by column index, and store the trees."""
-        self._greedy = greedy_trees(table, self.max_depth)
+        n_seeds = SEEDS if table.cells <= SMALL else 1
+        grown = cart_trees(table.matrix, table.y, table.weights, max(1, self.max_depth), n_seeds)
+        self._greedy = [GreedyTree(arrays, table) for arrays in grown]
         cuts: dict[int, set[int]] = {}
         for place, cut in [*(cut for tree in self._greedy for cut in tree.cuts), *boosted_cuts(table)]:
             cuts.setdefault(place, set()).add(cut)
@@ -171,10 +174,10 @@ def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], wei
 _CRITERIA = ("gini", "entropy")
 """Criteria of CART; log_loss equals entropy."""
 
-_SEEDS = 3
+SEEDS = 3
 """Number of trees per criterion on small tables: CART breaks ties between equal splits at random."""
 
-_SMALL, _LARGE = 2_000_000, 20_000_000
+SMALL, _LARGE = 2_000_000, 20_000_000
 """Largest tables, in cells, for all trees and for boosting."""
 
 _MOST_ANSWERS = 200
@@ -287,17 +290,14 @@ class GreedyTree:
         return below(0)
 
 
-def greedy_trees(table: RankedTable, max_depth: int) -> list[GreedyTree]:
-    """Return CART trees of a depth: one per criterion, or several on small tables."""
+def cart_trees(matrix: Any, y: Any, weights: Any, max_depth: int, n_seeds: int) -> Iterator[Any]:
+    """Yield the `tree_` of fitted CART trees on ranks, for every criterion and seed."""
     from sklearn.tree import DecisionTreeClassifier
 
-    seeds = range(_SEEDS if table.cells <= _SMALL else 1)
-    found = []
     for criterion in _CRITERIA:
-        for seed in seeds:
-            tree = DecisionTreeClassifier(criterion=criterion, max_depth=max(1, max_depth), random_state=seed)
-            found.append(GreedyTree(tree.fit(table.matrix, table.y, table.weights).tree_, table))
-    return found
+        for seed in range(n_seeds):
+            tree = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
+            yield tree.fit(matrix, y, weights).tree_
 
 
 def boosted_cuts(table: RankedTable) -> list[tuple[int, int]]:
@@ -306,7 +306,7 @@ def boosted_cuts(table: RankedTable) -> list[tuple[int, int]]:
         return []
     from sklearn.ensemble import GradientBoostingClassifier
 
-    rounds = 10 if table.cells <= _SMALL else 3
+    rounds = 10 if table.cells <= SMALL else 3
     boosted = GradientBoostingClassifier(n_estimators=rounds, max_depth=2, random_state=0)
     boosted.fit(table.matrix, table.y, table.weights)
     gains: dict[tuple[int, int], float] = {}

@@ -310,12 +310,6 @@ def _check_own_table(estimator: Any, table: Table, reset: bool) -> None:
         raise InvalidInputError(f"X has {len(table.columns)} columns, but there were {estimator.n_features_in_} in fit")
 
 
-def check_whole(value: Any, name: str, least: int) -> None:
-    """Raise unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number >= {least}, got {shown(value)}")
-
-
 class PassthroughEncoder(BinaryEncoder):
     """Encoder that accepts only columns of 0 and 1, unchanged: ``OptimalTreeClassifier(encoder=None)``."""
 

@@ -20,9 +20,8 @@ from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
-from accel_oct.estimators.families import along_penalties, by_leaves
+from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees
 from accel_oct.estimators.fitted import feature_names
-from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.refining import Refinement
 from accel_oct.estimators.rules import checked_penalties

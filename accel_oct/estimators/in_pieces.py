@@ -13,6 +13,7 @@ from accel_oct.constraints.base import named_groups
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.encoded_table import EncodedTable
+from accel_oct.data.labels import combined_groups
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
@@ -102,10 +103,7 @@ def table_rows(table: EncodedTable) -> BinaryDataset:
     listed, values = table.sensitive_features, table.data.row_values
     if not listed or SENSITIVE in values:
         return table.data
-    columns = [values[name].tolist() for name in listed]
-    joined = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
-    group = values[listed[0]] if len(columns) == 1 else np.array(joined)
-    return replace(table.data, row_values={**values, SENSITIVE: group})
+    return replace(table.data, row_values={**values, SENSITIVE: combined_groups([values[name] for name in listed])})
 
 
 def _names(sensitive: Any) -> list[str]:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.fairness import SENSITIVE
+from accel_oct.data.binary_matrix import usable_features
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.labels import combined_groups
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
@@ -174,10 +176,7 @@ def attached(sensitive_features: Any, costs: Any, n_rows: int) -> Attached:
             where = "sensitive_features" + (f"[{name!r}]" if name else "")
             shape = f"{len(values)} rows" if values.ndim == 1 else f"the shape {values.shape}"
             raise InvalidInputError(f"{where} must have one value per row of X, {n_rows} in all, got {shape}")
-    columns = list(named.values())
-    group = columns[0]
-    if len(columns) > 1:
-        group = np.array([", ".join(map(str, row)) for row in zip(*(c.tolist() for c in columns), strict=True)])
+    group = combined_groups(list(named.values()))
     return Attached({name: values for name, values in named.items() if name}, group, costs)
 
 
@@ -248,19 +247,17 @@ class CheckedRows:
         sources : tuple of str or None
             Source column of each binary feature, if known.
         """
-        n_features = binary.shape[1]
-        # Solvers need a column: without features, add a constant one; the optimal tree is a leaf.
-        X = binary if n_features else np.zeros((len(self.codes), 1), dtype=bool)
+        X, names, sources = usable_features(binary, names, sources)
         dataset = BinaryDataset.from_arrays(
             X,
             self.codes,
             self.weights,
-            feature_names=names if n_features and len(set(names)) == len(names) else None,
+            feature_names=names,
             class_names=tuple(map(str, self.classes)),
             classes=self.classes,  # constraints name the user's classes
             name="encoder output",
         )
-        return replace(dataset, sources=sources if n_features or sources is None else ("",), row_values=self.rows)
+        return replace(dataset, sources=sources, row_values=self.rows)
 
 
 def as_tree(nested: Any) -> DecisionTree:

@@ -15,6 +15,7 @@ from typing import Any
 
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct.pieces.sources import DelayedPiece, Source
+from accel_oct.support.arguments import whole_number
 from accel_oct.support.progress import ProgressEvent, Sink
 
 _RETRIES = 3
@@ -49,10 +50,8 @@ class Engine:
     def __init__(self, client: Any, n_jobs: int, progress: Sink | None) -> None:
         if client is not None and not (hasattr(client, "submit") and hasattr(client, "scheduler_info")):
             raise InvalidInputError(f"client must be a Client of dask.distributed or None, got {shown(client)}")
-        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-            raise InvalidInputError(f"n_jobs must be a whole number of at least 1, got {shown(n_jobs)}")
         self.client = _current_client() if client is None else client
-        self.n_jobs, self.progress = n_jobs, progress
+        self.n_jobs, self.progress = whole_number(n_jobs, "n_jobs", 1), progress
 
     def run(self, step: str, source: Source, work: Callable[[], Work], take: Callable[[Any], int]) -> None:
         """Run a task on every piece.

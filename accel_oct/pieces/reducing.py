@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from accel_oct.data.binary_matrix import pack_rows
 from accel_oct.data.labels import is_missing
 from accel_oct.data.tally import Tally
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
@@ -24,18 +25,6 @@ Words = NDArray[np.uint64]
 
 
 # ---------------------------------------------------------------- distinct rows
-
-
-def packed(features: NDArray[np.bool_]) -> Words:
-    """Return rows (n_rows, n_words) as of `accel_oct.data.pack_rows`, from features (n_features, n_rows)."""
-    n_features, n_rows = features.shape
-    n_words = max(1, -(-n_features // 64))
-    # Pack eight features into a byte, feature by feature: each step reads contiguous memory.
-    octets = np.zeros((8 * n_words, n_rows), dtype=np.uint8)
-    bits = features.view(np.uint8)
-    for place in range(n_features):
-        octets[place // 8] |= bits[place] << np.uint8(7 - place % 8)
-    return np.ascontiguousarray(octets.T).view(">u8").astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +61,7 @@ class DistinctRows:
     @classmethod
     def of(cls, features: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> DistinctRows:
         """Merge the rows of a batch; without weights, each row has one unit."""
-        words = packed(features)
+        words = pack_rows(features.T)
         if units is None:
             ones = np.ones(len(cells), dtype=np.int64)
             return _merged(features.shape[0], words, cells, ones, ones)

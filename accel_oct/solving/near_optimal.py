@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.problem import PROOF_TOLERANCE, checked_tally, refuse_beside_tally
 from accel_oct.solving.result import Status
-from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arguments import checked_depth, whole_number
 from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.support.progress import Figure, Sink
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Clock, Stopper
@@ -141,9 +140,8 @@ def near_optimal(
     slack = _number(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")
-    most, memory = _limit(limit, "limit"), _limit(memory_limit, "memory_limit")
-    if memory is None:
-        raise InvalidInputError("memory_limit must be a whole number of bytes, got None")
+    most = None if limit is None else whole_number(limit, "limit", 1)
+    memory = whole_number(memory_limit, "memory_limit", 1)
     seconds = None if time_limit is None else _number(time_limit, "time_limit")
     usable = usable_threads(as_solver(solver).n_threads)
     run = NearOptimalRun(Clock(began, seconds), progress)
@@ -230,19 +228,6 @@ def _number(value: Any, argument: str) -> float:
         number = math.nan
     if not number >= 0:
         raise InvalidInputError(f"{argument} must be a number that is not negative, got {shown(value)}")
-    return number
-
-
-def _limit(value: Any, argument: str) -> int | None:
-    """Return an integer of at least one, or None; raise InvalidInputError for anything else."""
-    if value is None:
-        return None
-    try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise InvalidInputError(f"{argument} must be a whole number of at least 1, got {shown(value)}")
     return number
 
 

@@ -33,7 +33,7 @@ class Finding:
     detail: str
 
 
-def run(
+def check(
     file: ModelFile, table: TableOptions, columns: TargetOptions, rules: RuleOptions, telling: TellingOptions
 ) -> int:
     """Check proof, objective and constraints; return the exit code of the worst result."""

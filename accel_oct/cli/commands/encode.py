@@ -14,7 +14,7 @@ from accel_oct.encoding.auto import AutoEncoder
 from accel_oct.errors import InvalidInputError
 
 
-def run(
+def encode(
     table: TableOptions,
     columns: TargetOptions,
     encoder: EncoderOptions,

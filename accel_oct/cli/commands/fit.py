@@ -30,7 +30,7 @@ from accel_oct.export import to_text
 from accel_oct.support.stopping import kept_interrupts, remembered_interrupts
 
 
-def run(
+def fit(
     table: TableOptions,
     columns: TargetOptions,
     tree: TreeOptions,

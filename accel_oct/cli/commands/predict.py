@@ -10,7 +10,7 @@ from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, T
 from accel_oct.io.tables import is_binary, write_columns, write_csv
 
 
-def run(
+def predict(
     file: ModelFile,
     table: TableOptions,
     wanted: PredictionOptions,

@@ -21,7 +21,7 @@ from accel_oct.report import write_report
 from accel_oct.solving.parsing import constraint, objective
 
 
-def run(
+def report(
     file: ModelFile,
     table: TableOptions,
     columns: TargetOptions,

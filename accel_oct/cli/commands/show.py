@@ -32,7 +32,7 @@ _ENDINGS = {
 }
 
 
-def run(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, telling: TellingOptions) -> int:
+def show(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, telling: TellingOptions) -> int:
     """Write the tree in the given format, or in that of the file extension."""
     check_output(output, telling)
     target = output.output

@@ -1,4 +1,4 @@
-"""``accel-oct config``: print the switches of a preset."""
+"""``accel-oct backends`` and ``config``: available solvers, and the switches of a preset."""
 
 from __future__ import annotations
 
@@ -10,10 +10,24 @@ from typing import Any
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.output import printed, tell
 from accel_oct.cli.options import PresetName, TellingOptions
+from accel_oct.mip import list_backends
 from accel_oct.solving.config import Config
 
 
-def run(wanted: PresetName, telling: TellingOptions) -> int:
+def backends(telling: TellingOptions) -> int:
+    """Print two lines per backend: availability and capabilities."""
+    found = []
+    for info in list_backends():
+        state = "ready" if info.installed and info.licensed else ("no licence" if info.installed else "not installed")
+        able = {what: how.value for what, how in vars(info.capabilities).items()}
+        skills = ", ".join(f"{what.replace('_', ' ')} {how}" for what, how in able.items())
+        reason = f": {info.reason}" if info.reason else ""
+        printed(telling, None, f"{info.name:12s} {state}{reason}", f"{'':12s} {skills}")
+        found.append({"name": info.name, "state": state, "reason": info.reason, "capabilities": able})
+    return tell(telling, "backends", Code.DONE, backends=found)
+
+
+def config(wanted: PresetName, telling: TellingOptions) -> int:
     """Print the switches as TOML for a run file."""
     switches = asdict(Config.preset(wanted.preset))
     printed(telling, None, f"# preset {wanted.preset}", *_lines(switches, "config"))
