@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.base\.Amount"),
     (
         "py:.*",
-        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|TypeAliasForwardRef|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
+        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
     ),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.solving\.near_optimal\.Setting|accel_oct\.formulation\.paths\.PathEnd"),
