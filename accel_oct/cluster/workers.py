@@ -179,7 +179,7 @@ class DaskWorkers:
         try:
             self._threads = sum(self._client.nthreads().values())
         except Exception as error:  # of many types
-            raise ClusterError(f"the scheduler of the cluster does not answer: {_said(error)}") from error
+            raise ClusterError(f"the scheduler of the cluster does not answer: {_error_text(error)}") from error
         if self._threads:
             self._seen = now
         elif now - self._seen > PATIENCE:
@@ -216,10 +216,10 @@ class DaskWorkers:
             return []
         except KilledWorker as error:
             raise ClusterError(
-                f"workers ended again and again while they did the same job, perhaps for want of memory: {_said(error)}"
+                f"workers ended again and again during the same job, perhaps for want of memory: {_error_text(error)}"
             ) from error
         except FutureCancelledError as error:
-            raise ClusterError(f"the cluster has dropped a job: {_said(error)}") from error
+            raise ClusterError(f"the cluster has dropped a job: {_error_text(error)}") from error
         del self._futures[job]
         return [(job, found)]
 
@@ -279,7 +279,7 @@ def _connected(client: Any) -> Iterator[Any]:
         try:
             own = Client(client, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise InvalidInputError(f"client: there is no scheduler at {client!r}: {_said(error)}") from None
+            raise InvalidInputError(f"client: there is no scheduler at {client!r}: {_error_text(error)}") from None
         with own:
             yield own
         return
@@ -302,7 +302,7 @@ def _do(task: JobContext, job: Job) -> JobResult:
     return run_job(task, job, __version__)
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 

@@ -133,7 +133,7 @@ def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
     if not isinstance(bound, BoundConstraint) or not hasattr(bound, "name"):
         got = "an object without a name" if isinstance(bound, BoundConstraint) else shown(bound)
         raise InvalidInputError(f"constraints[{place}]: `bind` must return a BoundConstraint with a name, got {got}")
-    problem = bound.traits.misfit(dataset)
+    problem = bound.traits.shape_problem(dataset)
     if problem is not None:
         raise InvalidInputError(f"constraints[{place}]: {problem}")
     return bound
@@ -173,7 +173,7 @@ def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset,
         Naming the constraint.
     """
     foreign = [(each, each.traits) for each in constraints if not is_built_in(each)]
-    foreign = [(each, traits) for each, traits in foreign if traits.says_something]
+    foreign = [(each, traits) for each, traits in foreign if traits.has_form]
     for tree in trees if foreign else ():
         for constraint, traits in foreign:
             problem = traits.contradiction(tree, dataset.X, satisfied=constraint.violation(tree) <= 0.0)

@@ -481,7 +481,7 @@ class Traits:
         )
 
     @property
-    def says_something(self) -> bool:
+    def has_form(self) -> bool:
         """Whether the constraint has a form."""
         return self.by_tables or self.features is not None or self.limits is not None
 
@@ -491,7 +491,7 @@ class Traits:
             return self.local
         return LocalRules(np.zeros((1, n_samples)), (0.0,), np.diag(self.features.forbidden))
 
-    def misfit(self, dataset: BinaryDataset) -> str | None:
+    def shape_problem(self, dataset: BinaryDataset) -> str | None:
         """Return which form does not have the shape of the data, as a clause; None if all do."""
         n, n_features, n_classes = *dataset.X.shape, dataset.n_classes
         for limit in self.limits or ():

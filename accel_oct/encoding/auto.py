@@ -146,7 +146,7 @@ class AutoEncoder(TableEncoder):
                 if affordable(chosen) or n_quantiles == _LEAST_QUANTILES:
                     break
             self.exact_ = all(len(some) == len(every) for some, every in zip(chosen, everything, strict=True))
-        self.exact_ = self.exact_ and _tells_all_apart(others, columns, weights)
+        self.exact_ = self.exact_ and _separates_all(others, columns, weights)
         for column, values, positions in zip(numeric, distinct, chosen, strict=True):
             for threshold in values.thresholds(positions.astype(np.int64)):
                 yield Condition(column.index, "at_least", low=threshold)
@@ -162,7 +162,7 @@ class AutoEncoder(TableEncoder):
         return {place: np.array(sorted(found), dtype=np.int64) for place, found in cuts.items()}
 
 
-def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], weights: FloatArray) -> bool:
+def _separates_all(others: Sequence[Condition], columns: Sequence[Column], weights: FloatArray) -> bool:
     """Return whether the conditions separate all categories: none share a feature, ordered ones have all thresholds."""
     asked = Counter(condition.column for condition in others if condition.test == "at_least")
     ordered = [column for column in columns if column.kind == "ordered"]
@@ -239,7 +239,7 @@ class RankedTable:
     def cells(self) -> int:
         return int(self.matrix.size)
 
-    def question(self, feature: int, threshold: float) -> tuple[Condition, bool]:
+    def condition_of(self, feature: int, threshold: float) -> tuple[Condition, bool]:
         """Return a split of the matrix as a condition, and whether rows that fulfil it go right."""
         if feature >= len(self.columns):
             condition = self.others[feature - len(self.columns)]
@@ -281,7 +281,7 @@ class GreedyTree:
             left, right = int(arrays.children_left[node]), int(arrays.children_right[node])
             if left < 0:
                 return int(arrays.value[node, 0].argmax())
-            condition, yes_is_right = self.table.question(int(arrays.feature[node]), float(arrays.threshold[node]))
+            condition, yes_is_right = self.table.condition_of(int(arrays.feature[node]), float(arrays.threshold[node]))
             no, yes = (below(left), below(right)) if yes_is_right else (below(right), below(left))
             if condition not in place or no is None or yes is None:
                 return None

@@ -122,7 +122,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for column in columns:
                 if column.has_missing:
                     found += _about_missing(column, of_column.get(column.index, []))
-        self._ask(found, columns)
+        self._set_conditions(found, columns)
         return self
 
     def transform(self, X: Any) -> NDArray[np.int8]:
@@ -194,7 +194,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kinds_ = tuple(kinds)
         return columns, y, weights
 
-    def _ask(self, conditions: Iterable[Condition], columns: Sequence[Column]) -> None:
+    def _set_conditions(self, conditions: Iterable[Condition], columns: Sequence[Column]) -> None:
         """Store the conditions on these columns."""
         found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in conditions]
         self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))

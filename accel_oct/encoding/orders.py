@@ -163,7 +163,7 @@ class TableOrders:
     def asking(self, conditions: Sequence[Condition]) -> TableEncoder:
         """Return the encoder with these conditions."""
         encoder = copy.copy(self.encoder)
-        encoder._ask(conditions, self.columns)
+        encoder._set_conditions(conditions, self.columns)
         return encoder
 
 

@@ -44,7 +44,7 @@ from accel_oct.estimators.rules import all_constraints, excluded_columns, nested
 from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
 from accel_oct.objectives import ClassWeights, Objective, as_objective
 from accel_oct.objectives.built_in import COSTS, balancing
-from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree

@@ -327,7 +327,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Raises
         ------
         NoTreeError
-            Where no tree keeps the constraints.
+            Where no tree satisfies the constraints.
         """
         given = (sample_weight, sensitive_features, costs)
         penalties = checked_penalties(leaf_penalties)
@@ -362,7 +362,7 @@ class OptimalTreeClassifier(TreeClassifier):
         InvalidInputError
             For constraints that couple subtrees, and for ratio objectives.
         NoTreeError
-            Where no tree keeps the constraints.
+            Where no tree satisfies the constraints.
         """
         given = (sample_weight, sensitive_features, costs)
         return self._family(X, y, given, by_leaves, None)

@@ -43,7 +43,7 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
         return "\n".join([*aligned([_HEAD, *(_cells(row) for row in self.rows())], n_left=1), *self._claim()])
 
     def _claim(self) -> list[str]:
-        return [f"{self.proof}, among trees that keep the constraints"] if self and self.proof else []
+        return [f"{self.proof}, among trees that satisfy the constraints"] if self and self.proof else []
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)

@@ -171,10 +171,10 @@ def listed_trees(
         trees = near(0.0, 1)
         if best.status != "optimal":
             ended: Status = "time_limit" if best.status == "time_limit" else "interrupted"
-            return trees.among_kept(None, within, limit, ended)
+            return trees.among_feasible(None, within, limit, ended)
         if trees.optimum is None:
-            return trees.among_kept(None, within, limit, trees.status)
+            return trees.among_feasible(None, within, limit, trees.status)
         trees = near(trees.optimum - best.objective + within, EXAMINED if limit is None else max(limit, EXAMINED))
         for constraint in constraints:
             trees = trees.filter(constraint)
-        return trees.among_kept(best.objective, within, limit, trees.status)
+        return trees.among_feasible(best.objective, within, limit, trees.status)

@@ -121,7 +121,7 @@ def _names(sensitive: Any) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _AnswerPass:
+class _OutputPass:
     """Task for each piece: compute the output of a tree and the values of some columns, batch by batch."""
 
     encoder: BatchEncoder
@@ -139,7 +139,7 @@ class _AnswerPass:
         return place, found
 
 
-def answered(
+def outputs_by_batch(
     model: Any, X: Any, answer: Callable[[NDArray[np.bool_]], Any], y: Any = None, sample_weight: Any = None
 ) -> tuple[list[Any], list[NDArray[Any]]]:
     """Return the output of a fitted tree on data in pieces, batch by batch in the order of the rows.
@@ -177,7 +177,7 @@ def answered(
         found[result[0]] = result[1]
         return 0
 
-    work = _AnswerPass(BatchEncoder(model.encoder_, names), answer, more)
+    work = _OutputPass(BatchEncoder(model.encoder_, names), answer, more)
     Engine(None, 1, None).run("prediction", source, lambda: work, take)
     batches = [batch for place in sorted(found) for batch in found[place]]
     if not batches:

@@ -117,7 +117,7 @@ class SideValues:
         if self._tables and height <= 4:
             table = self.problem.side_tables(samples, height, self._should_stop, self._threads, self._memory_limit)
         if table is not None and table.known:
-            if height == self.problem.max_depth and table.knows_below:
+            if height == self.problem.max_depth and table.has_values_below:
                 self._below = table
             return self._from_tables(samples, columns, table.sides(), table.sides(2) if table.by_leaves else None)
         if self._should_stop():

@@ -117,7 +117,7 @@ class Agreement:
         """
         model = self.master.model
         columns, batches, lifts = model.n_columns, len(model.row_batches), len(self.master.lifts)
-        self.check_nothing_came()
+        self.check_unchanged()
         yield
         self._size = self._size_now
         own = range(columns, model.n_columns)
@@ -132,11 +132,11 @@ class Agreement:
     @contextmanager
     def written_by_the_library(self) -> Iterator[None]:
         """Allow columns and rows to be added inside the block without a check."""
-        self.check_nothing_came()
+        self.check_unchanged()
         yield
         self._size = self._size_now
 
-    def check_nothing_came(self) -> None:
+    def check_unchanged(self) -> None:
         """Raise InvalidInputError if columns or rows were added outside of any part, so that no tree was compared."""
         if self._size_now != self._size:
             names = ", ".join(part.author for part in self._parts)

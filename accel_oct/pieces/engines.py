@@ -109,7 +109,7 @@ def _locally(work: Work, place: int, piece: Any) -> Any:
         except AccelOctError:
             raise
         except Exception as error:  # any error of the user's graph
-            raise InvalidInputError(f"{piece.name} cannot be computed: {_said(error)}") from error
+            raise InvalidInputError(f"{piece.name} cannot be computed: {_error_text(error)}") from error
         piece = piece.with_parts(*parts)
     return work(place, piece)
 
@@ -131,7 +131,7 @@ def _in_threads(n_threads: int, numbered: Iterable[tuple[int, Any]], work: Calla
                 future.cancel()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
 
 
@@ -168,7 +168,7 @@ def _on_cluster(client: Any, numbered: Iterable[tuple[int, Any]], work: Callable
             try:
                 result = future.result()
             except Exception as error:  # after all retries: in reading or the user's graph, or lost workers
-                raise InvalidInputError(f"{name} could not be read by the cluster: {_said(error)}") from error
+                raise InvalidInputError(f"{name} could not be read by the cluster: {_error_text(error)}") from error
             del names[future]
             future.release()
             begin()

@@ -61,7 +61,7 @@ class SearchRun:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it is proven that no tree keeps every constraint."""
+        """Whether it is proven that no tree satisfies every constraint."""
         return False
 
     def check(self) -> None:

@@ -659,7 +659,9 @@ class NearOptimalTrees:
         by_leaves = dict(sorted(Counter(listed.n_leaves for listed in kept).items())) if self.complete else None
         return replace(self, _listed=kept, at_least=len(kept), counted=self.complete, count_by_leaves=by_leaves)
 
-    def among_kept(self, optimum: float | None, within: float, limit: int | None, status: Status) -> NearOptimalTrees:
+    def among_feasible(
+        self, optimum: float | None, within: float, limit: int | None, status: Status
+    ) -> NearOptimalTrees:
         """Return these trees, all of which satisfy some constraints, relative to the optimum under the constraints.
 
         Parameters

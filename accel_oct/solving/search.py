@@ -114,7 +114,7 @@ class Search(SearchRun):
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it is proven that no tree keeps every constraint."""
+        """Whether it is proven that no tree satisfies every constraint."""
         return self.incumbent.tree is None and self.bound == -math.inf
 
     @property
@@ -138,8 +138,8 @@ class Search(SearchRun):
         if self.agreement is not None:
             self.agreement.check_all(self.incumbent.accepted)
 
-    def blame(self, constraints: Sequence[BoundConstraint]) -> None:
-        """Record which constraints no tree keeps together; the first report wins."""
+    def record_infeasible(self, constraints: Sequence[BoundConstraint]) -> None:
+        """Record which constraints no tree satisfies together; the first report wins."""
         self.notes.setdefault("infeasible", tuple(constraint.name for constraint in constraints))
 
     def offer_and_record(self, tree: DecisionTree) -> bool:
@@ -183,5 +183,5 @@ class Search(SearchRun):
         if status == "optimal":
             self.bound = self.incumbent.value
         if status == "infeasible" and self.problem.constraints:
-            self.blame(self.problem.constraints)
+            self.record_infeasible(self.problem.constraints)
         self.record()

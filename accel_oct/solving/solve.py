@@ -182,7 +182,7 @@ def _by_prices(
     progress: Sink | None,
     start: Sequence[DecisionTree],
 ) -> Result:
-    """Find the best tree that keeps constraints on classes, groups, weights, leaves and paths.
+    """Find the best tree that satisfies constraints on classes, groups, weights, leaves and paths.
 
     The status is "stopped" where memory does not suffice to enumerate the trees that prices leave open; the bound is
     valid.

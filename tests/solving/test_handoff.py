@@ -112,7 +112,7 @@ def told(master: Master, known: RootBounds, incumbent: Incumbent) -> Rows:
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_rows_hold_for_every_tree(n_classes: int) -> None:
-    """Those of prices for all trees, that of values for all that keep the constraints; and some are tight."""
+    """Those of prices for all trees, that of values for all that satisfy the constraints; and some are tight."""
     rng = np.random.default_rng([900, n_classes])
     tight = 0
     for _ in range(8):
@@ -136,7 +136,7 @@ def test_rows_hold_for_every_tree(n_classes: int) -> None:
 
 @pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_rows_under_local_rules(seed: int) -> None:
-    """They need only hold for trees that keep the rules."""
+    """They need only hold for trees that satisfy the rules."""
     rng = np.random.default_rng([910, seed])
     kept = 0
     for _ in range(8):

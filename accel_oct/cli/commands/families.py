@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 from accel_oct.cli.commands.models import model_text
-from accel_oct.cli.commands.output import code_of, printed, tell, watched, write_table, writing
+from accel_oct.cli.commands.output import code_of, emit, printed, watched, write_table, writing
 from accel_oct.cli.commands.training import searched
 from accel_oct.cli.options import (
+    DisplayOptions,
     EncoderOptions,
     LimitOptions,
     NearOptions,
@@ -17,7 +18,6 @@ from accel_oct.cli.options import (
     RunFile,
     TableOptions,
     TargetOptions,
-    TellingOptions,
     TreeOptions,
 )
 from accel_oct.errors import InvalidInputError
@@ -34,13 +34,13 @@ def path(
     limits: LimitOptions,
     file: RunFile,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
 ) -> int:
     """Write one row per leaf penalty, with its optimal tree."""
-    search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
+    search = searched(table, columns, tree, rules, encoder, limits, file, output, display)
     penalties = search.penalties or list(DEFAULT_PENALTIES)
     model, data = search.model, search.data
-    with watched(telling, model.time_limit) as model.progress:
+    with watched(display, model.time_limit) as model.progress:
         found = model.path(data.X, data.y, leaf_penalties=penalties, sample_weight=data.weights)
     rows = [
         {
@@ -54,10 +54,10 @@ def path(
         for penalty, each in zip(penalties, found, strict=True)
     ]
     cells = [[f"{value:.6g}" if isinstance(value, float) else value for value in row.values()] for row in rows]
-    write_table(output, telling, list(rows[0]), cells)
+    write_table(output, display, list(rows[0]), cells)
     code = code_of(each.status_ for each in found)
     scope = str(found[-1].result_.scope)
-    return tell(telling, "path", code, path=rows, max_depth=model.max_depth, scope=scope, output=output.output)
+    return emit(display, "path", code, path=rows, max_depth=model.max_depth, scope=scope, output=output.output)
 
 
 def frontier(
@@ -69,13 +69,13 @@ def frontier(
     limits: LimitOptions,
     file: RunFile,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
 ) -> int:
     """Write one row per number of leaves, with the best tree."""
-    search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
+    search = searched(table, columns, tree, rules, encoder, limits, file, output, display)
     model, data = search.model, search.data
     began = time.perf_counter()
-    with watched(telling, model.time_limit) as model.progress:
+    with watched(display, model.time_limit) as model.progress:
         found = model.frontier(data.X, data.y, sample_weight=data.weights)
     rows = [
         {
@@ -87,11 +87,11 @@ def frontier(
         for leaves, each in enumerate(found, start=1)
     ]
     cells = [[row["max_leaves"], f"{row['score']:.6g}", f"{row['bound']:.6g}", row["proven"]] for row in rows]
-    write_table(output, telling, list(rows[0]), cells)
+    write_table(output, display, list(rows[0]), cells)
     statuses = [each.status_ for each in found]
     code = code_of(statuses)
-    return tell(
-        telling,
+    return emit(
+        display,
         "frontier",
         code,
         status=next((status for status in statuses if status != "optimal"), "optimal"),
@@ -113,16 +113,16 @@ def near_optimal(
     wanted: NearOptions,
     file: RunFile,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
 ) -> int:
     """Write one row per tree, best first, or one tree as a model."""
     if wanted.pick is not None and not 1 <= wanted.pick <= wanted.limit:
         raise InvalidInputError(f"--pick must lie between 1 and --limit {wanted.limit}, got {wanted.pick}")
     if wanted.pick is not None and output.output is None:
         raise InvalidInputError("--pick needs --output, the file for the model")
-    search = searched(table, columns, tree, rules, encoder, limits, file, output, telling)
+    search = searched(table, columns, tree, rules, encoder, limits, file, output, display)
     data = search.data
-    with watched(telling, search.model.time_limit) as search.model.progress:
+    with watched(display, search.model.time_limit) as search.model.progress:
         trees = search.model.near_optimal(
             data.X, data.y, within=wanted.within, limit=wanted.limit, sample_weight=data.weights
         )
@@ -144,17 +144,17 @@ def near_optimal(
         picked = trees.model(wanted.pick - 1)
         with writing(output.output) as written:
             written.write(model_text(picked, data, search.columns, search.texts))
-        printed(telling, output, to_text(picked))
+        printed(display, output, to_text(picked))
     else:
         names = ["rank", "objective", "score", "accuracy", "leaves", "columns"]
         cells = [
             [r["rank"], *(f"{r[name]:.6f}" for name in names[1:4]), r["leaves"], " ".join(r["columns"])] for r in rows
         ]
-        write_table(output, telling, names, cells)
+        write_table(output, display, names, cells)
     if output.output not in (None, "-"):
-        printed(telling, output, f"# {trees.summary}")
-    return tell(
-        telling,
+        printed(display, output, f"# {trees.summary}")
+    return emit(
+        display,
         "near-optimal",
         code_of([trees.status]),
         status=trees.status,

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from accel_oct.cli.codes import Code
-from accel_oct.cli.commands.output import printed, tell
-from accel_oct.cli.options import PresetName, TellingOptions
+from accel_oct.cli.commands.output import emit, printed
+from accel_oct.cli.options import DisplayOptions, PresetName
 from accel_oct.mip import list_backends
 from accel_oct.solving.config import Config
 
 
-def backends(telling: TellingOptions) -> int:
+def backends(display: DisplayOptions) -> int:
     """Print two lines per backend: availability and capabilities."""
     found = []
     for info in list_backends():
@@ -22,16 +22,16 @@ def backends(telling: TellingOptions) -> int:
         able = {what: how.value for what, how in vars(info.capabilities).items()}
         skills = ", ".join(f"{what.replace('_', ' ')} {how}" for what, how in able.items())
         reason = f": {info.reason}" if info.reason else ""
-        printed(telling, None, f"{info.name:12s} {state}{reason}", f"{'':12s} {skills}")
+        printed(display, None, f"{info.name:12s} {state}{reason}", f"{'':12s} {skills}")
         found.append({"name": info.name, "state": state, "reason": info.reason, "capabilities": able})
-    return tell(telling, "backends", Code.DONE, backends=found)
+    return emit(display, "backends", Code.DONE, backends=found)
 
 
-def config(wanted: PresetName, telling: TellingOptions) -> int:
+def config(wanted: PresetName, display: DisplayOptions) -> int:
     """Print the switches as TOML for a run file."""
     switches = asdict(Config.preset(wanted.preset))
-    printed(telling, None, f"# preset {wanted.preset}", *_lines(switches, "config"))
-    return tell(telling, "config", Code.DONE, preset=wanted.preset, config=switches)
+    printed(display, None, f"# preset {wanted.preset}", *_lines(switches, "config"))
+    return emit(display, "config", Code.DONE, preset=wanted.preset, config=switches)
 
 
 def _lines(values: Mapping[str, Any], section: str) -> Iterator[str]:
