@@ -33,10 +33,8 @@ class Region:
     ----------
     data : callable () -> RowSamples
         Returns the samples; called only when they are needed.
-    depth : int
     n_features : int
         Approximate number, for the estimate.
-    path : Path
     short : float
         Seconds, see `SHORT`.
     memory_limit : int

@@ -39,7 +39,6 @@ class Job:
     ----------
     path : tuple of (feature, value)
         From the root on, in features of the original data.
-    depth : int
     whole : bool
         The whole profile; else its bounds before root features are opened.
     """
@@ -64,8 +63,6 @@ class JobContext:
 
     Attributes
     ----------
-    data : RowSamples
-    memory_limit : int
     version : str
         Of this library; workers with another version refuse.
     """

@@ -52,11 +52,8 @@ class Case:
 
     Attributes
     ----------
-    name : str
     dataset : BinaryDataset
         Its `row_values` hold "group" and "amount", one value per row.
-    max_depth : int
-    trees : tuple of DecisionTree
     complete : bool
         Whether these are all trees up to the depth.
     """
@@ -347,7 +344,6 @@ def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty:
     factory : callable (BinaryDataset) -> Constraint
     solve : callable
         `accel_oct.solve`, or a partial with a solver or a config: ``partial(accel_oct.solve, config="baseline")``.
-    leaf_penalty : float
 
     Raises
     ------

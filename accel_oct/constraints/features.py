@@ -173,8 +173,6 @@ class BoundFeatureRule(BoundConstraint):
 
     Attributes
     ----------
-    name : str
-    rule : FeatureRule
     by_place : bool
         Whether features were given by index instead of by the name of a column.
     """

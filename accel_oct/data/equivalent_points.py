@@ -97,10 +97,6 @@ def equivalent_point_sets(dataset: BinaryDataset, max_split_size: int = 2) -> Eq
     max_split_size : int
         0, 1 or 2; the paper's recommendation is 2.
 
-    Returns
-    -------
-    EqpSets
-
     Notes
     -----
     Works on the distinct points x. Each has a 64-bit key, the exclusive or of random keys of its features, so that

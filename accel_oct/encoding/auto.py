@@ -197,9 +197,7 @@ class RankedTable:
         Rank of the value for each numeric column, -1 if missing; then the other features.
     y, weights : arrays (n,)
         Equal rows are merged and sorted, so weights equal repeated rows, and the order of rows has no effect.
-    distinct : sequence of Distinct
     columns, others : columns and other conditions of the matrix
-    scale_of : scale by column
     """
 
     matrix: NDArray[np.float32]

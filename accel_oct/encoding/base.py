@@ -108,10 +108,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Used only by encoders that fit trees.
         sample_weight : array-like (n_samples,), optional
             A whole number counts as that many samples; samples of weight 0 are ignored.
-
-        Returns
-        -------
-        self
         """
         columns, y, weights = self._learn_columns(X, y, sample_weight)
         found = list(self._find_conditions(columns, y, weights))

@@ -95,12 +95,10 @@ class TableOrders:
 
     Attributes
     ----------
-    orders : tuple of Order
     rows : bool array
         Rows of the table with positive weight, which the orders cover.
     encoder : TableEncoder
         Encoder with the kinds of the columns and without conditions.
-    columns : tuple of Column
     """
 
     orders: tuple[Order, ...]

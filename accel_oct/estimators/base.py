@@ -94,7 +94,6 @@ class TreeClassifier(FittedClassifier):
 
         Parameters
         ----------
-        given : sample_weight, sensitive_features, costs
         tallies : bool
             Whether data in pieces may be gathered as a tally instead of rows.
         in_memory : str

@@ -222,10 +222,6 @@ class OptimalTreeClassifier(TreeClassifier):
             have names. For a constraint that names none of several features, every combination of values is a group.
         costs : array-like (n_samples, n_classes), optional
             For ``objective=InstanceCosts()``.
-
-        Returns
-        -------
-        self
         """
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
             self._fit(X, y, (sample_weight, sensitive_features, costs), progress)
@@ -453,10 +449,6 @@ class OptimalTreeClassifier(TreeClassifier):
             As in `fit`; or an `EncodedTable` alone.
         limits, constraint, cv
             As in `accel_oct.trade_off`.
-
-        Returns
-        -------
-        TradeOff
         """
         return trade_off(
             self,

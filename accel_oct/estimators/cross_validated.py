@@ -142,10 +142,6 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
             Used in training and in the score on held-out rows.
         sensitive_features, costs
             As in `OptimalTreeClassifier.fit`; split with the rows.
-
-        Returns
-        -------
-        self
         """
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")

@@ -57,7 +57,6 @@ class Refinement:
         Remaining seconds of the user's limit.
     is_stopped : callable
         Returns whether the user has asked to stop.
-    progress : callable or None
     """
 
     model: Any

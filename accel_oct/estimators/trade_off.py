@@ -143,10 +143,6 @@ def trade_off(
     cv : int, splitter, iterable or None
         Also fit every limit on the training rows of each fold, and compute score and constraint on the held-out rows;
         needs the rows in memory.
-
-    Returns
-    -------
-    TradeOff
     """
     if hasattr(model, "best_estimator_"):
         model = model.best_estimator_

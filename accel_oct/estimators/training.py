@@ -101,7 +101,6 @@ class Attached:
 
     Attributes
     ----------
-    sensitive : mapping from names to arrays
     group : array or None
         Group of every row: the single sensitive feature, or the combination of all of them.
     costs : array (n_samples, n_classes) or None
@@ -206,15 +205,10 @@ class CheckedRows:
     ----------
     X, y : data frame or array
         Arguments of `fit`, for encoders of other libraries; everything else uses the other attributes.
-    table : Table
-    classes : array
     codes : int array
         Index of each label in `classes`.
-    weights : float array
     weighted : bool
         Whether weights were given.
-    attached : Attached
-    rows : RowValues
     ignored : set of int
         Columns that no split may use.
     """

@@ -397,8 +397,6 @@ class CodedTally(PathSets, CodedProblem):
 
     Attributes
     ----------
-    trees : TalliedTrees
-    sets : TallySets
     shift : int
         A count is two to this power of uncoded units.
     """

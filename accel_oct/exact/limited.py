@@ -243,8 +243,6 @@ class Limited(SampleSets):
     leaf_uses, upper : float arrays (n_limits,)
         Use of a leaf, and upper limit on the use of a tree. Tolerances are included, so that a tree that satisfies a
         constraint satisfies its limits.
-    leaf_price : float
-    max_depth : int
     scales : float array (n_limits,)
         Factors by which the stated limits were divided.
     rules : LocalRules or None
@@ -407,8 +405,6 @@ class PricedProblem:
     prices : float array (n_limits,)
     weights : float array (n_points, n_classes), or (n_cells, n_classes)
         Not negative. Of points on a grid on which sums are exact; of cells, per unit of their counts.
-    leaf_price : float
-    constant : float
     error : float
         Upper bound on the error of a tree's value through the grid and through floating point.
     grid_bits : int

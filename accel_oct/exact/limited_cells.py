@@ -38,8 +38,6 @@ class CellProblem(PathSets, Limited):
 
     Attributes
     ----------
-    trees : TalliedTrees
-    sets : TallySets
     counts : float array (n_cells,)
         Counts of all samples, in units of the tally.
     masses : float array (n_cells,)

@@ -58,7 +58,6 @@ class SideValues:
 
     Parameters
     ----------
-    problem : CodedProblem
     should_stop : callable
         Called from time to time; if it returns true, `native.Stopped` is raised.
     threads, memory_limit : int
@@ -221,8 +220,6 @@ class TreeLister:
 
     Parameters
     ----------
-    problem : CodedProblem
-    values : SideValues
     memory_limit : int
         Bytes that all lists may take; beyond that `OutOfMemory` is raised.
     """
@@ -452,8 +449,6 @@ class TreeCounter(Enumeration[CodeTable]):
 
     Parameters
     ----------
-    problem : CodedProblem
-    values : SideValues
     should_stop : callable
         Called from time to time; if it returns true, `native.Stopped` is raised.
     memory_limit : int

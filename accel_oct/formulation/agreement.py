@@ -57,7 +57,6 @@ class MasterPart:
         Start of error messages: the argument and the name.
     rule : Rule or None
         The constraint; None for a component, which must not exclude any tree.
-    rows : Rows
     columns, lifts : range
         Own columns of the model, and places in `Master.lifts`.
     """
@@ -85,12 +84,7 @@ class MasterPart:
 
 
 class Agreement:
-    """The parts of a master, and the trees they were compared with.
-
-    Parameters
-    ----------
-    master : Master
-    """
+    """The parts of a master, and the trees they were compared with."""
 
     def __init__(self, master: Master) -> None:
         self.master = master

@@ -206,14 +206,7 @@ class TreeHandler:
 
 
 class Vouched:
-    """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees.
-
-    Parameters
-    ----------
-    component : Component
-    author : str
-    agreement : Agreement
-    """
+    """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees."""
 
     def __init__(self, component: Component, author: str, agreement: Agreement) -> None:
         self._component, self._author, self._agreement = component, author, agreement

@@ -237,7 +237,6 @@ class TextColumn:
 
     Parameters
     ----------
-    name : str
     parts : sequence of Cells
         Consecutive cells.
     decimal : str
@@ -280,7 +279,6 @@ def column_numbers(
 
     Parameters
     ----------
-    column : TextColumn
     texts : mapping
         Texts of the column that are numbers: value as a double, and as a whole number if it is one. Other texts mean
         a missing value.

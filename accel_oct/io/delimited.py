@@ -53,9 +53,6 @@ def read_delimited(
 
     Parameters
     ----------
-    source : OpenedFile
-    delimiter, encoding, decimal : str
-    header : bool
     progress : callable, optional
         Called with the number of bytes read so far, once per block.
 

@@ -130,7 +130,6 @@ class Drawing:
 
     Parameters
     ----------
-    watch : Watch
     view : callable
         Makes the view, on the thread.
     """

@@ -70,11 +70,8 @@ class BranchingSearch:
 
     Parameters
     ----------
-    session : SolveSession
-    pool : CutPool
     relaxation : CutRelaxation
         As the relaxation phase left it, on a `BranchingEngine`.
-    node_limit : int, optional
     """
 
     def __init__(

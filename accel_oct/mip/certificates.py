@@ -46,11 +46,8 @@ class LinearProgram:
 
     Attributes
     ----------
-    objective : float array
     sign : float
         1 to maximise, -1 to minimise.
-    rows : Rows
-    lower, upper : float arrays
     """
 
     objective: FloatArray

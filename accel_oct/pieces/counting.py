@@ -96,10 +96,8 @@ class WeightUnit:
 
     Attributes
     ----------
-    shift : int
     grid_bits : int
         As in `BinaryDataset`.
-    exponent : int
     """
 
     shift: int
@@ -135,7 +133,6 @@ class ColumnCounts:
 
     Attributes
     ----------
-    name : str
     limit : int
         Maximum number of distinct values without rounding.
     values, weights : arrays
@@ -144,7 +141,6 @@ class ColumnCounts:
         Weight of the missing values; None if there are none.
     level : int
         Level of rounding, see `_rounding`; 0 is exact.
-    scale : Scale or None
     family : (str, str) or None
         Family of the values, and the piece where it was found.
     """

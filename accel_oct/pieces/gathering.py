@@ -102,10 +102,6 @@ def gather(
     batch_rows : int
         Maximum number of rows that are decoded at a time.
 
-    Returns
-    -------
-    EncodedTable
-
     Raises
     ------
     InvalidInputError

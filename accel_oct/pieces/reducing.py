@@ -33,7 +33,6 @@ class DistinctRows:
 
     Attributes
     ----------
-    n_features : int
     words : uint64 array (n, n_words)
         Packed features.
     cells : int64 array (n,)

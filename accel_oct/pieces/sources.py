@@ -423,7 +423,6 @@ class DelayedPiece:
 
     Attributes
     ----------
-    name : str
     parts : tuple of Delayed
         One per collection, the table first; or a single one whose value is a tuple of all.
     beside : tuple of str

@@ -35,14 +35,12 @@ class Closing(Enumeration[Outcomes]):
 
     Parameters
     ----------
-    problem : Limited
     priced : PricedProblem
         At prices with a good bound.
     bound : float
         L(mu), rounding included.
     offer : callable (DecisionTree) -> float
         Takes trees that satisfy the limits; returns the value of the best tree known, minus infinity without one.
-    should_stop : callable
     goal : callable (float) -> float
         From the value of the best tree known to the smallest value that a better one can have.
     root : int or None
@@ -243,7 +241,6 @@ class RootByRoot:
 
     Parameters
     ----------
-    problem : Limited
     priced : PricedProblem
         The best common prices, the starting point for the prices of every root.
     bounds : dict

@@ -27,7 +27,6 @@ class Dual:
 
     Parameters
     ----------
-    problem : Limited
     offer : callable (DecisionTree)
         Takes every tree that is found on the way.
     should_stop : callable, optional

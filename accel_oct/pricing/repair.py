@@ -33,11 +33,8 @@ class Repair:
 
     Parameters
     ----------
-    problem : Limited
-    priced : PricedProblem
     offer : callable (DecisionTree) -> float
         Takes trees that satisfy the limits; returns the value of the best tree known.
-    should_stop : callable
     """
 
     problem: Limited

@@ -28,14 +28,12 @@ class PricedSearch:
 
     Parameters
     ----------
-    problem : Limited
     offer : callable (DecisionTree) -> float
         Takes trees that may satisfy the limits; returns the value of the best tree known, minus infinity without one.
     tighten : callable (float) -> bool
         Takes every bound; returns whether it is enough.
     goal : callable (float) -> float
         From the value of the best tree known to the smallest value that a better one can have.
-    should_stop : callable
     few_sets : int
         Most sets of samples at common prices before every root gets its own.
     root_by_root : bool
@@ -205,7 +203,6 @@ class RootBounds:
 
     Attributes
     ----------
-    problem : LimitedProblem
     prices : tuple of PriceBound
         At prices with good bounds, the best first.
     bounds : float array (n_features,)

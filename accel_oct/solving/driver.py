@@ -25,7 +25,6 @@ class SearchRun:
 
     Parameters
     ----------
-    clock : Clock
     progress : callable (ProgressEvent) or None
         Called with every event; returns True to stop the run.
 

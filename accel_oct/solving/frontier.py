@@ -76,10 +76,6 @@ def frontier(
     checkpoint : path, optional
         File for the proven parts of a deep search, with or without `client`; an existing file is continued.
 
-    Returns
-    -------
-    Frontier
-
     Raises
     ------
     InvalidInputError

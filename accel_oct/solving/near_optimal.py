@@ -117,10 +117,6 @@ def near_optimal(
     splits : str
         Description of the columns of X for the summary, if they are a choice of all splits of a table.
 
-    Returns
-    -------
-    NearOptimalTrees
-
     Raises
     ------
     InvalidInputError
@@ -252,7 +248,6 @@ class Setting:
         Weight of the samples at each point.
     leaf_penalty, leaf_price : float
         Per leaf: in units of the objective, and in units of gains.
-    max_depth : int
     column_names : tuple of str
         Names of the columns that binary features were made from.
     column_of : int array (n_features,)

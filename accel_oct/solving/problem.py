@@ -120,7 +120,6 @@ class Problem:
         Of the trees that are searched.
     leaf_penalty, leaf_price : float
         As given, and in units of weight.
-    constraints : tuple of BoundConstraint
     claimed_depth : int or None
         The depth that was asked for, where `max_depth` is less and loses nothing (`within_data`).
     """

@@ -45,11 +45,8 @@ class RunOutcome:
 
     Attributes
     ----------
-    status : Status
     decided_by : str
         The phase that found the proof.
-    seconds : float
-    history : tuple of HistoryRow
     """
 
     status: Status
@@ -216,11 +213,8 @@ def build_result(
 
     Parameters
     ----------
-    outcome : RunOutcome
     dataset : BinaryDataset
         Its names are those of the result.
-    tree : DecisionTree or None
-    objective, bound : float
     constraints : sequence of BoundConstraint
         Reported on for the tree.
     multipliers : sequence of float or None

@@ -28,9 +28,6 @@ class Search(SearchRun):
 
     Parameters
     ----------
-    problem : Problem
-    config : Config
-    options : SolveOptions
     clock, progress
         As in `SearchRun`.
     backend_name : str

@@ -95,10 +95,6 @@ def solve(
     start : sequence of DecisionTree, optional
         Initial trees; the result is at least as good as the feasible ones among them, pruned or not.
 
-    Returns
-    -------
-    Result
-
     Raises
     ------
     InvalidInputError

@@ -30,7 +30,6 @@ class FittedTree:
 
     Parameters
     ----------
-    tree : DecisionTree
     class_weights : float array (node_count, n_classes)
         Training weight of each class at each node, nodes depth first.
     n_node_samples : int array (node_count,)

@@ -39,7 +39,6 @@ class TalliedTrees:
 
     Parameters
     ----------
-    tally : Tally
     names : collection of str
         Names of the groups in constraints.
     """

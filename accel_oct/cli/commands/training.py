@@ -200,8 +200,6 @@ class Searched:
     ----------
     model : OptimalTreeClassifier
         Not fitted.
-    data : Training
-    columns : TargetOptions
     penalties : list of float
         As given; may be empty.
     texts : dict

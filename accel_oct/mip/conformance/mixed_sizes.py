@@ -67,7 +67,6 @@ def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool =
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     binary : bool
         Binary columns only, for backends that support no others.
     lazy : bool

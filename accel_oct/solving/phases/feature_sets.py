@@ -186,7 +186,6 @@ class TableNodes:
 
     Parameters
     ----------
-    max_leaves : int or None
     rules : LocalRules or None
         On leaves and paths.
     """
@@ -244,7 +243,6 @@ class PricedNodes:
         Of all columns.
     rules : sequence of Rule
         The constraints of the limits, which decide whether a tree is allowed.
-    rounding : BoundRounding
     """
 
     dataset: BinaryDataset
@@ -308,13 +306,7 @@ _AT_ONCE, _PATIENCE = 0.05, 4.0
 
 
 class SetLists:
-    """The maximal sets that the rules allow, for trees of depth three or four without other constraints.
-
-    Parameters
-    ----------
-    dataset : BinaryDataset
-    rules : SetRules
-    """
+    """The maximal sets that the rules allow, for trees of depth three or four without other constraints."""
 
     def __init__(
         self,
@@ -391,15 +383,12 @@ class FeatureSetSearch:
 
     Parameters
     ----------
-    dataset : BinaryDataset
-    rules : SetRules
     solver : NodeSolver
         For the columns of a node.
     offer : callable (tree) -> value
         Takes every tree that may be the best; returns the value of the best tree that satisfies the rules.
     tighten : callable (bound) -> bool
         Takes every bound; returns whether it proves the best tree.
-    stopper : Stopper
     lists : SetLists or None
         Looks up all sets where that is quicker.
     slack : float
