@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_oct.mip.backend import Backend
-from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, close
+from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, check_with, close
 from accel_oct.mip.errors import MipError
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, MipResult, Needs, Point, Reply, Termination, Validity
 from accel_oct.mip.model import BoolArray, MipModel
@@ -206,8 +206,7 @@ def random_models_match_brute_force(factory: BackendFactory) -> None:
     compare(factory, CASES)
 
 
-@check
+@check_with("lazy_rows")
 def random_lazy_rows_match_brute_force(factory: BackendFactory) -> None:
     """The same where rows come only as REQUIRED cuts."""
-    if factory().capabilities.lazy_rows:
-        compare(factory, CASES, lazy=True)
+    compare(factory, CASES, lazy=True)
