@@ -83,7 +83,8 @@ class Condition:
         if self.missing:
             return self.plain.holds(values) | missing_values(values)
         if self.test == "equals":
-            return np.asarray(values == self.value, dtype=bool)
+            # As an object: NumPy would drop NUL characters at the end of a text.
+            return np.asarray(values == np.array(self.value, dtype=object), dtype=bool)
         if self.test == "none_of":
             named = frozenset(self.values or ())
             return np.array([value is not None and value not in named for value in values.tolist()], dtype=bool)

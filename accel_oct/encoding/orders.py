@@ -186,12 +186,14 @@ def _by_answers(columns: Sequence[Column], answers: Sequence[Condition]) -> Iter
     values = {column.index: column.values for column in columns}
     absent = {column.index: missing_values(column.values) for column in columns}
     for index, rows in absent.items():
-        if rows.any():
+        if rows.any() and not rows.all():
             yield Order(index, rows.astype(np.int32), answer=Condition(index, "is_missing"))
     for answer in answers:
         yes, rows = answer.holds(values[answer.column]), absent[answer.column]
+        if yes.all() or not yes.any():
+            continue
         if not rows.any():
             yield Order(answer.column, yes.astype(np.int32), answer=answer)
-        elif yes.any() and not (yes | rows).all():
+        elif not (yes | rows).all():
             ranks = np.where(rows, 1, 2 * yes).astype(np.int32)
             yield Order(answer.column, ranks, answer=answer, missing="between")

@@ -361,15 +361,15 @@ def _by_leaves(
 
 
 def _suits_tables(model: Any, orders: TableOrders) -> bool:
-    """Return whether the tables of binary features are faster: few splits in all, or few per column."""
+    """Return whether the tables of binary features are faster: few splits per column."""
     if model.max_depth is None or any(len(known) > DEFAULT_CATEGORIES for known in orders.encoder.categories_.values()):
         return False
     n_rows, n_classes, depth = int(orders.rows.sum()), len(model.classes_), checked_depth(model.max_depth)
-    cuts, seconds, cells = orders.n_cuts, _SMALL_SECONDS, _SMALL_CELLS
-    if cuts <= len(orders.orders) * _FEW_CUTS.get(depth, _FEW_CUTS[_DEEP]):
-        seconds, cells = _TABLE_SECONDS, _TABLE_CELLS
-    most: float = min(seconds, model._effort()[0])
-    return cuts * n_rows <= cells and estimated_seconds(cuts, n_rows, n_classes, depth) <= most
+    cuts = orders.n_cuts
+    if cuts > len(orders.orders) * _FEW_CUTS.get(depth, _FEW_CUTS[_DEEP]) or cuts * n_rows > _TABLE_CELLS:
+        return False
+    most: float = min(_TABLE_SECONDS, model._effort()[0])
+    return estimated_seconds(cuts, n_rows, n_classes, depth) <= most
 
 
 def _result(
@@ -416,10 +416,6 @@ sets and on random tables of 3 to 20 values per column."""
 
 _TABLE_SECONDS, _TABLE_CELLS = 2.0, 20_000_000
 """Limits for the tables if there are few splits per order: seconds by `estimated_seconds`, and splits times rows."""
-
-_SMALL_SECONDS, _SMALL_CELLS = 0.01, 2_000_000
-"""The same limits for any table. Up to here both methods take hundredths of a second, and with the tables a fit on
-rows selects the same tree among equally good ones as a fit on pieces."""
 
 _ROUNDING = 1e-9
 """Tolerance between two computations of an objective; far above the rounding error of floats."""

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_oct import OptimalTreeClassifier, gather
-from accel_oct.encoding import Table
+from accel_oct.encoding import AutoEncoder, Table
 from accel_oct.errors import InvalidInputError
 
 QUERY = """
@@ -36,7 +36,7 @@ def test_intervals_of_duckdb_are_durations() -> None:
     """A fit on the relation is the fit on durations, and both answer alike on either."""
     connection, table = duckdb.connect(), durations()
     X, y = table[["waited", "other"]], table["answer"]
-    one = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    one = OptimalTreeClassifier(max_depth=2, encoder=AutoEncoder(2)).fit(X, y)
     two = OptimalTreeClassifier(max_depth=2).fit(connection.sql(QUERY), "answer")
     assert two.encoder_.kinds_ == one.encoder_.kinds_ == ("duration", "numeric")
     assert two.encoder_.conditions_ == one.encoder_.conditions_

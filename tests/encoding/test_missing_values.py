@@ -160,7 +160,7 @@ def test_files_hold_the_answer_of_missing_values() -> None:
     known = OptimalTreeClassifier(1, 0.0).fit(X, X["x"] >= 5)
     assert '"missing": true' not in known.to_json()
     X.loc[0, "x"] = None
-    holed = OptimalTreeClassifier(1, 0.0).fit(X, X["x"] >= 5)
+    holed = OptimalTreeClassifier(1, 0.0).fit(X, (X["x"] >= 5) | X["x"].isna())
     assert any(c.get("missing") for c in json.loads(holed.to_json())["encoder"]["conditions"])
 
 

@@ -54,7 +54,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
 
 def test_by_default_each_fold_is_one_path(calls: dict[str, list[dict[str, Any]]]) -> None:
     """Three folds, two depths: six paths, and one solve for the fit on all data."""
-    OptimalTreeClassifierCV([1, 2], PENALTIES, cv=3, time_limit=50.0).fit(*data())
+    OptimalTreeClassifierCV([1, 2], PENALTIES, cv=3, time_limit=50.0, encoder=None).fit(*data())
     assert len(calls["solve_path"]) == 6
     assert len(calls["solve"]) == 1
     assert all(40.0 < call["time_limit"] <= 50.0 for call in calls["solve_path"])  # of each fold
@@ -74,7 +74,7 @@ def test_what_is_asked_of_a_solve_reaches_the_folds(
     name: str, value: Any, calls: dict[str, list[dict[str, Any]]]
 ) -> None:
     """Each argument that a path cannot honour makes every fold solve every penalty with it."""
-    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, **{name: value}).fit(*data())
+    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, encoder=None, **{name: value}).fit(*data())
     assert not calls["solve_path"]
     assert len(calls["solve"]) == 2 * len(PENALTIES) + 1
     assert all(call[name] == value for call in calls["solve"])
@@ -125,7 +125,7 @@ def test_progress_tells_of_every_fold(n_jobs: int | None) -> None:
             raise TypeError("cannot be pickled")
 
     progress = Unsendable()
-    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, progress=progress, n_jobs=n_jobs).fit(*data())
+    model = OptimalTreeClassifierCV(1, PENALTIES, cv=2, encoder=None, progress=progress, n_jobs=n_jobs).fit(*data())
     done = [event.figures["folds done"] for event in progress.events if event.phase == "cross-validation"]
     assert done == [(0, 2), (1, 2), (2, 2)]
     rows = [(event.seconds, event.objective, event.bound) for event in progress.events if event.changed]
@@ -215,7 +215,7 @@ def solve_path(*arguments, **keywords):
 module.solve_path = solve_path
 rng = np.random.default_rng(0)
 X = rng.integers(0, 2, (60, 4))
-model = accel_oct.OptimalTreeClassifierCV(1, [0.1, 0.01], cv=5)
+model = accel_oct.OptimalTreeClassifierCV(1, [0.1, 0.01], cv=5, encoder=None)
 try:
     model.fit(X, X[:, 0])
     outcome = "fitted"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.progress_support import Rows
+from oracles.raw_tables import best_value, random_table
+from programs.fuzz_tables import check, check_case, fitted
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
@@ -33,123 +32,11 @@ from accel_oct.data import BinaryDataset
 from accel_oct.encoding import QuantileThresholdEncoder, TableEncoder
 from accel_oct.encoding.conditions import missing_values
 from accel_oct.encoding.orders import TableOrders
-from accel_oct.errors import InvalidInputError, NoTreeError, SingleLeafWarning
+from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.estimators import every_split
 from accel_oct.exact import LocalRules
 from accel_oct.objectives import CostMatrix, InstanceCosts
 from accel_oct.tree import DecisionTree
-
-# ---------------------------------------------------------------- the oracle: sets of rows, no code of the library
-
-
-def is_missing(value: Any) -> bool:
-    return value is None or value is pd.NaT or value is pd.NA or value != value
-
-
-def column_splits(values: list[Any], ordered: bool) -> Iterator[frozenset[int]]:
-    """One side of every split of a column: thresholds or single categories, missing values on either side."""
-    absent = frozenset(row for row, value in enumerate(values) if is_missing(value))
-    known = sorted({value for value in values if not is_missing(value)})
-    sides = []
-    for value in known:
-        sides.append([r for r, v in enumerate(values) if r not in absent and (v >= value if ordered else v == value)])
-    for side in [*map(frozenset, sides), frozenset()]:
-        yield side
-        yield side | absent
-
-
-def best_value(
-    splits: list[tuple[int, frozenset[int]]],
-    gains: np.ndarray,
-    price: float,
-    depth: int,
-    *,
-    counts: np.ndarray | None = None,
-    least: float = 0.0,
-    most_leaves: int | None = None,
-    apart: frozenset[frozenset[int]] = frozenset(),
-) -> float:
-    """Score minus price per leaf of the best tree, by trying all of them; splits are (column, rows on one side)."""
-    counts = np.ones(len(gains)) if counts is None else counts
-
-    @cache
-    def best(rows: frozenset[int], depth: int, room: int | None, path: frozenset[int]) -> float:
-        inside = sorted(rows)
-        if counts[inside].sum() < least:
-            return -math.inf
-        found = float(gains[inside].sum(axis=0).max()) - price
-        if depth == 0 or room == 1:
-            return found
-        for column, side in splits:
-            if any(frozenset((column, other)) in apart for other in path):
-                continue
-            one, two = rows & side, rows - side
-            if not one or not two:
-                continue
-            below = path | {column} if apart else path
-            for own in [None] if room is None else range(1, room):
-                rest = None if room is None or own is None else room - own
-                found = max(found, best(one, depth - 1, own, below) + best(two, depth - 1, rest, below))
-        return found
-
-    return best(frozenset(range(len(gains))), depth, most_leaves, frozenset())
-
-
-# ---------------------------------------------------------------- random tables
-
-COLUMNS = ("number", "few", "large", "date", "duration", "category", "ordered", "boolean", "zero_one", "constant")
-DAYS = [pd.Timestamp(day) for day in ("2024-02-28", "2024-03-01", "2025-01-01", "2031-12-31 23:59:59")]
-GRADES = ["low", "mid", "high", "top"]
-
-
-def random_column(kind: str, n: int, rng: np.random.Generator, gaps: bool) -> tuple[Any, list[Any], bool]:
-    """A pandas column of a kind, its values for the oracle, and whether they have an order."""
-    codes = rng.integers(0, 4, n)
-    rows: list[Any]
-    if kind == "number":
-        base = rng.normal(size=max(1, n // 2))
-        rows = rng.choice(np.r_[base, np.nextafter(base, np.inf)], n).tolist()
-    elif kind == "few":
-        rows = rng.choice([-1.5, 0.0, 2.0, 1e300], n).tolist()
-    elif kind == "large":
-        rows = [2**60 + int(code) for code in codes]
-    elif kind == "date":
-        rows = [DAYS[code] for code in codes]
-    elif kind == "duration":
-        rows = [dt.timedelta(minutes=int(code) * 7) for code in codes]
-    elif kind == "ordered":
-        rows = codes.tolist()
-    elif kind == "category":
-        rows = [f"c{code}" for code in codes]
-    elif kind == "boolean":
-        rows = (codes > 1).tolist()
-    elif kind == "zero_one":
-        rows = (codes > 1).astype(float).tolist()
-    else:
-        rows = [3.5] * n
-    if gaps:
-        rows = [None if rng.random() < 0.3 else value for value in rows]
-    ordered = kind not in ("category",)
-    if kind == "ordered":
-        texts = [None if row is None else GRADES[row] for row in rows]
-        return pd.Categorical(texts, GRADES, ordered=True), rows, ordered
-    dtype = {"large": object, "boolean": object, "category": object}.get(kind)
-    return pd.Series(rows, dtype=dtype), rows, ordered
-
-
-def random_table(rng: np.random.Generator, n: int, n_columns: int) -> tuple[pd.DataFrame, list[tuple[int, Any]]]:
-    """A table, and all its splits."""
-    kinds = rng.choice(COLUMNS, n_columns)
-    frame, splits = {}, []
-    for place, kind in enumerate(kinds.tolist()):
-        series, values, ordered = random_column(kind, n, rng, gaps=bool(rng.random() < 0.4))
-        frame[f"{kind}{place}"] = series
-        splits += [(place, side) for side in set(column_splits(values, ordered))]
-    table = pd.DataFrame(frame)
-    if n_columns > 1 and rng.random() < 0.2:
-        table[table.columns[1]] = table[table.columns[0]]
-        splits = [s for s in splits if s[0] != 1] + [(1, side) for place, side in splits if place == 0]
-    return table, splits
 
 
 @pytest.fixture(autouse=True)
@@ -160,51 +47,10 @@ def without_tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(every_split, "_suits_tables", lambda model, orders: False)
 
 
-def fitted(model: OptimalTreeClassifier, *given: Any, **more: Any) -> OptimalTreeClassifier:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingleLeafWarning)
-        return model.fit(*given, **more)
-
-
-def check(model: OptimalTreeClassifier, best: float) -> None:
-    """Proven, worth what exhaustive search says, and so at every moment of the search."""
-    assert model.status_ == "optimal" and model.exact_, model.proof_
-    assert model.objective_ == pytest.approx(best, abs=1e-9) and model.bound_ == model.objective_
-    for row in model.result_.history:
-        assert row.objective <= best + 1e-9 <= row.bound + 2e-9
-    told = [row.bound for row in model.result_.history]
-    assert told == sorted(told, reverse=True)
-
-
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(72))
 def test_the_default_classifier_is_optimal_over_every_split(seed: int) -> None:
     """Ties, repeated and constant columns, gaps, categories, dates, large numbers; weights, classes, depths, limits."""
-    rng = np.random.default_rng(seed)
-    depth = [0, 1, 2, 3, None][seed % 5]
-    n = int(rng.integers(2, 9 if depth in (3, None) else 13))
-    table, splits = random_table(rng, n, int(rng.integers(1, 4)))
-    n_classes = int(rng.integers(2, 6))
-    y = rng.integers(0, n_classes, n)
-    weights = [None, rng.integers(0, 4, n).astype(float), rng.random(n)][int(rng.integers(3))]
-    if weights is not None and not weights.any():
-        weights[0] = 1.0
-    penalty = float(rng.choice([0.0, 0.01, 0.06, 0.2])) if depth is not None else float(rng.choice([0.02, 0.1]))
-    least, room = int(rng.integers(1, 4)), [None, 2, 3][int(rng.integers(3))]
-    w = np.ones(n) if weights is None else weights
-    gains = np.zeros((n, n_classes))
-    gains[np.arange(n), y] = w / w.sum()
-    present = (w > 0).astype(float)
-    limit = n if depth is None else depth
-    # A row of weight 0 is not there: no split is made at its values.
-    kept = [(column, side) for column, side in splits if present[sorted(side)].any()]
-    best = best_value(kept, gains, penalty, limit, counts=present, least=min(least, present.sum()), most_leaves=room)
-    model = OptimalTreeClassifier(depth, penalty, min_samples_leaf=least, max_leaf_nodes=room)
-    fitted(model, table, y, sample_weight=weights)
-    check(model, best)
-    right = float((w * (model.predict(table) == y)).sum() / w.sum())
-    assert right - penalty * model.get_n_leaves() == pytest.approx(model.objective_, abs=1e-9)
-    again = OptimalTreeClassifier.from_json(model.to_json())
-    assert (again.predict(table) == model.predict(table)).all() and again.proof_ == model.proof_
+    check_case(seed)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -296,6 +142,15 @@ def test_a_rule_of_ones_own_about_leaves(weightless: bool) -> None:
 
 
 # ---------------------------------------------------------------- orders of a table
+
+
+def test_a_column_without_values_in_the_only_row_of_positive_weight() -> None:
+    """Its answers are the same in every row that counts: there is no split."""
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Series([None, None, False], dtype=object)})
+    model = fitted(OptimalTreeClassifier(2, 0.1), table, [1, 1, 0], sample_weight=[2.0, 0.0, 0.0])
+    assert model.status_ == "optimal" and model.get_n_leaves() == 1
+    orders = TableOrders.of(table, np.array([2.0, 0.0, 0.0]), missing="category", ignored=frozenset())
+    assert orders is not None and not orders.orders
 
 
 def test_every_cut_of_an_order_is_a_condition_that_separates_its_rows() -> None:

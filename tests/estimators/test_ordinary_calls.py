@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV, frontier, gather, near_optimal, solve, trade_off
 from accel_oct.constraints import MaxLeaves, StatisticalParity
-from accel_oct.encoding import Table
+from accel_oct.encoding import AutoEncoder, Table
 from accel_oct.errors import InvalidInputError
 
 
@@ -60,7 +60,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def model(**options: Any) -> OptimalTreeClassifier:
-    return OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005, **options)
+    """A classifier with the encoder that data in pieces have by default: rows and pieces then give the same tree."""
+    return OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005, **{"encoder": AutoEncoder(2), **options})
 
 
 EXPECTED: dict[bool, OptimalTreeClassifier] = {}

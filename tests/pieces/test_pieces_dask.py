@@ -15,6 +15,7 @@ import pytest
 from helpers.pieces_support import cut, parquet_folder
 
 from accel_oct import OptimalTreeClassifier, frontier, gather
+from accel_oct.encoding import AutoEncoder
 from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.sources import _joined
 
@@ -107,7 +108,7 @@ def test_collections_of_one_frame_are_the_rows_in_memory(way: str, folder: Path)
     """Fits on X, y and weights of dask equal those on the same rows in memory: objective, bound, splits, answers."""
     collections = WAYS[way](dd.read_parquet(folder))
     X, y, *weights = dask.compute(*collections)
-    one, two = (OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005) for _ in range(2))
+    one, two = (OptimalTreeClassifier(max_depth=2, leaf_penalty=0.005, encoder=AutoEncoder(2)) for _ in range(2))
     one.fit(X, np.ravel(y), *weights)
     two.fit(*collections)
     assert (two.objective_, two.bound_, two.status_) == (one.objective_, one.bound_, "optimal")

@@ -12,7 +12,7 @@ from helpers.pieces_support import FEATURES, cut, mixed_table, parquet_folder
 
 from accel_oct import OptimalTreeClassifier
 from accel_oct.constraints import StatisticalParity
-from accel_oct.encoding import QuantileThresholdEncoder, TableEncoder
+from accel_oct.encoding import AutoEncoder, QuantileThresholdEncoder, TableEncoder
 
 TABLE = mixed_table(500, seed=4)
 COLUMNS = [*FEATURES, "sex"]
@@ -37,6 +37,8 @@ def test_a_fit_on_pieces_is_the_fit_on_the_table(options: dict[str, Any], weight
     names = [*COLUMNS, "answer", *([weight] if weight else [])]
     folder = parquet_folder(tmp_path, cut(TABLE[names], 6))
     one, two = (OptimalTreeClassifier(max_depth=2, leaf_penalty=0.002, **options) for _ in range(2))
+    if "constraints" not in options:  # by default, rows in memory are searched over every split
+        one.set_params(encoder=AutoEncoder(2))
     one.fit(TABLE[COLUMNS], TABLE["answer"], sample_weight=None if weight is None else TABLE[weight])
     two.fit(folder, "answer", sample_weight=weight)
     assert (two.objective_, two.bound_, two.status_) == (one.objective_, one.bound_, "optimal")
