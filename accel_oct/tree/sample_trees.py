@@ -22,6 +22,9 @@ _FEWEST_TREES = 6
 _MOST_ROWS = 128
 """Labels of the majority are those among at most this number of rows, evenly spread."""
 
+_MOST_CELLS = 1 << 24
+"""Limit on trees times nodes times classes for labels of the majority."""
+
 
 def every_tree(n_features: int, n_classes: int, max_depth: int) -> Iterator[DecisionTree]:
     """Yield all labelled trees of depth at most `max_depth`.
@@ -55,12 +58,13 @@ def some_trees(dataset: BinaryDataset, max_depth: int, seed: int = 0) -> Iterato
         yield DecisionTree.leaf(number, max_depth)
     if max_depth == 0 or n_features == 0:
         return
-    root = np.linspace(0, n_features - 1, at_most(n_features, _MOST_STUMPS)).round().astype(np.int64)
-    feature, label = np.full((2, root.size, n_nodes), -1)
-    feature[:, 0], label[:, 1:3] = root, 0
-    yield from DecisionTree.rows_of(feature, _majority(feature, label, dataset, depth=1))
-    feature, label = _random_trees(at_most(_RANDOM_TREES, _RANDOM_TREES), n_features, n_classes, max_depth, seed)
-    label[::2] = _majority(feature[::2], label[::2], dataset, max_depth)
+    n_stumps, n_random = at_most(n_features, _MOST_STUMPS), at_most(_RANDOM_TREES, _RANDOM_TREES)
+    feature, label = np.full((2, n_stumps + n_random, n_nodes), -1)
+    feature[:n_stumps, 0] = np.arange(n_stumps) * (n_features - 1) // max(n_stumps - 1, 1)  # evenly spread
+    label[:n_stumps, 1:3] = 0
+    feature[n_stumps:], label[n_stumps:] = _random_trees(n_random, n_features, n_classes, max_depth, seed)
+    chosen = np.r_[:n_stumps, n_stumps : n_stumps + n_random : 2]
+    label[chosen] = _majority(feature[chosen], label[chosen], dataset)
     yield from DecisionTree.rows_of(feature, label)
 
 
@@ -80,13 +84,15 @@ def _random_trees(n: int, n_features: int, n_classes: int, max_depth: int, seed:
     return feature, np.where(exists & ~branches, rng.integers(n_classes, size=shape), -1)
 
 
-def _majority(feature: IntArray, label: IntArray, dataset: BinaryDataset, depth: int) -> IntArray:
-    """Return the heaviest class at every leaf of trees (trees, nodes), -1 elsewhere; no leaf is below `depth`."""
+def _majority(feature: IntArray, label: IntArray, dataset: BinaryDataset) -> IntArray:
+    """Return the heaviest class at every leaf of trees (trees, nodes), -1 elsewhere; the given labels of huge trees."""
+    if feature.size * dataset.n_classes > _MOST_CELLS:
+        return label
     rows = np.arange(0, dataset.n_samples, -(-dataset.n_samples // _MOST_ROWS))
     n_trees, n_nodes = feature.shape
     X, first_column = dataset.X[rows].ravel(), np.arange(rows.size) * dataset.n_features
     tree, node = np.arange(n_trees)[:, None], np.zeros((n_trees, rows.size), dtype=np.int64)
-    for _ in range(depth):
+    for _ in range(n_nodes.bit_length() - 1):
         asked = feature[tree, node]
         node = np.where(asked >= 0, 2 * node + 1 + X[first_column + asked], node)
     cell = (tree * n_nodes + node) * dataset.n_classes + dataset.y[rows]
