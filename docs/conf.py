@@ -35,7 +35,18 @@ templates_path = ["_templates"]
 nitpicky = True
 # Words of signatures that are no pages of this site: types of the standard library and of numpy, whose pages are on the
 # network, short names of arrays, and a few types that are not public.
-ARRAYS = ["ArrayLike", "Array", "Bools", "BoolArray", "BoolMatrix", "Floats", "FloatArray", "Ints", "IntArray"]
+ARRAYS = [
+    "ArrayLike",
+    "Array",
+    "Bools",
+    "BoolArray",
+    "BoolMatrix",
+    "Floats",
+    "FloatArray",
+    "Ints",
+    "IntArray",
+    "WordArray",
+]
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|pathlib|typing|numpy|np|npt)\..*"),
     ("py:.*", "|".join(ARRAYS)),

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from accel_oct.data.binary_matrix import pack_rows
 from accel_oct.data.dataset import BinaryDataset, equal_rows
 from accel_oct.errors import InvalidInputError
-
-IntArray = NDArray[np.int64]
-WordArray = NDArray[np.uint64]
+from accel_oct.support.arrays import IntArray, WordArray
 
 MAX_SPLIT_SIZE = 2
 

@@ -26,8 +26,7 @@ from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
 from accel_oct.data.weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.support.arguments import whole_number
-
-IntArray = NDArray[np.int64]
+from accel_oct.support.arrays import IntArray, WordArray
 
 MOST_BYTES = 2**33
 """Limit on the memory of the counts, in bytes."""
@@ -279,8 +278,6 @@ def _difference(mine: Sequence[str], others: Sequence[str]) -> str:
     return f"column {place} is {shown(mine[place])} in one and {shown(others[place])} in the other"
 
 
-Words = NDArray[np.uint64]
-
 _BLOCK_ROWS = 2**16
 """Number of rows that are counted at a time: their columns fit into the cache of a core."""
 
@@ -311,7 +308,7 @@ def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, dep
     return tuple(np.ascontiguousarray(counts[:, starts[s] : starts[s + 1]]) for s in range(depth + 1))
 
 
-def _aligned(n_strings: int, width: int) -> Words:
+def _aligned(n_strings: int, width: int) -> WordArray:
     """Return zeros (strings, words) aligned to cache lines, so that no vector crosses a line."""
     room = np.zeros(max(1, n_strings) * width + 8, dtype=np.uint64)
     skip = -room.ctypes.data % 64 // 8

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import Distinct, quantile_positions
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.support.arguments import whole_number
+from accel_oct.support.arrays import FloatArray
 
 #: Limit on the estimated seconds of the exact search; see `estimated_seconds`.
 DEFAULT_BUDGET = 5.0

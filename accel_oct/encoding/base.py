@@ -23,8 +23,7 @@ from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.tables import Table, as_frame, as_measured, is_pandas, learn_scale
 from accel_oct.encoding.values import Kind, as_categories, as_numbers, infer_kind
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
-
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

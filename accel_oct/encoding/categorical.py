@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.tables import Table
 from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.support.arguments import whole_number
+from accel_oct.support.arrays import FloatArray
 
 
 class OneHotCategoryEncoder(BinaryEncoder):

@@ -18,13 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from accel_oct.data.weights import whole_where_close
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.conditions import Condition, as_limit
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, as_invalid_input
 from accel_oct.support.arguments import whole_number
-
-IntArray = NDArray[np.int64]
+from accel_oct.support.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,8 @@ from accel_oct.mip.errors import SolverError
 from accel_oct.mip.exchange import Event, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
 from accel_oct.mip.relaxation import CutPool, CutRelaxation
-from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.mip.session import CONVERGENCE_TOLERANCE, SolveSession
+from accel_oct.support.arrays import FloatArray, IntArray
 
 logger = logging.getLogger(__name__)
 

@@ -40,7 +40,8 @@ from accel_oct.mip.exchange import (
 )
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.batches import Batch, Coded, coded, family, plain_objects
 from accel_oct.pieces.sources import BESIDE, Piece
-
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import FloatArray
 
 # ---------------------------------------------------------------- weights as whole numbers of a unit
 

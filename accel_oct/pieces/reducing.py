@@ -19,10 +19,7 @@ from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.counting import WeightUnit, check_columns, read_weights
 from accel_oct.pieces.encoders import BatchEncoder
 from accel_oct.pieces.sources import Piece, described
-
-IntArray = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
+from accel_oct.support.arrays import IntArray, WordArray
 
 # ---------------------------------------------------------------- distinct rows
 
@@ -44,7 +41,7 @@ class DistinctRows:
     """
 
     n_features: int
-    words: Words
+    words: WordArray
     cells: IntArray
     units: IntArray
     samples: IntArray
@@ -96,7 +93,7 @@ class DistinctRows:
         return np.unpackbits(octets, axis=1, count=self.n_features).view(np.bool_)
 
 
-def _merged(n_features: int, words: Words, cells: IntArray, units: IntArray, samples: IntArray) -> DistinctRows:
+def _merged(n_features: int, words: WordArray, cells: IntArray, units: IntArray, samples: IntArray) -> DistinctRows:
     if not len(cells):
         return DistinctRows.none(n_features)
     order = np.lexsort((cells, *words.T[::-1]))

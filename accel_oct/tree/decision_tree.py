@@ -13,10 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset, weighted_bincount
 from accel_oct.errors import InvalidInputError
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree.topology import Topology
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

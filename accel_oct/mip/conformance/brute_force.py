@@ -14,8 +14,9 @@ from accel_oct.mip.backend import Backend
 from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, check_with, close
 from accel_oct.mip.errors import MipError
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, MipResult, Needs, Point, Reply, Termination, Validity
-from accel_oct.mip.model import BoolArray, MipModel
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.model import MipModel
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import BoolArray, FloatArray
 
 #: Models per registered check: they take seconds on solvers that are started as separate programs.
 CASES = 40

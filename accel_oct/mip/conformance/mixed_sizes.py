@@ -30,7 +30,8 @@ from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, ch
 from accel_oct.mip.errors import MipError, SolverError
 from accel_oct.mip.exchange import MipResult, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 #: Models per registered check.
 CASES = 60

@@ -12,7 +12,8 @@ from accel_oct.mip.backend import Backend
 from accel_oct.mip.errors import UnsupportedError
 from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 BackendFactory = Callable[[], Backend]
 
