@@ -298,7 +298,7 @@ class TreeClassifier(FittedClassifier):
         """Store the tree of a result, and its proof, in the fitted attributes."""
         result = replace(result, scope=self._scope(result))
         tree = result.tree
-        data = data.seen_by(tree)
+        data = data.for_tree(tree)
         if relabel and data.rows is not None and not self._all_constraints(data):
             # Take the first of equally good labels. Under constraints, the labels are part of the solution.
             tree = tree.relabelled(data.rows)

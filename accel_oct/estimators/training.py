@@ -66,7 +66,7 @@ class TrainingData:
         """The objective of a solve."""
         return Fixed(self.score) if self.objective is None else self.objective
 
-    def seen_by(self, tree: DecisionTree) -> TrainingData:
+    def for_tree(self, tree: DecisionTree) -> TrainingData:
         """Return data on which a tree has the same value: of a tally, one row per leaf and cell."""
         if self.tally is None or self.objective is None:
             return self

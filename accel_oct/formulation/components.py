@@ -205,7 +205,7 @@ class TreeHandler:
         return (solution,)
 
 
-class Vouched:
+class CheckedComponent:
     """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees."""
 
     def __init__(self, component: Component, author: str, agreement: Agreement) -> None:

@@ -167,7 +167,7 @@ class SolveSession:
         self._stop.set()
 
     @contextmanager
-    def passing_on_stops(self, interrupt: Callable[[], None]) -> Iterator[None]:
+    def forwarding_stops(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Inside the block, a second thread calls `interrupt` repeatedly once a stop is requested."""
         done = threading.Event()
 

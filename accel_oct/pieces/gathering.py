@@ -206,7 +206,7 @@ def _second_pass(engine: Engine, source: Source, work: ReducePass, n_rows: int) 
         return work.merge(state, result).n_rows
 
     # Once there is a tally, later pieces need not collect distinct rows.
-    engine.run("second pass", source, lambda: work.once_too_many(state), take)
+    engine.run("second pass", source, lambda: work.for_state(state), take)
     check_passes(n_rows, state.n_rows)
     return work.finish(state)
 

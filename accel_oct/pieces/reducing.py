@@ -199,7 +199,7 @@ class ReducePass:
     def empty(self) -> Reduced:
         return Reduced(DistinctRows.none(self.encoder.n_features))
 
-    def once_too_many(self, state: Reduced) -> ReducePass:
+    def for_state(self, state: Reduced) -> ReducePass:
         """Return the task for further pieces."""
         return replace(self, tallying=True) if state.tally is not None and not self.tallying else self
 

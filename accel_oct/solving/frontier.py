@@ -23,7 +23,7 @@ from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import PROOF_TOLERANCE, Problem, TallyProblem, refuse_beside_tally
+from accel_oct.solving.problem import PROOF_TOLERANCE, Problem, TallyProblem, check_not_with_tally
 from accel_oct.solving.result import HistoryRow, Result, RunOutcome, Status, build_result
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
@@ -102,7 +102,7 @@ def _problem(
 ) -> Problem:
     """Return the problem, without a leaf penalty."""
     if isinstance(X, Tally):
-        refuse_beside_tally(client=client)
+        check_not_with_tally(client=client)
     check_client(client)
     # An address, or a number of processes, is a cluster that the search makes for itself.
     reader = client if hasattr(client, "submit") else None
@@ -110,7 +110,7 @@ def _problem(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups, client=reader)
     problem: Problem
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight)
+        check_not_with_tally(y=y, sample_weight=sample_weight)
         problem = TallyProblem.of_tally(X, max_depth, 0.0, constraints, objective)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))

@@ -27,7 +27,7 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import PROOF_TOLERANCE, checked_tally, refuse_beside_tally
+from accel_oct.solving.problem import PROOF_TOLERANCE, check_not_with_tally, checked_tally
 from accel_oct.solving.result import Status
 from accel_oct.support.arguments import checked_depth, whole_number
 from accel_oct.support.arrays import FloatArray, IntArray
@@ -125,7 +125,7 @@ def near_optimal(
     began = time.perf_counter()
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective)
+        check_not_with_tally(y=y, sample_weight=sample_weight, objective=objective)
         setting = _of_tally(X, leaf_penalty, max_depth, sources)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))

@@ -56,7 +56,7 @@ class HandOverStatistics:
     bound: float
 
 
-def hand_over(
+def add_priced_rows(
     master: Master, known: RootBounds, incumbent: Incumbent, goal: Callable[[float], float]
 ) -> HandOverStatistics:
     """Add the rows and close roots in a master that is not loaded yet; `goal` as in `Closing`."""

@@ -95,7 +95,7 @@ class Search(SearchRun):
         solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes)
         return SubtreeCache(solver, self.config.cache_memory_limit)
 
-    def begin_with(self, trees: Sequence[DecisionTree]) -> None:
+    def offer_starts(self, trees: Sequence[DecisionTree]) -> None:
         """Offer some trees: unchanged, with the best labels, and pruned."""
         data, price = self.problem.dataset, self.problem.leaf_price
         for tree in trees:

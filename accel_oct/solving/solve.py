@@ -29,7 +29,7 @@ from accel_oct.solving.phases import (
     WarmStart,
 )
 from accel_oct.solving.phases.branch_and_cut import component_factories
-from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refuse_beside_tally
+from accel_oct.solving.problem import Problem, TallyProblem, check_not_with_tally, checked_trees
 from accel_oct.solving.ratios import RatioSteps, best_ratio
 from accel_oct.solving.result import Result, constraint_reports
 from accel_oct.solving.search import Search
@@ -109,7 +109,7 @@ def solve(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups)
     clock = Clock(began, options.time_limit)
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)
+        check_not_with_tally(y=y, sample_weight=sample_weight, components=components)
         tallied = TallyProblem.of_tally(X, max_depth, leaf_penalty, constraints, objective)
         return solve_tallied(tallied, options, switches, clock, progress, checked_trees(start, tallied))
     score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
@@ -125,7 +125,7 @@ def solve(
     search = Search(problem, switches, options, clock, progress, solver.backend)
     check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
-    search.begin_with(trees)
+    search.offer_starts(trees)
     before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return search.solve([*before, branch_and_cut, LastStep()])
 

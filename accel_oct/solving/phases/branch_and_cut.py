@@ -14,7 +14,7 @@ from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
 from accel_oct.formulation.agreement import Agreement
-from accel_oct.formulation.components import Vouched
+from accel_oct.formulation.components import CheckedComponent
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -26,7 +26,7 @@ from accel_oct.mip import (
     Validity,
 )
 from accel_oct.solving.config import FAMILIES
-from accel_oct.solving.priced_rows import hand_over
+from accel_oct.solving.priced_rows import add_priced_rows
 from accel_oct.solving.problem import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -114,7 +114,7 @@ class IntegerProgram:
         search.slack = rounding.slack
         with search.agreement.written_by_the_library():
             if search.priced is not None and search.config.price_rows:
-                rows_added = hand_over(master, search.priced, search.incumbent, rounding.next_above)
+                rows_added = add_priced_rows(master, search.priced, search.incumbent, rounding.next_above)
                 search.statistics["price_rows"] = replace(rows_added, bound=problem.reported(rows_added.bound))
             built_in = _built_in(master, backend, search)
 
@@ -184,7 +184,7 @@ def _own_component(name: str, factory: ComponentFactory, master: Master, agreeme
             f"{name} makes OPTIMALITY cuts, which choose subtrees one by one and are wrong together with "
             f"{', '.join(couplings)}"
         )
-    return Vouched(component, name, agreement)
+    return CheckedComponent(component, name, agreement)
 
 
 def _built_in(master: Master, backend: Backend, search: Search) -> list[Component]:
