@@ -212,7 +212,15 @@ class TableSearch:
             for column, rank in zip(tree.column, tree.rank, strict=True):
                 if column >= 0:
                     questions[column, rank] = self.orders.orders[column].question(rank)
-        encoder = self.orders.asking(list(dict.fromkeys(condition for condition, _ in questions.values())))
+        conditions = [condition for condition, _ in questions.values()]
+        used = {condition.column for condition in conditions}
+        # For the texts: on which side of a split the rows without a value are.
+        conditions += [
+            Condition(column.index, "is_missing", scale=column.scale)
+            for column in self.orders.columns
+            if column.index in used and column.has_missing
+        ]
+        encoder = self.orders.asking(list(dict.fromkeys(conditions)))
         data = self.model._encoded_data(self.checked, encoder)
         place = {condition: number for number, condition in enumerate(encoder.conditions_)}
         cuts = {cut: (place[condition], right) for cut, (condition, right) in questions.items()}

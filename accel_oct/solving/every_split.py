@@ -314,13 +314,10 @@ class EverySplitRun(SearchRun):
         return stopped or "stopped"
 
     def finish(self, status: Status) -> None:
-        """Note the last values, and clip earlier rows that rounding put on the wrong side of them."""
+        """Note the last values; rounding may put them on the other side of earlier ones, by far less than 1e-9."""
         objective, limit = self.objective, self.objective
         if not self._finished:
             limit = max(min(self.space.score.reported(self._bound), self.history[-1].bound), objective)
-        self.history[:] = [
-            HistoryRow(row.seconds, min(row.objective, objective), max(row.bound, limit)) for row in self.history
-        ]
         self.note(objective, limit)
 
     def _check(self, tree: OrderedTree, value: float) -> None:

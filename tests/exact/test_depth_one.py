@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import accel_oct
 from accel_oct import OptimalTreeClassifier
 from accel_oct.constraints import MaxLeaves, MinLeafWeight
+from accel_oct.encoding import AllThresholdsEncoder
 from accel_oct.exact import samples
 from accel_oct.exact.counts import ProductCounts
 
@@ -67,7 +68,7 @@ def test_no_pairs_are_counted(weighted: bool) -> None:
     X = rng.normal(size=(400, 2))
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
     weights = rng.random(400) if weighted else None
-    model = OptimalTreeClassifier(1, 0.01).fit(X, y, sample_weight=weights)
+    model = OptimalTreeClassifier(1, 0.01, encoder=AllThresholdsEncoder()).fit(X, y, sample_weight=weights)
     assert model.status_ == "optimal" and len(model.encoder_.conditions_) == 798
     binary = model.encoder_.transform(X)
     assert accel_oct.solve(

@@ -11,6 +11,7 @@ import accel_oct
 from accel_oct.constraints import Linear, MaxLeaves
 from accel_oct.data import BinaryDataset, binary_matrix
 from accel_oct.data import dataset as dataset_module
+from accel_oct.encoding import AutoEncoder
 from accel_oct.mip import AUTO, create_backend
 from accel_oct.objectives import Accuracy
 from accel_oct.solving.phases import IntegerProgram, LastStep, SingleLeaf, SubtreeTables, WarmStart
@@ -143,7 +144,7 @@ def test_a_fit_validates_its_input_once(monkeypatch: pytest.MonkeyPatch) -> None
     X, y = load_iris(return_X_y=True)
     for preset in ("default", "paper"):
         calls.clear()
-        accel_oct.OptimalTreeClassifier(2, config=preset).fit(X, y)
+        accel_oct.OptimalTreeClassifier(2, config=preset, encoder=AutoEncoder(2)).fit(X, y)
         assert calls == ["encoder output"]
 
 
