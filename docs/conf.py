@@ -35,14 +35,25 @@ templates_path = ["_templates"]
 nitpicky = True
 # Words of signatures that are no pages of this site: types of the standard library and of numpy, whose pages are on the
 # network, short names of arrays, and a few types that are not public.
-ARRAYS = ["ArrayLike", "Array", "Bools", "BoolArray", "BoolMatrix", "Floats", "FloatArray", "Ints", "IntArray"]
+ARRAYS = [
+    "ArrayLike",
+    "Array",
+    "Bools",
+    "BoolArray",
+    "BoolMatrix",
+    "Floats",
+    "FloatArray",
+    "Ints",
+    "IntArray",
+    "WordArray",
+]
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|pathlib|typing|numpy|np|npt)\..*"),
     ("py:.*", "|".join(ARRAYS)),
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.base\.Amount"),
     (
         "py:.*",
-        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|TypeAliasForwardRef|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
+        r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
     ),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
     ("py:.*", r"accel_oct\.solving\.near_optimal\.Setting|accel_oct\.formulation\.paths\.PathEnd"),

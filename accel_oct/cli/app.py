@@ -1,7 +1,8 @@
 """The program ``accel-oct``: commands, options and exit codes.
 
-Each command is a module in `accel_oct.cli.commands`, which is imported when the command is called: this module imports
-neither NumPy nor other parts of the library that are slow to load. Other packages add commands by entry points.
+Each command is a function in a module of `accel_oct.cli.commands`, which is imported when the command is called: this
+module imports neither NumPy nor other parts of the library that are slow to load. Other packages add commands by entry
+points.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import typer
 from accel_oct._version import __version__
 from accel_oct.cli import options as opt
 from accel_oct.cli.codes import Code
-from accel_oct.cli.streams import hardy_streams, results_apart
+from accel_oct.cli.streams import separate_results, tolerant_streams
 from accel_oct.errors import AccelOctError, InvalidInputError, NoTreeError
 
 if TYPE_CHECKING:
@@ -41,16 +42,18 @@ _TRACKER = "please report it, with the command and these lines, where you got ac
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its help, and the groups of options that its `run` takes, in this order."""
+    """A command: its help, the groups of options that its function takes, in this order, and the module of this."""
 
     name: str
     help: str
     groups: tuple[type[opt.Group], ...]
     panel: str
+    module: str = ""
 
     def load(self) -> Callable[..., int]:
-        """Import the module of the command and return its `run`."""
-        found: Callable[..., int] = import_module(f"accel_oct.cli.commands.{self.name.replace('-', '_')}").run
+        """Import the module of the command, by default of the same name, and return its function."""
+        module = import_module(f"accel_oct.cli.commands.{self.module or self.name}")
+        found: Callable[..., int] = getattr(module, self.name.replace("-", "_"))
         return found
 
 
@@ -63,7 +66,7 @@ _TRAINING = (
     opt.EncoderOptions,
     opt.LimitOptions,
 )
-_LAST = (opt.RunFile, opt.OutputOptions, opt.TellingOptions)
+_LAST = (opt.RunFile, opt.OutputOptions, opt.DisplayOptions)
 
 COMMANDS = (
     Command(
@@ -72,30 +75,31 @@ COMMANDS = (
         (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, *_LAST),
         _FIND,
     ),
-    Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND),
-    Command("frontier", "Find the best tree for each number of leaves.", (*_TRAINING, *_LAST), _FIND),
+    Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND, "families"),
+    Command("frontier", "Find the best tree for each number of leaves.", (*_TRAINING, *_LAST), _FIND, "families"),
     Command(
         "near-optimal",
         "List all trees close to the optimum.",
         (*_TRAINING, opt.NearOptions, *_LAST),
         _FIND,
+        "families",
     ),
     Command(
         "predict",
         "Classify the rows of a table.",
-        (opt.ModelFile, opt.TableOptions, opt.PredictionOptions, opt.OutputOptions, opt.TellingOptions),
+        (opt.ModelFile, opt.TableOptions, opt.PredictionOptions, opt.OutputOptions, opt.DisplayOptions),
         _USE,
     ),
     Command(
         "show",
         "Print or draw a fitted tree, or turn it into code.",
-        (opt.ModelFile, opt.DrawingOptions, opt.OutputOptions, opt.TellingOptions),
+        (opt.ModelFile, opt.DrawingOptions, opt.OutputOptions, opt.DisplayOptions),
         _USE,
     ),
     Command(
         "check",
         "Verify proof, objective and constraints on a file.",
-        (opt.ModelFile, opt.TableOptions, opt.TargetOptions, opt.RuleOptions, opt.TellingOptions),
+        (opt.ModelFile, opt.TableOptions, opt.TargetOptions, opt.RuleOptions, opt.DisplayOptions),
         _USE,
     ),
     Command(
@@ -107,18 +111,24 @@ COMMANDS = (
             opt.TargetOptions,
             opt.ReportOptions,
             opt.OutputOptions,
-            opt.TellingOptions,
+            opt.DisplayOptions,
         ),
         _USE,
     ),
     Command(
         "encode",
         "Encode a table as binary columns.",
-        (opt.TableOptions, opt.TargetOptions, opt.EncoderOptions, opt.OutputOptions, opt.TellingOptions),
+        (opt.TableOptions, opt.TargetOptions, opt.EncoderOptions, opt.OutputOptions, opt.DisplayOptions),
         _MORE,
     ),
-    Command("backends", "List the available solvers.", (opt.TellingOptions,), _MORE),
-    Command("config", "Print a preset with all of its switches, as TOML.", (opt.PresetName, opt.TellingOptions), _MORE),
+    Command("backends", "List the available solvers.", (opt.DisplayOptions,), _MORE, "information"),
+    Command(
+        "config",
+        "Print a preset with all of its switches, as TOML.",
+        (opt.PresetName, opt.DisplayOptions),
+        _MORE,
+        "information",
+    ),
 )
 
 
@@ -129,7 +139,7 @@ class _Ended(Exception):
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    with hardy_streams(), _warnings_as_lines():
+    with tolerant_streams(), _warnings_as_lines():
         try:
             found = _app(given)(given or ["--help"], prog_name="accel-oct", standalone_mode=False)
             sys.stdout.flush()
@@ -141,7 +151,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code, message = _ending(error)
             if "--debug" in given or code is Code.BUG:
                 traceback.print_exception(error)
-            return _tell_error(code, message, "--json" in given)
+            return _report_error(code, message, "--json" in given)
 
 
 def _ending(error: BaseException) -> tuple[Code, str]:
@@ -170,7 +180,7 @@ def _ending(error: BaseException) -> tuple[Code, str]:
     return Code.BUG, f"this is a bug of accel_oct: {type(error).__name__}: {message}; {_TRACKER}"
 
 
-def _tell_error(code: Code, message: str, as_json: bool) -> int:
+def _report_error(code: Code, message: str, as_json: bool) -> int:
     print(f"accel-oct: {'interrupted' if code is Code.INTERRUPTED else 'error'}: {message}", file=sys.stderr)
     if as_json:
         with suppress(OSError):  # standard output itself may have failed
@@ -201,7 +211,7 @@ def _app(given: Sequence[str]) -> typer.Typer:
                 rich_help_panel=_MORE,
                 hidden=entry is None,
                 context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-            )(_handed_on(name, entry))
+            )(_delegate(name, entry))
     return app
 
 
@@ -219,7 +229,7 @@ def _summary(entry: EntryPoint | None) -> str:
     return "" if entry is None or entry.dist is None else str(entry.dist.metadata["Summary"])
 
 
-def _handed_on(name: str, entry: EntryPoint | None) -> Callable[[typer.Context], int]:
+def _delegate(name: str, entry: EntryPoint | None) -> Callable[[typer.Context], int]:
     """Return a function that passes all arguments to a command of another package."""
 
     def call(context: typer.Context) -> int:
@@ -244,7 +254,7 @@ def _called(command: Command) -> Callable[..., int]:
     def call(**values: Any) -> int:
         groups = [group(**{field.name: values[field.name] for field in fields(group)}) for group in command.groups]
         try:
-            with results_apart():
+            with separate_results():
                 return command.load()(*groups)
         except (Exception, KeyboardInterrupt) as error:
             raise _Ended(error) from None

@@ -310,7 +310,7 @@ class OutputOptions(Group):
 
 
 @dataclass(frozen=True)
-class TellingOptions(Group):
+class DisplayOptions(Group):
     """Amount and format of the output."""
 
     json: Annotated[bool, Option("--json", help="Print one JSON document to standard output.")] = False

@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
 
-class _Hardy:
+class _TolerantStream:
     """A stream that discards output after its pipe was closed, which must not end a solve.
 
     Ctrl-C in ``accel-oct fit ... | tee log`` ends tee as well, before the tree is saved.
@@ -53,17 +53,17 @@ class _Hardy:
 
 
 @contextmanager
-def hardy_streams() -> Iterator[None]:
+def tolerant_streams() -> Iterator[None]:
     """Wrap both standard streams during a command."""
     _open_closed()
     before = sys.stdout, sys.stderr
-    hardy: Any = _Hardy(before[0]), _Hardy(before[1])
-    sys.stdout, sys.stderr = hardy
+    tolerant: Any = _TolerantStream(before[0]), _TolerantStream(before[1])
+    sys.stdout, sys.stderr = tolerant
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
-        for stream in hardy:
+        for stream in tolerant:
             stream.end()
 
 
@@ -83,20 +83,20 @@ def _open_closed() -> None:
         setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
-_apart: list[TextIO] = []
+_result_streams: list[TextIO] = []
 
 
 @contextmanager
-def results_apart() -> Iterator[None]:
+def separate_results() -> Iterator[None]:
     """Reserve standard output for results: output of solvers and other packages goes to standard error."""
-    _apart.append(sys.stdout)
+    _result_streams.append(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        _apart.pop()
+        _result_streams.pop()
 
 
 def results() -> TextIO:
     """Return the stream for results."""
-    return _apart[-1] if _apart else sys.stdout
+    return _result_streams[-1] if _result_streams else sys.stdout

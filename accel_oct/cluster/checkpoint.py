@@ -35,8 +35,6 @@ class Checkpoint:
     ----------
     path : path or None
         Read if the file exists.
-    data : RowSamples
-    max_depth : int
 
     Notes
     -----

@@ -33,10 +33,8 @@ class Region:
     ----------
     data : callable () -> RowSamples
         Returns the samples; called only when they are needed.
-    depth : int
     n_features : int
         Approximate number, for the estimate.
-    path : Path
     short : float
         Seconds, see `SHORT`.
     memory_limit : int
@@ -156,7 +154,7 @@ class Region:
             return self._side(*place).agrees(path[1:], found)
         return self._board.agrees(*place, found.lower, found.upper)
 
-    def begin_with(self, known: Beginning) -> None:
+    def set_known(self, known: Beginning) -> None:
         """Take what was computed in this process, which can build its own trees."""
         start = known.start
         self._profile = Profile(start.lower, start.lower, known.tree)

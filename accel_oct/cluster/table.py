@@ -72,7 +72,7 @@ def spread_table(
     if isinstance(known, Profile):
         return FrontierTable.of(known, data, max_depth, began)
     top = Region(lambda: data, max_depth, data.n_features, short=short, memory_limit=memory_limit)
-    top.begin_with(known)
+    top.set_known(known)
     try:
         with workers_of(client, JobContext(data, memory_limit, __version__)) as workers:
             _work(top, workers, store, stopper, steps, report)

@@ -23,6 +23,7 @@ from accel_oct.errors import ClusterError, InvalidInputError, shown
 from accel_oct.exact.frontier import ProfileSolver, Start
 from accel_oct.exact.levels import Profile
 from accel_oct.exact.samples import RowSamples
+from accel_oct.support.arguments import as_whole
 from accel_oct.support.arrays import FloatArray
 
 Literal = tuple[int, int]
@@ -38,7 +39,6 @@ class Job:
     ----------
     path : tuple of (feature, value)
         From the root on, in features of the original data.
-    depth : int
     whole : bool
         The whole profile; else its bounds before root features are opened.
     """
@@ -63,8 +63,6 @@ class JobContext:
 
     Attributes
     ----------
-    data : RowSamples
-    memory_limit : int
     version : str
         Of this library; workers with another version refuse.
     """
@@ -178,7 +176,7 @@ class DaskWorkers:
         try:
             self._threads = sum(self._client.nthreads().values())
         except Exception as error:  # of many types
-            raise ClusterError(f"the scheduler of the cluster does not answer: {_said(error)}") from error
+            raise ClusterError(f"the scheduler of the cluster does not answer: {_error_text(error)}") from error
         if self._threads:
             self._seen = now
         elif now - self._seen > PATIENCE:
@@ -215,10 +213,10 @@ class DaskWorkers:
             return []
         except KilledWorker as error:
             raise ClusterError(
-                f"workers ended again and again while they did the same job, perhaps for want of memory: {_said(error)}"
+                f"workers ended again and again during the same job, perhaps for want of memory: {_error_text(error)}"
             ) from error
         except FutureCancelledError as error:
-            raise ClusterError(f"the cluster has dropped a job: {_said(error)}") from error
+            raise ClusterError(f"the cluster has dropped a job: {_error_text(error)}") from error
         del self._futures[job]
         return [(job, found)]
 
@@ -261,11 +259,7 @@ def check_client(client: Any) -> None:
         if client.status != "running":
             raise InvalidInputError(f"client must be connected, and it is {client.status}")
         return
-    try:
-        number = 0 if isinstance(client, bool) else operator.index(client)
-    except TypeError:
-        number = 0
-    if number < 1:
+    if (as_whole(client) or 0) < 1:
         raise InvalidInputError(
             f"client must be a dask Client, the address of a scheduler or a number of workers >= 1, got {shown(client)}"
         )
@@ -282,7 +276,7 @@ def _connected(client: Any) -> Iterator[Any]:
         try:
             own = Client(client, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise InvalidInputError(f"client: there is no scheduler at {client!r}: {_said(error)}") from None
+            raise InvalidInputError(f"client: there is no scheduler at {client!r}: {_error_text(error)}") from None
         with own:
             yield own
         return
@@ -305,7 +299,7 @@ def _do(task: JobContext, job: Job) -> JobResult:
     return run_job(task, job, __version__)
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from accel_oct.data import BinaryDataset
 from accel_oct.data.labels import is_missing
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
-from accel_oct.support.arguments import class_index
+from accel_oct.support.arguments import as_whole, class_index
 from accel_oct.support.arrays import IntArray
 
 
@@ -89,11 +89,12 @@ def feature_places(value: Any, dataset: BinaryDataset, where: str) -> list[int]:
             near = did_you_mean(value, [*known, *dataset.feature_names])
             raise InvalidInputError(f"{where}: no column has the name {shown(value)}{near}")
         return found
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    place = as_whole(value)
+    if place is None:
         raise InvalidInputError(f"{where} must hold indices or names of columns, got {shown(value)}")
-    if not 0 <= value < dataset.n_features:
+    if not 0 <= place < dataset.n_features:
         raise InvalidInputError(f"{where}: there is no column {shown(value)}, there are {dataset.n_features}")
-    return [int(value)]
+    return [place]
 
 
 def listed(values: Any, where: str) -> list[Any]:

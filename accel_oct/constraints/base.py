@@ -27,10 +27,8 @@ from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
-from accel_oct.formulation.incumbent import broken_rules
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
-from accel_oct.tree.sample_trees import some_trees
 
 __all__ = ["BoundConstraint", "Constraint", "bind_all", "check_traits", "is_built_in", "limits_of", "local_rules"]
 
@@ -135,7 +133,7 @@ def _bound(value: Any, place: int, dataset: BinaryDataset) -> BoundConstraint:
     if not isinstance(bound, BoundConstraint) or not hasattr(bound, "name"):
         got = "an object without a name" if isinstance(bound, BoundConstraint) else shown(bound)
         raise InvalidInputError(f"constraints[{place}]: `bind` must return a BoundConstraint with a name, got {got}")
-    problem = bound.traits.misfit(dataset)
+    problem = bound.traits.shape_problem(dataset)
     if problem is not None:
         raise InvalidInputError(f"constraints[{place}]: {problem}")
     return bound
@@ -174,15 +172,10 @@ def check_traits(constraints: Iterable[BoundConstraint], dataset: BinaryDataset,
     InvalidInputError
         Naming the constraint.
     """
-    foreign = [each for each in constraints if not is_built_in(each) and each.traits.says_something]
+    foreign = [(each, each.traits) for each in constraints if not is_built_in(each)]
+    foreign = [(each, traits) for each, traits in foreign if traits.has_form]
     for tree in trees if foreign else ():
-        for constraint in foreign:
-            kept = not broken_rules([constraint], tree)
-            problem = constraint.traits.contradiction(tree, dataset.X, kept)
+        for constraint, traits in foreign:
+            problem = traits.contradiction(tree, dataset.X, satisfied=constraint.violation(tree) <= 0.0)
             if problem is not None:
                 raise InvalidInputError(f"constraints: `{constraint.name}`: {problem} (docs/write-a-constraint.md)")
-
-
-def trees_to_check(dataset: BinaryDataset, max_depth: int) -> Iterable[DecisionTree]:
-    """A few trees for `check_traits` before a search."""
-    return some_trees(dataset, max_depth)

@@ -52,11 +52,8 @@ class Case:
 
     Attributes
     ----------
-    name : str
     dataset : BinaryDataset
         Its `row_values` hold "group" and "amount", one value per row.
-    max_depth : int
-    trees : tuple of DecisionTree
     complete : bool
         Whether these are all trees up to the depth.
     """
@@ -132,7 +129,7 @@ def _bound(factory: ConstraintFactory, dataset: BinaryDataset) -> BoundConstrain
     return bind_all([factory(dataset)], dataset)[0]
 
 
-def _keeps(bound: BoundConstraint, tree: DecisionTree) -> bool:
+def _satisfies(bound: BoundConstraint, tree: DecisionTree) -> bool:
     return bool(bound.violation(tree) <= 0.0)
 
 
@@ -194,7 +191,7 @@ def reported_values_agree_with_violation(case: Case, bound: BoundConstraint, fac
             -math.inf if lower is None else lower - value,
         )
         if over <= -room or over > room:
-            assert _keeps(bound, tree) == (over <= 0), (
+            assert _satisfies(bound, tree) == (over <= 0), (
                 f"value {value} of {bound.allowed}, but violation {bound.violation(tree)}: {_where(case, tree)}"
             )
 
@@ -213,7 +210,7 @@ def rows_hold_for_every_allowed_tree(case: Case, bound: BoundConstraint, factory
         except InvalidInputError as error:
             raise AssertionError(f"{error}: data set {case.name!r}") from error
         for tree in case.trees:
-            if _keeps(bound, tree):
+            if _satisfies(bound, tree):
                 try:
                     agreement.check(tree)
                 except InvalidInputError as error:
@@ -228,10 +225,10 @@ def forbidding_a_tree_forbids_no_allowed_one(case: Case, bound: BoundConstraint,
     for master in _masters(case):
         bound.add_to(master)
         lifted = [(tree, master.lift(tree)) for tree in case.trees]
-        allowed = [(tree, x) for tree, x in lifted if _keeps(bound, tree)]
+        allowed = [(tree, x) for tree, x in lifted if _satisfies(bound, tree)]
         points = np.array([x for _, x in allowed]).reshape(len(allowed), master.model.n_columns)
         for tree, x in lifted:
-            rows = None if _keeps(bound, tree) else bound.forbid(tree, master)
+            rows = None if _satisfies(bound, tree) else bound.forbid(tree, master)
             if rows is None:
                 continue
             assert rows.violation(x).max(initial=0.0) > _CUT_OFF, f"forbid does not cut off {_where(case, tree)}"
@@ -257,7 +254,7 @@ def _largest_violation(rows: Rows, points: FloatArray) -> FloatArray:
 def traits_agree_with_violation(case: Case, bound: BoundConstraint, factory: ConstraintFactory) -> None:
     """Every form of `traits` allows exactly the trees that `violation` allows."""
     for tree in case.trees:
-        problem = bound.traits.contradiction(tree, case.dataset.X, _keeps(bound, tree))
+        problem = bound.traits.contradiction(tree, case.dataset.X, satisfied=_satisfies(bound, tree))
         assert problem is None, f"{problem}: {_where(case, tree)}"
 
 
@@ -275,11 +272,11 @@ def reads_are_complete(case: Case, bound: BoundConstraint, factory: ConstraintFa
             raise AssertionError(f"{where} it cannot be bound ({error}): data set {case.name!r}") from error
         for tree in trees:
             moved = tree if order is None else _moved(tree, order)
-            kept, X = _keeps(bound, tree), data.X if word == "X" else changed.X
-            problem = other.traits.contradiction(moved, X, kept)
+            kept, X = _satisfies(bound, tree), data.X if word == "X" else changed.X
+            problem = other.traits.contradiction(moved, X, satisfied=kept)
             assert problem is None, f"{where} {problem}: {_where(case, tree)}"
             # With other features a tree has other predictions, which `violation` may use.
-            assert word == "X" or _keeps(other, moved) == kept, f"{where} `violation` changes: {_where(case, tree)}"
+            assert word == "X" or _satisfies(other, moved) == kept, f"{where} `violation` changes: {_where(case, tree)}"
 
 
 @_check
@@ -297,7 +294,7 @@ def a_tally_allows_the_same_trees(case: Case, bound: BoundConstraint, factory: C
     except InvalidInputError as error:
         raise AssertionError(f"{error}: data set {case.name!r}") from error
     for tree in _some(case.trees):
-        same = _keeps(other, tree) == _keeps(bound, tree)
+        same = _satisfies(other, tree) == _satisfies(bound, tree)
         assert same, f"violation {bound.violation(tree)}, on a tally {other.violation(tree)}: {_where(case, tree)}"
 
 
@@ -347,7 +344,6 @@ def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty:
     factory : callable (BinaryDataset) -> Constraint
     solve : callable
         `accel_oct.solve`, or a partial with a solver or a config: ``partial(accel_oct.solve, config="baseline")``.
-    leaf_penalty : float
 
     Raises
     ------
@@ -361,7 +357,7 @@ def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty:
         worth = [
             tree.score(data) / data.total_weight - leaf_penalty * tree.n_leaves
             for tree in case.trees
-            if _keeps(bound, tree)
+            if _satisfies(bound, tree)
         ]
         result = solve(data, max_depth=case.max_depth, leaf_penalty=leaf_penalty, constraints=[factory(data)])
         expected = "optimal" if worth else "infeasible"
@@ -371,4 +367,4 @@ def compare(factory: ConstraintFactory, solve: Callable[..., Any], leaf_penalty:
             assert abs(result.objective - max(worth)) <= 1e-5, (
                 f"objective {result.objective}, but the best allowed tree has {max(worth)}: data set {case.name!r}"
             )
-            assert _keeps(bound, result.tree), f"the result breaks the constraint: {_where(case, result.tree)}"
+            assert _satisfies(bound, result.tree), f"the result breaks the constraint: {_where(case, result.tree)}"

@@ -54,20 +54,22 @@ class _BetweenGroups(NamesAClass, Constraint):
             [(f"{names[g]}{label}", rows & (place == g)) for g in range(len(names))]
             for label, rows in self._populations(dataset, positive)
         ]
-        arrays = tuple(name for name, values in self._told_apart if values is not None and not isinstance(values, str))
+        arrays = tuple(
+            name for name, values in self._group_arguments if values is not None and not isinstance(values, str)
+        )
         return BoundParity(self._name(dataset), dataset, positive, float(self.at_most), families, arrays)
 
     @property
-    def _told_apart(self) -> list[tuple[str, Any]]:
+    def _group_arguments(self) -> list[tuple[str, Any]]:
         """Arguments that hold a value per row or name a column."""
         return [("group", self.group)]
 
     @property
     def named_columns(self) -> tuple[str, ...]:
-        return tuple(values for _, values in self._told_apart if isinstance(values, str))
+        return tuple(values for _, values in self._group_arguments if isinstance(values, str))
 
     def on_tally(self, counted: bool) -> _BetweenGroups:
-        for argument, values in self._told_apart:
+        for argument, values in self._group_arguments:
             if values is not None and not isinstance(values, str):
                 raise InvalidInputError(
                     f"{type(self).__name__}: an array as {argument} needs rows; on a tally made with "
@@ -136,7 +138,7 @@ class ConditionalParity(_BetweenGroups):
     given: Any = None
 
     @property
-    def _told_apart(self) -> list[tuple[str, Any]]:
+    def _group_arguments(self) -> list[tuple[str, Any]]:
         return [("group", self.group), ("given", self.given)]
 
     def _populations(self, dataset: BinaryDataset, positive: int) -> list[tuple[str, BoolArray]]:

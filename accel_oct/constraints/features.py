@@ -19,7 +19,7 @@ from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRul
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
-from accel_oct.support.arguments import number_array
+from accel_oct.support.arguments import number_array, whole_number
 from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
@@ -41,8 +41,7 @@ class MaxFeatures(Constraint):
     sources: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer) or self.n < 0:
-            raise InvalidInputError(f"MaxFeatures: n must be a whole number of at least 0, got {shown(self.n)}")
+        whole_number(self.n, "MaxFeatures: n")
 
     def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
         names, group = _grouped(self.sources, dataset, "MaxFeatures: sources")
@@ -174,8 +173,6 @@ class BoundFeatureRule(BoundConstraint):
 
     Attributes
     ----------
-    name : str
-    rule : FeatureRule
     by_place : bool
         Whether features were given by index instead of by the name of a column.
     """

@@ -17,6 +17,7 @@ from accel_oct.data.dataset import weighted_bincount
 from accel_oct.data.weights import ExactWeights
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact import LocalRules
+from accel_oct.support.arguments import whole_number
 from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
 
@@ -34,8 +35,7 @@ class MaxLeaves(Constraint, BoundConstraint):
     n: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer) or self.n < 1:
-            raise InvalidInputError(f"MaxLeaves: n must be a whole number of at least 1, got {shown(self.n)}")
+        whole_number(self.n, "MaxLeaves: n", 1)
 
     @property
     def name(self) -> str:
@@ -91,11 +91,7 @@ class MinLeafWeight(Constraint):
         if self.share is not None:
             share(self.share, "MinLeafWeight: share")
         elif self.samples is not None:
-            whole = isinstance(self.samples, int | np.integer) and not isinstance(self.samples, bool)
-            if not whole or self.samples < 0:
-                raise InvalidInputError(
-                    f"MinLeafWeight: samples must be a whole number of at least 0, got {shown(self.samples)}"
-                )
+            whole_number(self.samples, "MinLeafWeight: samples")
         elif not 0 <= number(self.amount, "MinLeafWeight: amount") < np.inf:
             raise InvalidInputError(f"MinLeafWeight: amount must be finite and not negative, got {shown(self.amount)}")
 

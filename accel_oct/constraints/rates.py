@@ -35,7 +35,7 @@ class BoundRate(BoundConstraint):
     ----------
     part, whole : bool arrays (n_samples, n_classes)
         Whether a sample counts if a class is predicted for it. As a linear limit:
-        ``sum of w_i (part - limit * whole) z <= 0`` or ``>= 0``. If the whole of a tree is zero, the limit is kept.
+        ``sum of w_i (part - limit * whole) z <= 0`` or ``>= 0``. If the whole of a tree is zero, it is satisfied.
     always : bool array (n_samples,)
         Samples that belong to the whole whatever the tree predicts.
     count : bool

@@ -74,7 +74,7 @@ class TallyConstraint(BoundConstraint):
             leaves=declared.leaves,
             reads=declared.reads,
         )
-        if not self._traits.says_something:
+        if not self._traits.has_form:
             raise InvalidInputError(f"constraints: `{self.name}` is not supported on a tally, only on rows")
         if not fits_tally(declared.reads) or not same_by_cell(declared, halved.traits, n_cells):
             raise InvalidInputError(

@@ -26,6 +26,7 @@ from accel_oct.formulation import Master
 from accel_oct.formulation.agreement import ROUNDING
 from accel_oct.mip import Rows
 from accel_oct.mip.model import ColumnBlock
+from accel_oct.support.arguments import as_whole
 from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree
 
@@ -235,8 +236,11 @@ class FeatureBudget(FeatureRule):
         return math.fsum(self.price[g] for g in groups)
 
     def excess(self, groups: Iterable[int]) -> float:
-        room = TOLERANCE * max(self.at_most, float(self.price.max(initial=0.0)))
-        return self.cost(groups) - self.at_most - room
+        return self.cost(groups) - self.at_most - self._tolerance
+
+    @cached_property
+    def _tolerance(self) -> float:
+        return TOLERANCE * max(self.at_most, float(self.price.max(initial=0.0)))
 
     def free(self, groups: Collection[int]) -> BoolArray:
         free: BoolArray = self.price == 0.0
@@ -442,7 +446,7 @@ class Traits:
 
     def __post_init__(self) -> None:
         limits = None if self.limits is None else tuple(self.limits)
-        whole = isinstance(self.leaves, int | np.integer) and self.leaves is not True and self.leaves >= 1
+        whole = (as_whole(self.leaves) or 0) >= 1
         if limits is None and whole:
             limits = (LinearLimit(f"at most {self.leaves} leaves", None, float(self.leaves or 1), leaves=1.0),)
         for name, value, good, kind in (
@@ -477,7 +481,7 @@ class Traits:
         )
 
     @property
-    def says_something(self) -> bool:
+    def has_form(self) -> bool:
         """Whether the constraint has a form."""
         return self.by_tables or self.features is not None or self.limits is not None
 
@@ -487,7 +491,7 @@ class Traits:
             return self.local
         return LocalRules(np.zeros((1, n_samples)), (0.0,), np.diag(self.features.forbidden))
 
-    def misfit(self, dataset: BinaryDataset) -> str | None:
+    def shape_problem(self, dataset: BinaryDataset) -> str | None:
         """Return which form does not have the shape of the data, as a clause; None if all do."""
         n, n_features, n_classes = *dataset.X.shape, dataset.n_classes
         for limit in self.limits or ():
@@ -501,7 +505,7 @@ class Traits:
             return "features does not have the columns of the data"
         return None
 
-    def contradiction(self, tree: DecisionTree, X: BoolMatrix, kept: bool) -> str | None:
+    def contradiction(self, tree: DecisionTree, X: BoolMatrix, *, satisfied: bool) -> str | None:
         """Return which form contradicts `violation` for a tree, as a clause; None if all agree.
 
         Parameters
@@ -509,35 +513,43 @@ class Traits:
         tree : DecisionTree
         X : bool array
             Features of the data that the constraint was bound to.
-        kept : bool
+        satisfied : bool
             Whether `violation` allows the tree.
         """
-        for form, allows, forbids in self._said(tree, X):
-            if kept and forbids:
+        for form in self._disagreeing(tree, X, satisfied):
+            if satisfied:
                 return f"its `traits.{form}` forbids a tree that its `violation` allows"
-            if not kept and allows:
-                return f"its `traits.{form}` allows a tree that its `violation` forbids"
+            return f"its `traits.{form}` allows a tree that its `violation` forbids"
         return None
 
-    def _said(self, tree: DecisionTree, X: BoolMatrix) -> Iterator[tuple[str, bool, bool]]:
-        """Yield for every form whether it clearly allows the tree, and whether it clearly forbids it."""
+    def _disagreeing(self, tree: DecisionTree, X: BoolMatrix, satisfied: bool) -> Iterator[str]:
+        """Yield the forms that clearly forbid a tree that satisfies the constraint, or clearly allow another one."""
         if self.local is not None:
             over = self.local.excess(tree, X)
-            yield "local", over < -ROUNDING, over > ROUNDING
-        if self.leaves is not None:
-            yield "leaves", tree.n_leaves <= self.leaves, tree.n_leaves > self.leaves
+            if over > ROUNDING if satisfied else over < -ROUNDING:
+                yield "local"
+        if self.leaves is not None and satisfied != (tree.n_leaves <= self.leaves):
+            yield "leaves"
         if self.features is not None:
             rule, used = self.features, self.features.used(tree)
-            cost = rule.cost(used)
-            rounding = ROUNDING * max(rule.at_most, cost)
-            yield "features", cost <= rule.at_most, rule.excess(used) > rounding
+            if not satisfied:
+                disagrees = rule.cost(used) <= rule.at_most
+            else:
+                over = rule.excess(used)
+                disagrees = over > 0.0 and over > ROUNDING * max(rule.at_most, rule.cost(used))
+            if disagrees:
+                yield "features"
         if self.limits is not None:
             misses = []
             for limit in self.limits:
                 sum_, size = limit.used_by(tree, X)
                 misses.append((sum_ - limit.upper, limit.tolerance, ROUNDING * max(size, abs(limit.upper))))
-            allows = all(miss < -rounding for miss, _, rounding in misses)
-            yield "limits", allows, any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
+            if satisfied:
+                disagrees = any(miss - forgiven > rounding for miss, forgiven, rounding in misses)
+            else:
+                disagrees = all(miss < -rounding for miss, _, rounding in misses)
+            if disagrees:
+                yield "limits"
 
     def add_to(self, master: Master, name: str) -> None:
         """Add the constraint to a master, from one of its forms."""

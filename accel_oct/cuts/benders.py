@@ -54,7 +54,6 @@ class BendersCuts:
 
     Parameters
     ----------
-    master : Master
     strengthened, fractional : bool
         See `BendersConfig`.
     """

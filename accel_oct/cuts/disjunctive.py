@@ -74,7 +74,6 @@ class DisjunctivePathBounds:
 
     Parameters
     ----------
-    master : Master
     bounds : SubtreeBounds
         Exact values and bounds of subtrees, of the same data.
     """

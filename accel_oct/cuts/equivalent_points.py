@@ -95,7 +95,6 @@ class EquivalentPointInequalities:
     ----------
     master : Master
         Not loaded into a backend yet.
-    config : EquivalentPointConfig
     memory_limit : int
         Limit on the bytes of the rows.
     deadline : float, optional

@@ -38,7 +38,6 @@ class NoGoods:
     ----------
     master : Master
         With integral predictions: labels are part of what a rule may look at.
-    rules : sequence of ForbiddingRule
     agreement : Agreement, optional
         Checks every candidate that satisfies the constraints, and the rows of `forbid`.
     """

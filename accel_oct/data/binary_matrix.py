@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,17 +59,44 @@ def as_binary_matrix(X: Any, *, name: str = "X") -> BoolMatrix:
     return np.ascontiguousarray(ones)
 
 
-def pack_rows(X: BoolMatrix) -> NDArray[np.uint64]:
-    """Pack each row into big-endian 64-bit words.
+def distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of features; ``x0, x1, ...`` if two are equal."""
+    return names if len(set(names)) == len(names) else tuple(f"x{j}" for j in range(len(names)))
 
-    Comparing the words of two rows from left to right compares the rows lexicographically, feature 0
-    first; two rows are equal exactly when their words are.
+
+def usable_features(
+    X: BoolMatrix, names: tuple[str, ...], sources: tuple[str, ...] | None
+) -> tuple[BoolMatrix, tuple[str, ...], tuple[str, ...] | None]:
+    """Return features, distinct names and sources for a solve, which needs a column.
+
+    Without features there is one constant feature; the optimal tree is a leaf.
+    """
+    if X.shape[1]:
+        return X, distinct_names(names), sources
+    return np.zeros((X.shape[0], 1), dtype=bool), ("x0",), None if sources is None else ("",)
+
+
+def pack_rows(X: BoolMatrix, bitorder: Literal["big", "little"] = "big") -> NDArray[np.uint64]:
+    """Pack each row into 64-bit words (n_samples, n_words); two rows are equal exactly when their words are.
+
+    Parameters
+    ----------
+    X : bool array (n_samples, n_features)
+        In row order, or in column order, which is read column by column.
+    bitorder : str
+        "big": the first feature of a word is its highest bit, so that comparing words from left to right compares rows
+        lexicographically, feature 0 first. "little": feature f is bit f % 64 of word f // 64.
     """
     n_samples, n_features = X.shape
-    n_words = max(1, -(-n_features // 64))
-    padded = np.zeros((n_samples, 8 * n_words), dtype=np.uint8)
-    padded[:, : -(-n_features // 8)] = np.packbits(X, axis=1)
-    return padded.view(">u8").astype(np.uint64)
+    octets = np.zeros((n_samples, 8 * max(1, -(-n_features // 64))), dtype=np.uint8)
+    if X.flags.f_contiguous and not X.flags.c_contiguous:
+        columns, bits = np.zeros(octets.shape[::-1], dtype=np.uint8), X.view(np.uint8).T
+        for f in range(n_features):
+            columns[f // 8] |= bits[f] << np.uint8(7 - f % 8 if bitorder == "big" else f % 8)
+        octets[:] = columns.T
+    else:
+        octets[:, : -(-n_features // 8)] = np.packbits(X, axis=1, bitorder=bitorder)
+    return octets.view(">u8" if bitorder == "big" else "<u8").astype(np.uint64, copy=False)
 
 
 def _numbers_from_objects(array: NDArray[Any], names: Sequence[str] | None, name: str) -> NDArray[Any]:

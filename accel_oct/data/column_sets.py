@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-IntArray = NDArray[np.int64]
+from accel_oct.support.arrays import Array, IntArray
 
 
 def n_sets(n_columns: int, depth: int) -> int:

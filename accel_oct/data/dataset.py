@@ -15,10 +15,7 @@ from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_na
 from accel_oct.data.labels import as_names, encode_labels
 from accel_oct.data.weights import ExactWeights, given_weights, in_usual_range, on_grid, round_to_grid
 from accel_oct.errors import InvalidInputError
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
+from accel_oct.support.arrays import FloatArray, IntArray
 
 #: Largest error of a rate that rounded weights of data in pieces may cause.
 MOST_ERROR = 1e-6

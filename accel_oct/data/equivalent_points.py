@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from accel_oct.data.binary_matrix import pack_rows
 from accel_oct.data.dataset import BinaryDataset, equal_rows
 from accel_oct.errors import InvalidInputError
-
-IntArray = NDArray[np.int64]
-WordArray = NDArray[np.uint64]
+from accel_oct.support.arrays import IntArray, WordArray
 
 MAX_SPLIT_SIZE = 2
 
@@ -96,10 +94,6 @@ def equivalent_point_sets(dataset: BinaryDataset, max_split_size: int = 2) -> Eq
         lists all of its samples, so many copies of one point make long sets.
     max_split_size : int
         0, 1 or 2; the paper's recommendation is 2.
-
-    Returns
-    -------
-    EqpSets
 
     Notes
     -----

@@ -121,3 +121,10 @@ def is_missing(value: object) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return type(value).__name__ == "NAType"  # pandas.NA has no truth value, nor has an array
+
+
+def combined_groups(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the group of every row: the values of a single column, or the texts of several joined by commas."""
+    if len(columns) == 1:
+        return columns[0]
+    return np.array([", ".join(map(str, row)) for row in zip(*(c.tolist() for c in columns), strict=True)])

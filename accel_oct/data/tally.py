@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct import native
-from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names
+from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
 from accel_oct.data.column_sets import n_sets, place_of
 from accel_oct.data.labels import as_names, encode_labels
 from accel_oct.data.tally_files import DEPTHS, read_fields, write_fields
 from accel_oct.data.weights import fits, whole_weights
 from accel_oct.errors import InvalidInputError, shown
-
-IntArray = NDArray[np.int64]
+from accel_oct.support.arguments import whole_number
+from accel_oct.support.arrays import IntArray, WordArray
 
 MOST_BYTES = 2**33
 """Limit on the memory of the counts, in bytes."""
@@ -112,8 +112,8 @@ class Tally:
         """
         matrix = as_binary_matrix(X)
         n_rows, n_features = matrix.shape
-        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not 0 <= depth < DEPTHS:
-            raise InvalidInputError(f"depth must be a whole number >= 0 and below {DEPTHS}, got {shown(depth)}")
+        if whole_number(depth, "depth") >= DEPTHS:
+            raise InvalidInputError(f"depth must be below {DEPTHS}, got {shown(depth)}")
         if not (encoding is None or isinstance(encoding, str)):
             raise InvalidInputError(f"encoding must be a string or None, got {shown(encoding)}")
         known, codes = label_codes(y, n_rows, classes, "y", "classes")
@@ -278,8 +278,6 @@ def _difference(mine: Sequence[str], others: Sequence[str]) -> str:
     return f"column {place} is {shown(mine[place])} in one and {shown(others[place])} in the other"
 
 
-Words = NDArray[np.uint64]
-
 _BLOCK_ROWS = 2**16
 """Number of rows that are counted at a time: their columns fit into the cache of a core."""
 
@@ -297,7 +295,7 @@ def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, dep
     width = _BLOCK_ROWS // 64 + 8  # columns at distances of powers of two would share cache lines
     columns, found = _aligned(n_features, width), _aligned(depth, width)
     counts = np.zeros((n_cells, int(starts[-1])), dtype=np.int64)
-    rows = packed(X)
+    rows = pack_rows(X, "little")
     for cell in range(n_cells):
         inside = cells == cell
         mine, amounts = (rows[inside], weights[inside]) if n_cells > 1 else (rows, weights)
@@ -310,19 +308,11 @@ def counted(X: BoolMatrix, cells: IntArray, weights: IntArray, n_cells: int, dep
     return tuple(np.ascontiguousarray(counts[:, starts[s] : starts[s + 1]]) for s in range(depth + 1))
 
 
-def _aligned(n_strings: int, width: int) -> Words:
+def _aligned(n_strings: int, width: int) -> WordArray:
     """Return zeros (strings, words) aligned to cache lines, so that no vector crosses a line."""
     room = np.zeros(max(1, n_strings) * width + 8, dtype=np.uint64)
     skip = -room.ctypes.data % 64 // 8
     return room[skip : skip + max(1, n_strings) * width].reshape(-1, width)
-
-
-def packed(X: BoolMatrix) -> Words:
-    """Pack rows into words: bit c % 64 of word c // 64 is column c."""
-    n_rows, n_features = X.shape
-    padded = np.zeros((n_rows, 8 * max(1, -(-n_features // 64))), dtype=np.uint8)
-    padded[:, : -(-n_features // 8)] = np.packbits(X, axis=1, bitorder="little")
-    return padded.view("<u8").astype(np.uint64, copy=False)
 
 
 def label_codes(

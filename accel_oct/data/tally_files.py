@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from accel_oct.data.column_sets import n_sets
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import IntArray
 from accel_oct.support.files import as_path, replacing
-
-IntArray = NDArray[np.int64]
 
 DEPTHS = 64
 """Exclusive limit on the depth of a tally."""

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data.labels import one_dimensional
 from accel_oct.errors import InvalidInputError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 _LOW_BITS = 26
 """Number of the 53 bits of a float that form the low half; the others form the high half."""

@@ -8,19 +8,21 @@ trees. So the optimum over the selection is at least as good as these CART trees
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import Distinct, quantile_positions
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arguments import whole_number
+from accel_oct.support.arrays import FloatArray
 
 #: Limit on the estimated seconds of the exact search; see `estimated_seconds`.
 DEFAULT_BUDGET = 5.0
@@ -89,9 +91,9 @@ class AutoEncoder(TableEncoder):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole(self.max_depth, "max_depth", 0)
+        whole_number(self.max_depth, "max_depth", 0)
         if self.max_features is not None:
-            check_whole(self.max_features, "max_features", 0)
+            whole_number(self.max_features, "max_features", 0)
         number = isinstance(self.budget, int | float) and not isinstance(self.budget, bool)
         if not number or not self.budget >= 0:
             raise InvalidInputError(f"budget must be a number of seconds of at least 0, got {shown(self.budget)}")
@@ -145,21 +147,23 @@ class AutoEncoder(TableEncoder):
                 if affordable(chosen) or n_quantiles == _LEAST_QUANTILES:
                     break
             self.exact_ = all(len(some) == len(every) for some, every in zip(chosen, everything, strict=True))
-        self.exact_ = self.exact_ and _tells_all_apart(others, columns, weights)
+        self.exact_ = self.exact_ and _separates_all(others, columns, weights)
         for column, values, positions in zip(numeric, distinct, chosen, strict=True):
             for threshold in values.thresholds(positions.astype(np.int64)):
                 yield Condition(column.index, "at_least", low=threshold)
 
     def _greedy_cuts(self, table: RankedTable) -> dict[int, NDArray[np.int64]]:
         """Return positions of thresholds by column index, and store the trees."""
-        self._greedy = greedy_trees(table, self.max_depth)
+        n_seeds = SEEDS if table.cells <= SMALL else 1
+        grown = cart_trees(table.matrix, table.y, table.weights, max(1, self.max_depth), n_seeds)
+        self._greedy = [GreedyTree(arrays, table) for arrays in grown]
         cuts: dict[int, set[int]] = {}
         for place, cut in [*(cut for tree in self._greedy for cut in tree.cuts), *boosted_cuts(table)]:
             cuts.setdefault(place, set()).add(cut)
         return {place: np.array(sorted(found), dtype=np.int64) for place, found in cuts.items()}
 
 
-def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], weights: FloatArray) -> bool:
+def _separates_all(others: Sequence[Condition], columns: Sequence[Column], weights: FloatArray) -> bool:
     """Return whether the conditions separate all categories: none share a feature, ordered ones have all thresholds."""
     asked = Counter(condition.column for condition in others if condition.test == "at_least")
     ordered = [column for column in columns if column.kind == "ordered"]
@@ -171,10 +175,10 @@ def _tells_all_apart(others: Sequence[Condition], columns: Sequence[Column], wei
 _CRITERIA = ("gini", "entropy")
 """Criteria of CART; log_loss equals entropy."""
 
-_SEEDS = 3
+SEEDS = 3
 """Number of trees per criterion on small tables: CART breaks ties between equal splits at random."""
 
-_SMALL, _LARGE = 2_000_000, 20_000_000
+SMALL, _LARGE = 2_000_000, 20_000_000
 """Largest tables, in cells, for all trees and for boosting."""
 
 _MOST_ANSWERS = 200
@@ -194,9 +198,7 @@ class RankedTable:
         Rank of the value for each numeric column, -1 if missing; then the other features.
     y, weights : arrays (n,)
         Equal rows are merged and sorted, so weights equal repeated rows, and the order of rows has no effect.
-    distinct : sequence of Distinct
     columns, others : columns and other conditions of the matrix
-    scale_of : scale by column
     """
 
     matrix: NDArray[np.float32]
@@ -236,7 +238,7 @@ class RankedTable:
     def cells(self) -> int:
         return int(self.matrix.size)
 
-    def question(self, feature: int, threshold: float) -> tuple[Condition, bool]:
+    def condition_of(self, feature: int, threshold: float) -> tuple[Condition, bool]:
         """Return a split of the matrix as a condition, and whether rows that fulfil it go right."""
         if feature >= len(self.columns):
             condition = self.others[feature - len(self.columns)]
@@ -278,7 +280,7 @@ class GreedyTree:
             left, right = int(arrays.children_left[node]), int(arrays.children_right[node])
             if left < 0:
                 return int(arrays.value[node, 0].argmax())
-            condition, yes_is_right = self.table.question(int(arrays.feature[node]), float(arrays.threshold[node]))
+            condition, yes_is_right = self.table.condition_of(int(arrays.feature[node]), float(arrays.threshold[node]))
             no, yes = (below(left), below(right)) if yes_is_right else (below(right), below(left))
             if condition not in place or no is None or yes is None:
                 return None
@@ -287,17 +289,14 @@ class GreedyTree:
         return below(0)
 
 
-def greedy_trees(table: RankedTable, max_depth: int) -> list[GreedyTree]:
-    """Return CART trees of a depth: one per criterion, or several on small tables."""
+def cart_trees(matrix: Any, y: Any, weights: Any, max_depth: int, n_seeds: int) -> Iterator[Any]:
+    """Yield the `tree_` of fitted CART trees on ranks, for every criterion and seed."""
     from sklearn.tree import DecisionTreeClassifier
 
-    seeds = range(_SEEDS if table.cells <= _SMALL else 1)
-    found = []
     for criterion in _CRITERIA:
-        for seed in seeds:
-            tree = DecisionTreeClassifier(criterion=criterion, max_depth=max(1, max_depth), random_state=seed)
-            found.append(GreedyTree(tree.fit(table.matrix, table.y, table.weights).tree_, table))
-    return found
+        for seed in range(n_seeds):
+            tree = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, random_state=seed)
+            yield tree.fit(matrix, y, weights).tree_
 
 
 def boosted_cuts(table: RankedTable) -> list[tuple[int, int]]:
@@ -306,7 +305,7 @@ def boosted_cuts(table: RankedTable) -> list[tuple[int, int]]:
         return []
     from sklearn.ensemble import GradientBoostingClassifier
 
-    rounds = 10 if table.cells <= _SMALL else 3
+    rounds = 10 if table.cells <= SMALL else 3
     boosted = GradientBoostingClassifier(n_estimators=rounds, max_depth=2, random_state=0)
     boosted.fit(table.matrix, table.y, table.weights)
     gains: dict[tuple[int, int], float] = {}

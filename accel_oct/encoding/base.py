@@ -23,8 +23,7 @@ from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.tables import Table, as_frame, as_measured, is_pandas, learn_scale
 from accel_oct.encoding.values import Kind, as_categories, as_numbers, infer_kind
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
-
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +107,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Used only by encoders that fit trees.
         sample_weight : array-like (n_samples,), optional
             A whole number counts as that many samples; samples of weight 0 are ignored.
-
-        Returns
-        -------
-        self
         """
         columns, y, weights = self._learn_columns(X, y, sample_weight)
         found = list(self._find_conditions(columns, y, weights))
@@ -122,7 +117,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for column in columns:
                 if column.has_missing:
                     found += _about_missing(column, of_column.get(column.index, []))
-        self._ask(found, columns)
+        self._set_conditions(found, columns)
         return self
 
     def transform(self, X: Any) -> NDArray[np.int8]:
@@ -194,7 +189,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kinds_ = tuple(kinds)
         return columns, y, weights
 
-    def _ask(self, conditions: Iterable[Condition], columns: Sequence[Column]) -> None:
+    def _set_conditions(self, conditions: Iterable[Condition], columns: Sequence[Column]) -> None:
         """Store the conditions on these columns."""
         found = [replace(c, scale=self.scales_[c.column]) if c.column in self.scales_ else c for c in conditions]
         self.conditions_ = tuple(sorted(found, key=lambda condition: condition.column))
@@ -308,12 +303,6 @@ def _check_own_table(estimator: Any, table: Table, reset: bool) -> None:
         raise InvalidInputError("X must have the columns it had when fitting, in the same order: see Table.select")
     if len(table.columns) != estimator.n_features_in_:
         raise InvalidInputError(f"X has {len(table.columns)} columns, but there were {estimator.n_features_in_} in fit")
-
-
-def check_whole(value: Any, name: str, least: int) -> None:
-    """Raise unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number >= {least}, got {shown(value)}")
 
 
 class PassthroughEncoder(BinaryEncoder):

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.tables import Table
 from accel_oct.encoding.values import Kind
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arguments import whole_number
+from accel_oct.support.arrays import FloatArray
 
 
 class OneHotCategoryEncoder(BinaryEncoder):
@@ -47,7 +49,7 @@ class OneHotCategoryEncoder(BinaryEncoder):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.max_categories is not None:
-            check_whole(self.max_categories, "max_categories", 1)
+            whole_number(self.max_categories, "max_categories", 1)
         if self.unknown not in ("ignore", "warn", "error"):
             raise InvalidInputError(f"unknown must be 'ignore', 'warn' or 'error', got {shown(self.unknown)}")
 

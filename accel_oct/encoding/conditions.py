@@ -207,7 +207,6 @@ def changed_in_single_precision(
 
     Parameters
     ----------
-    conditions : sequence of Condition
     columns : mapping from positions in the table to columns
         Output of `as_numbers` or `as_categories` for all columns of the conditions.
     """

@@ -20,9 +20,9 @@ from accel_oct.encoding.categorical import OneHotCategoryEncoder
 from accel_oct.encoding.conditions import Condition, missing_values
 from accel_oct.encoding.table_encoder import TableEncoder
 from accel_oct.encoding.thresholds import Distinct
+from accel_oct.support.arrays import FloatArray
 
 Ranks = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 MOST_CATEGORIES = 1000
 """Limit on the categories of one column, each of which gives an order."""
@@ -95,12 +95,10 @@ class TableOrders:
 
     Attributes
     ----------
-    orders : tuple of Order
     rows : bool array
         Rows of the table with positive weight, which the orders cover.
     encoder : TableEncoder
         Encoder with the kinds of the columns and without conditions.
-    columns : tuple of Column
     """
 
     orders: tuple[Order, ...]
@@ -109,7 +107,7 @@ class TableOrders:
     columns: tuple[Column, ...]
 
     @classmethod
-    def of(cls, X: Any, weights: Floats, *, missing: str, ignored: frozenset[int]) -> TableOrders | None:
+    def of(cls, X: Any, weights: FloatArray, *, missing: str, ignored: frozenset[int]) -> TableOrders | None:
         """Read a table; return None if it has too many categories or cells.
 
         Parameters
@@ -163,7 +161,7 @@ class TableOrders:
     def asking(self, conditions: Sequence[Condition]) -> TableEncoder:
         """Return the encoder with these conditions."""
         encoder = copy.copy(self.encoder)
-        encoder._ask(conditions, self.columns)
+        encoder._set_conditions(conditions, self.columns)
         return encoder
 
 

@@ -41,7 +41,6 @@ class Scale:
 
     Parameters
     ----------
-    kind : {"datetime", "duration", "ordered"}
     unit : {"D", "s", "ms", "us", "ns"} or ""
         Unit of a datetime (counted from 1970) or a duration.
     zone : str or None
@@ -192,7 +191,6 @@ class Counts:
     ----------
     values : integers, of 64 bits or Python's own
         0 for missing values.
-    known : bool array
     unit : str
         A key of `NANOSECONDS`.
     zone : str or None
@@ -244,7 +242,6 @@ def read_instants(values: NDArray[Any], name: str, given: Scale | None = None) -
 
     Parameters
     ----------
-    values : array of datetime64 or objects
     name : str
         Name of the column in errors.
     given : Scale, optional

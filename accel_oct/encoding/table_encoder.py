@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.categorical import OneHotCategoryEncoder, check_categories
 from accel_oct.encoding.conditions import Condition
 from accel_oct.encoding.tables import Table
 from accel_oct.encoding.thresholds import Distinct, QuantileThresholdEncoder, is_zero_one, quantile_positions
 from accel_oct.encoding.values import Kind, as_categories, infer_kind
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import FloatArray
 
 #: Twice as fine as QT-5 of the paper, which compares solvers; docs/encoders.md has the effect.
 DEFAULT_QUANTILES = 10

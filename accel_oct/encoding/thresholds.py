@@ -18,12 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from accel_oct.data.weights import whole_where_close
-from accel_oct.encoding.base import BinaryEncoder, Column, FloatArray, check_whole
+from accel_oct.encoding.base import BinaryEncoder, Column
 from accel_oct.encoding.conditions import Condition, as_limit
 from accel_oct.encoding.scales import Scale
 from accel_oct.errors import InvalidInputError, as_invalid_input
-
-IntArray = NDArray[np.int64]
+from accel_oct.support.arguments import whole_number
+from accel_oct.support.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class _QuantileEncoder(BinaryEncoder):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole(self.n_quantiles, "n_quantiles", 2)
+        whole_number(self.n_quantiles, "n_quantiles", 2)
 
 
 class QuantileThresholdEncoder(_QuantileEncoder):
@@ -238,9 +238,9 @@ class TreeGuidedThresholdEncoder(BinaryEncoder):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.max_thresholds is not None:
-            check_whole(self.max_thresholds, "max_thresholds", 1)
-        check_whole(self.n_estimators, "n_estimators", 1)
-        check_whole(self.max_depth, "max_depth", 1)
+            whole_number(self.max_thresholds, "max_thresholds", 1)
+        whole_number(self.n_estimators, "n_estimators", 1)
+        whole_number(self.max_depth, "max_depth", 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -44,7 +44,7 @@ from accel_oct.estimators.rules import all_constraints, excluded_columns, nested
 from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
 from accel_oct.objectives import ClassWeights, Objective, as_objective
 from accel_oct.objectives.built_in import COSTS, balancing
-from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.result import Result
 from accel_oct.support.arguments import checked_depth
 from accel_oct.tree.fitted_tree import FittedTree
@@ -94,7 +94,6 @@ class TreeClassifier(FittedClassifier):
 
         Parameters
         ----------
-        given : sample_weight, sensitive_features, costs
         tallies : bool
             Whether data in pieces may be gathered as a tally instead of rows.
         in_memory : str
@@ -299,7 +298,7 @@ class TreeClassifier(FittedClassifier):
         """Store the tree of a result, and its proof, in the fitted attributes."""
         result = replace(result, scope=self._scope(result))
         tree = result.tree
-        data = data.seen_by(tree)
+        data = data.for_tree(tree)
         if relabel and data.rows is not None and not self._all_constraints(data):
             # Take the first of equally good labels. Under constraints, the labels are part of the solution.
             tree = tree.relabelled(data.rows)

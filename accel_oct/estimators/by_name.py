@@ -11,7 +11,7 @@ import narwhals as nw
 from accel_oct.encoding.tables import Table, as_frame, is_pandas
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.tables import read_table
-from accel_oct.pieces.recognising import is_dask, is_frame, is_source, is_table_file
+from accel_oct.pieces.detection import is_dask, is_frame, is_source, is_table_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def given_data(
     table = X if isinstance(X, Table) else as_frame(X)
     names = _names(table)
     _check(names, y, "y")
-    return _apart(table, names, _column(table, y), [y], sample_weight, sensitive_features, like)
+    return _without_columns(table, names, _column(table, y), [y], sample_weight, sensitive_features, like)
 
 
 def _from_file(path: Any, y: Any, sample_weight: Any, sensitive: Any, like: Any) -> GivenData:
@@ -61,12 +61,12 @@ def _from_file(path: Any, y: Any, sample_weight: Any, sensitive: Any, like: Any)
         raise InvalidInputError(f"y must be the name of a column where X is a file, got {shown(y)}")
     if like is None or isinstance(sample_weight, str):
         table, labels = read_table(path, target=y)
-        return _apart(table, list(table.names or ()), labels, [], sample_weight, sensitive, like)
+        return _without_columns(table, list(table.names or ()), labels, [], sample_weight, sensitive, like)
     table, labels = read_table(path, target=y, like=like)
     return GivenData(table, labels, sample_weight, sensitive)
 
 
-def _apart(
+def _without_columns(
     table: Any, names: Sequence[str], y: Any, others: list[str], weight: Any, sensitive: Any, like: Any
 ) -> GivenData:
     if isinstance(weight, str):

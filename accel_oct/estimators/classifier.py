@@ -20,9 +20,8 @@ from accel_oct.errors import SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
-from accel_oct.estimators.families import along_penalties, by_leaves
+from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees
 from accel_oct.estimators.fitted import feature_names
-from accel_oct.estimators.good_trees import listed_trees
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.refining import Refinement
 from accel_oct.estimators.rules import checked_penalties
@@ -223,10 +222,6 @@ class OptimalTreeClassifier(TreeClassifier):
             have names. For a constraint that names none of several features, every combination of values is a group.
         costs : array-like (n_samples, n_classes), optional
             For ``objective=InstanceCosts()``.
-
-        Returns
-        -------
-        self
         """
         with watched(self.progress, verbose=self.verbose, time_limit=self.time_limit) as progress:
             self._fit(X, y, (sample_weight, sensitive_features, costs), progress)
@@ -328,7 +323,7 @@ class OptimalTreeClassifier(TreeClassifier):
         Raises
         ------
         NoTreeError
-            Where no tree keeps the constraints.
+            Where no tree satisfies the constraints.
         """
         given = (sample_weight, sensitive_features, costs)
         penalties = checked_penalties(leaf_penalties)
@@ -363,7 +358,7 @@ class OptimalTreeClassifier(TreeClassifier):
         InvalidInputError
             For constraints that couple subtrees, and for ratio objectives.
         NoTreeError
-            Where no tree keeps the constraints.
+            Where no tree satisfies the constraints.
         """
         given = (sample_weight, sensitive_features, costs)
         return self._family(X, y, given, by_leaves, None)
@@ -454,10 +449,6 @@ class OptimalTreeClassifier(TreeClassifier):
             As in `fit`; or an `EncodedTable` alone.
         limits, constraint, cv
             As in `accel_oct.trade_off`.
-
-        Returns
-        -------
-        TradeOff
         """
         return trade_off(
             self,

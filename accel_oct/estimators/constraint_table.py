@@ -1,8 +1,8 @@
-"""Values and slacks of constraints as a printable table."""
+"""Values and slacks of constraints as a printable table; alignment of tables in text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -37,25 +37,13 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
 
     def to_frame(self) -> Any:
         """Return a pandas data frame."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise AccelOctError("to_frame needs pandas: pip install 'accel-oct[pandas]'") from None
-        return pd.DataFrame(self.rows(), columns=list(_HEAD))
+        return data_frame(self.rows(), _HEAD)
 
     def __str__(self) -> str:
-        lines = [_HEAD, *(_cells(row) for row in self.rows())]
-        widths = [max(len(line[j]) for line in lines) for j in range(len(_HEAD))]
-        shown = [
-            "  ".join(
-                [line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
-            )
-            for line in lines
-        ]
-        return "\n".join([*shown, *self._claim()])
+        return "\n".join([*aligned([_HEAD, *(_cells(row) for row in self.rows())], n_left=1), *self._claim()])
 
     def _claim(self) -> list[str]:
-        return [f"{self.proof}, among trees that keep the constraints"] if self and self.proof else []
+        return [f"{self.proof}, among trees that satisfy the constraints"] if self and self.proof else []
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)
@@ -68,3 +56,24 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
 
 def _cells(row: tuple[Any, ...]) -> tuple[str, ...]:
     return (row[0], *("" if value is None else f"{value:.4g}" for value in row[1:]))
+
+
+def aligned(rows: Sequence[Sequence[str]], n_left: int = 0) -> list[str]:
+    """Return the rows of a table as lines; the first `n_left` columns are aligned left, the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < n_left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def data_frame(rows: Iterable[Sequence[Any]], columns: Sequence[str]) -> Any:
+    """Return a pandas data frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise AccelOctError("to_frame needs pandas: pip install 'accel-oct[pandas]'") from None
+    return pd.DataFrame(list(rows), columns=list(columns))

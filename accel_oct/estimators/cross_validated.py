@@ -26,7 +26,7 @@ from accel_oct.estimators.rules import check_splittable, checked_penalties
 from accel_oct.estimators.training import Attached, attached
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver, candidate_backends
-from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.solving.config import Config, as_config
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.progress import Sink, announce
@@ -142,10 +142,6 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
             Used in training and in the score on held-out rows.
         sensitive_features, costs
             As in `OptimalTreeClassifier.fit`; split with the rows.
-
-        Returns
-        -------
-        self
         """
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f"rule must be 'best' or 'one_standard_error', got {self.rule!r}")
@@ -296,6 +292,8 @@ def _no_tree(failures: frozenset[str]) -> NoTreeError:
     where = "on the training rows of every fold, whatever the penalty"
     stopped = sorted(failures - {"infeasible"})
     if stopped:
-        words = f"no tree that keeps the constraints was found {where}: some solves ended with status {stopped[0]!r}"
+        words = (
+            f"no tree that satisfies the constraints was found {where}: some solves ended with status {stopped[0]!r}"
+        )
         return NoTreeError(words, stopped[0])
-    return NoTreeError(f"no tree over the splits that were searched keeps the constraints {where}")
+    return NoTreeError(f"no tree over the splits that were searched satisfies the constraints {where}")

@@ -17,9 +17,9 @@ from accel_oct.data.labels import as_labels
 from accel_oct.encoding.base import BinaryEncoder, check_table
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.by_name import given_data
-from accel_oct.estimators.in_pieces import answered, in_memory_only
+from accel_oct.estimators.in_pieces import in_memory_only, outputs_by_batch
 from accel_oct.export import to_html, to_json, to_sklearn, to_text
-from accel_oct.pieces.recognising import is_in_pieces, is_source
+from accel_oct.pieces.detection import is_in_pieces, is_source
 from accel_oct.solving.result import Result, Scope
 from accel_oct.tree.fitted_tree import FittedTree
 
@@ -55,7 +55,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the shares of the classes among the weighted training samples in the leaf of each row."""
-        return np.asarray(self._answers(X, self._tree().predict))
+        return np.asarray(self._outputs(X, self._tree().predict))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of `predict_proba`."""
@@ -64,11 +64,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Return the index in `tree_` of the leaf of each row."""
-        return np.asarray(self._answers(X, self._tree().apply))
+        return np.asarray(self._outputs(X, self._tree().apply))
 
     def decision_path(self, X: Any) -> Any:
         """Return a sparse indicator matrix of the nodes on the path of each row."""
-        return self._answers(X, self._tree().decision_path)
+        return self._outputs(X, self._tree().decision_path)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy.
@@ -83,7 +83,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = given_data(X, y, sample_weight, like=self)
         labels, weights = given.y, given.sample_weight
         if is_in_pieces(given.X, labels):
-            answers, columns = answered(self, given.X, self._tree().apply, labels, weights)
+            answers, columns = outputs_by_batch(self, given.X, self._tree().apply, labels, weights)
             predicted = self.classes_[self.tree_.label[np.concatenate(answers)]]
             labels, weights = columns if len(columns) == 2 else (columns[0], weights)
         else:
@@ -218,12 +218,12 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "tree_")
         return self.tree_
 
-    def _answers(self, X: Any, answer: Callable[[BoolMatrix], Any]) -> Any:
+    def _outputs(self, X: Any, answer: Callable[[BoolMatrix], Any]) -> Any:
         """Return the output of `answer` for the rows, piece by piece for data in pieces."""
         X = given_data(X, like=self).X
         if not is_source(X):
             return answer(self._encoded(X))
-        parts, _ = answered(self, X, answer)
+        parts, _ = outputs_by_batch(self, X, answer)
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def _encoded(self, X: Any) -> BoolMatrix:

@@ -49,13 +49,7 @@ class FoldOutcome:
 
 
 class FoldReporter:
-    """Reports how many folds are done.
-
-    Parameters
-    ----------
-    progress : callable or None
-    n_folds : int
-    """
+    """Reports how many folds are done."""
 
     def __init__(self, progress: Sink | None, n_folds: int) -> None:
         began = time.perf_counter()

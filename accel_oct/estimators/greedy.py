@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from accel_oct.encoding.auto import SEEDS, SMALL, cart_trees
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.solving.every_split import EverySplit
 
-_CRITERIA, _SEEDS, _DEPTH = ("gini", "entropy"), 3, 6
-"""Criteria; seeds, since CART breaks ties between equal splits at random; depth if there is no depth limit."""
+_DEPTH = 6
+"""Depth of the trees if there is no depth limit."""
 
-_CELLS, _MOST_CELLS = 2_000_000, 200_000_000
-"""Largest tables, in cells, on which trees are grown on all rows, and on a sample of rows."""
+_MOST_CELLS = 200_000_000
+"""Largest tables, in cells, on which trees are grown, on a sample of the rows."""
 
 
 def is_large(space: EverySplit) -> bool:
     """Return whether trees are grown on a sample of the rows."""
-    return space.ranks.size > _CELLS
+    return space.ranks.size > SMALL
 
 
 def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree]:
@@ -28,8 +29,6 @@ def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree
     They are grown on all rows of a small table and on a sample of a large one. Labels and pruning are optimal on all
     rows.
     """
-    from sklearn.tree import DecisionTreeClassifier
-
     gains, price = space.gains[space.rows], space.score.rows.leaf_price(leaf_penalty, space.score.norm)
     weights = gains.max(axis=1) - gains.min(axis=1)
     if not 0 < space.ranks.size <= _MOST_CELLS or not weights.any() or space.max_depth == 0:
@@ -37,16 +36,14 @@ def greedy_trees(space: EverySplit, leaf_penalty: float) -> Iterator[OrderedTree
     matrix, labels = space.ranks.T.astype(np.float32), gains.argmax(axis=1)
     rows: Any = slice(None)
     if is_large(space):
-        rows = np.random.default_rng(0).choice(len(matrix), max(1, _CELLS // matrix.shape[1]), replace=False)
+        rows = np.random.default_rng(0).choice(len(matrix), max(1, SMALL // matrix.shape[1]), replace=False)
     if not weights[rows].any():
         return
     depth = _DEPTH if space.max_depth is None else space.max_depth
-    for criterion in _CRITERIA:
-        for seed in range(1 if is_large(space) else _SEEDS):
-            grown = DecisionTreeClassifier(criterion=criterion, max_depth=depth, random_state=seed)
-            tree = _pruned(grown.fit(matrix[rows], labels[rows], weights[rows]).tree_, matrix, gains, price)
-            if space.allows(tree):
-                yield tree
+    for arrays in cart_trees(matrix[rows], labels[rows], weights[rows], depth, 1 if is_large(space) else SEEDS):
+        tree = _pruned(arrays, matrix, gains, price)
+        if space.allows(tree):
+            yield tree
 
 
 def _pruned(arrays: Any, matrix: Any, gains: Any, price: float) -> OrderedTree:

@@ -13,6 +13,7 @@ from accel_oct.constraints.base import named_groups
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.encoded_table import EncodedTable
+from accel_oct.data.labels import combined_groups
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
@@ -102,10 +103,7 @@ def table_rows(table: EncodedTable) -> BinaryDataset:
     listed, values = table.sensitive_features, table.data.row_values
     if not listed or SENSITIVE in values:
         return table.data
-    columns = [values[name].tolist() for name in listed]
-    joined = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
-    group = values[listed[0]] if len(columns) == 1 else np.array(joined)
-    return replace(table.data, row_values={**values, SENSITIVE: group})
+    return replace(table.data, row_values={**values, SENSITIVE: combined_groups([values[name] for name in listed])})
 
 
 def _names(sensitive: Any) -> list[str]:
@@ -123,7 +121,7 @@ def _names(sensitive: Any) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _AnswerPass:
+class _OutputPass:
     """Task for each piece: compute the output of a tree and the values of some columns, batch by batch."""
 
     encoder: BatchEncoder
@@ -141,7 +139,7 @@ class _AnswerPass:
         return place, found
 
 
-def answered(
+def outputs_by_batch(
     model: Any, X: Any, answer: Callable[[NDArray[np.bool_]], Any], y: Any = None, sample_weight: Any = None
 ) -> tuple[list[Any], list[NDArray[Any]]]:
     """Return the output of a fitted tree on data in pieces, batch by batch in the order of the rows.
@@ -179,7 +177,7 @@ def answered(
         found[result[0]] = result[1]
         return 0
 
-    work = _AnswerPass(BatchEncoder(model.encoder_, names), answer, more)
+    work = _OutputPass(BatchEncoder(model.encoder_, names), answer, more)
     Engine(None, 1, None).run("prediction", source, lambda: work, take)
     batches = [batch for place in sorted(found) for batch in found[place]]
     if not batches:

@@ -57,7 +57,6 @@ class Refinement:
         Remaining seconds of the user's limit.
     is_stopped : callable
         Returns whether the user has asked to stop.
-    progress : callable or None
     """
 
     model: Any
@@ -85,7 +84,9 @@ class Refinement:
 
     def _stumps(self, coarse: Solved, end: float) -> Solved:
         """Check every split with every pair of classes, then solve over the splits that satisfy the constraints."""
-        announce(self.progress, "encoding", "every threshold, as no tree over the chosen ones keeps the constraints")
+        announce(
+            self.progress, "encoding", "every threshold, as no tree over the chosen ones satisfies the constraints"
+        )
         finer, data = self._encoded(MOST_CELLS // max(1, coarse.data.dataset.n_samples), np.inf)
         bound = bind_all(self.model._all_constraints(data), data.dataset)
         kept, all_checked = [], True
@@ -105,7 +106,7 @@ class Refinement:
         selected = _selected(finer, data, places)
         result = finer._solve(selected, left, self.progress)
         if not all_checked:
-            return Solved(_asking(finer.encoder_, places), selected, result)
+            return Solved(_with_conditions(finer.encoder_, places), selected, result)
         # Stumps on other splits violate the constraints: the optimum over these splits is the optimum over all.
         if result.found is not None:
             feature = result.found.feature
@@ -121,7 +122,7 @@ class Refinement:
             left = end - time.perf_counter()
             if left <= 0 or self.is_stopped():
                 break
-            announce(self.progress, "encoding", f"up to {most} splits, as no tree over fewer keeps the constraints")
+            announce(self.progress, "encoding", f"up to {most} splits, as no tree over fewer satisfies the constraints")
             finer, data = self._encoded(most, self.model._effort()[0])
             if len(finer.encoder_.conditions_) <= len(best.encoder.conditions_):
                 break
@@ -144,7 +145,7 @@ class Refinement:
         selected = _selected(finer, data, places)
         feature = np.where(tree.feature < 0, -1, np.searchsorted(places, tree.feature))
         selected = replace(selected, starts=(DecisionTree(feature, tree.label),))
-        return Solved(_asking(finer.encoder_, places), selected, finer._solve(selected, None, self.progress))
+        return Solved(_with_conditions(finer.encoder_, places), selected, finer._solve(selected, None, self.progress))
 
     # ---------------------------------------------------------------- helpers
 
@@ -187,7 +188,7 @@ def _stumps_within_limits(
             yield feature, [DecisionTree.branch(feature, *map(DecisionTree.leaf, pair)) for pair in labels]
 
 
-def _asking(encoder: AutoEncoder, places: NDArray[np.int64]) -> AutoEncoder:
+def _with_conditions(encoder: AutoEncoder, places: NDArray[np.int64]) -> AutoEncoder:
     """Return an encoder with some of the conditions of a fitted one."""
     fewer = copy.copy(encoder)
     fewer.conditions_ = tuple(encoder.conditions_[place] for place in places)

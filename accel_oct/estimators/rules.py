@@ -14,6 +14,7 @@ from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip import as_solver
 from accel_oct.objectives import Score
+from accel_oct.support.arguments import as_whole, whole_number
 
 
 def all_constraints(
@@ -36,19 +37,15 @@ def all_constraints(
         ("max_leaf_nodes", max_leaf_nodes, MaxLeaves, 1),
         ("max_features_used", max_features_used, MaxFeatures, 0),
     ):
-        if value is None:
-            continue
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < fewest:
-            raise InvalidInputError(f"{name} must be None or a whole number of at least {fewest}, got {shown(value)}")
-        found.append(kind(int(value)))
+        if value is not None:
+            found.append(kind(whole_number(value, name, fewest)))
     return found
 
 
 def _least_samples(value: Any, n_samples: int) -> int:
     """Return `min_samples_leaf` as a count; a share is rounded up, as in scikit-learn."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
-        return int(value)
+    if (whole := as_whole(value)) is not None and whole >= 1:
+        return whole
     if isinstance(value, float | np.floating) and 0 < value < 1:
         return math.ceil(float(value) * n_samples)
     raise InvalidInputError(
@@ -81,7 +78,7 @@ def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
             if column not in place:
                 raise InvalidInputError(f"exclude: X has no column {shown(column)}; it has {shown(list(place))}")
             found.add(place[column])
-        elif isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_columns:
+        elif as_whole(column) not in range(n_columns):
             raise InvalidInputError(f"exclude must hold names or positions of columns, got {shown(column)}")
         else:
             found.add(int(column))

@@ -16,14 +16,16 @@ from accel_oct.constraints import bind_all
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.labels import as_labels
 from accel_oct.encoding.tables import is_indexable
-from accel_oct.errors import AccelOctError, InvalidInputError, as_invalid_input, shown
+from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.constraint_table import aligned, data_frame
 from accel_oct.estimators.every_split import TableSearch
 from accel_oct.estimators.held_out import held_out_data, objective_score, rows_of
 from accel_oct.estimators.in_pieces import in_memory_only
 from accel_oct.estimators.rules import check_splittable, nested_parameters
 from accel_oct.estimators.training import CheckedRows, Solved
 from accel_oct.solving.result import Scope
+from accel_oct.support.arguments import as_whole
 from accel_oct.support.stopping import Clock
 
 if TYPE_CHECKING:
@@ -101,12 +103,8 @@ class TradeOff:
 
     def to_frame(self) -> Any:
         """Return a pandas data frame."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise AccelOctError("to_frame needs pandas: pip install 'accel-oct[pandas]'") from None
         names = [field.name for field in fields(TradeOffPoint) if field.name != "model"]
-        return pd.DataFrame([{name: getattr(point, name) for name in names} for point in self.points])
+        return data_frame([[getattr(point, name) for name in names] for point in self.points], names)
 
     def __str__(self) -> str:
         tested = any(point.test_score is not None for point in self.points)
@@ -115,9 +113,7 @@ class TradeOff:
         for point in self.points:
             row = [f"{point.limit:g}", _short(point.value), _short(point.score), point.status]
             lines.append(row + ([_short(point.test_score), _short(point.test_value)] if tested else []))
-        widths = [max(len(line[j]) for line in lines) for j in range(len(head))]
-        shown = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines]
-        return "\n".join(shown if self.scope is None else [*shown, f"status: among trees {self.scope}"])
+        return "\n".join([*aligned(lines), *([] if self.scope is None else [f"status: among trees {self.scope}"])])
 
 
 def trade_off(
@@ -147,10 +143,6 @@ def trade_off(
     cv : int, splitter, iterable or None
         Also fit every limit on the training rows of each fold, and compute score and constraint on the held-out rows;
         needs the rows in memory.
-
-    Returns
-    -------
-    TradeOff
     """
     if hasattr(model, "best_estimator_"):
         model = model.best_estimator_
@@ -204,8 +196,7 @@ class _Fitting:
 
 def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:
     listed = model.constraints
-    whole = isinstance(constraint, int) and not isinstance(constraint, bool)
-    if not isinstance(listed, Sequence) or not whole or not -len(listed) <= constraint < len(listed):
+    if not isinstance(listed, Sequence) or as_whole(constraint) not in range(-len(listed), len(listed)):
         raise InvalidInputError(
             f"constraint must be the place of one of the model's constraints, got {shown(constraint)}"
         )

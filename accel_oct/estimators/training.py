@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints.fairness import SENSITIVE
+from accel_oct.data.binary_matrix import usable_features
 from accel_oct.data.dataset import BinaryDataset
+from accel_oct.data.labels import combined_groups
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
@@ -64,7 +66,7 @@ class TrainingData:
         """The objective of a solve."""
         return Fixed(self.score) if self.objective is None else self.objective
 
-    def seen_by(self, tree: DecisionTree) -> TrainingData:
+    def for_tree(self, tree: DecisionTree) -> TrainingData:
         """Return data on which a tree has the same value: of a tally, one row per leaf and cell."""
         if self.tally is None or self.objective is None:
             return self
@@ -99,7 +101,6 @@ class Attached:
 
     Attributes
     ----------
-    sensitive : mapping from names to arrays
     group : array or None
         Group of every row: the single sensitive feature, or the combination of all of them.
     costs : array (n_samples, n_classes) or None
@@ -174,10 +175,7 @@ def attached(sensitive_features: Any, costs: Any, n_rows: int) -> Attached:
             where = "sensitive_features" + (f"[{name!r}]" if name else "")
             shape = f"{len(values)} rows" if values.ndim == 1 else f"the shape {values.shape}"
             raise InvalidInputError(f"{where} must have one value per row of X, {n_rows} in all, got {shape}")
-    columns = list(named.values())
-    group = columns[0]
-    if len(columns) > 1:
-        group = np.array([", ".join(map(str, row)) for row in zip(*(c.tolist() for c in columns), strict=True)])
+    group = combined_groups(list(named.values()))
     return Attached({name: values for name, values in named.items() if name}, group, costs)
 
 
@@ -207,15 +205,10 @@ class CheckedRows:
     ----------
     X, y : data frame or array
         Arguments of `fit`, for encoders of other libraries; everything else uses the other attributes.
-    table : Table
-    classes : array
     codes : int array
         Index of each label in `classes`.
-    weights : float array
     weighted : bool
         Whether weights were given.
-    attached : Attached
-    rows : RowValues
     ignored : set of int
         Columns that no split may use.
     """
@@ -248,19 +241,17 @@ class CheckedRows:
         sources : tuple of str or None
             Source column of each binary feature, if known.
         """
-        n_features = binary.shape[1]
-        # Solvers need a column: without features, add a constant one; the optimal tree is a leaf.
-        X = binary if n_features else np.zeros((len(self.codes), 1), dtype=bool)
+        X, names, sources = usable_features(binary, names, sources)
         dataset = BinaryDataset.from_arrays(
             X,
             self.codes,
             self.weights,
-            feature_names=names if n_features and len(set(names)) == len(names) else None,
+            feature_names=names,
             class_names=tuple(map(str, self.classes)),
             classes=self.classes,  # constraints name the user's classes
             name="encoder output",
         )
-        return replace(dataset, sources=sources if n_features or sources is None else ("",), row_values=self.rows)
+        return replace(dataset, sources=sources, row_values=self.rows)
 
 
 def as_tree(nested: Any) -> DecisionTree:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from accel_oct import native
 from accel_oct.data import TallySets
-from accel_oct.data.binary_matrix import BoolMatrix
+from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.data.tally import Path
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.enumeration import PathSets, PointSets, SampleSet, SampleSets
@@ -362,7 +362,7 @@ class CodedPoints(PointSets, CodedProblem):
     @cached_property
     def _words(self) -> NDArray[np.uint64]:
         """Features as bits of 64-bit words, (n_features, words)."""
-        return _packed(self.X.T)
+        return pack_rows(np.ascontiguousarray(self.X.T))
 
     @cached_property
     def _digits(self) -> tuple[NDArray[np.uint64], IntArray, IntArray]:
@@ -370,19 +370,13 @@ class CodedPoints(PointSets, CodedProblem):
         planes = np.arange(int(self._grains.max(initial=0)).bit_length())
         digits = ((self._grains[:, :, None] >> planes) & 1).astype(bool)  # (n, K, planes)
         label, plane = (np.ascontiguousarray(place) for place in np.nonzero(digits.any(axis=0)))
-        return _packed(digits[:, label, plane].T), label, plane
+        return pack_rows(np.ascontiguousarray(digits[:, label, plane].T)), label, plane
 
     def _as_words(self, points: IntArray) -> NDArray[np.uint64]:
         own = np.zeros(len(self.X), dtype=bool)
         own[points] = True
-        return _packed(own)
-
-
-def _packed(bits: BoolArray) -> NDArray[np.uint64]:
-    """Return bits (..., n) in words (..., ceil(n / 64))."""
-    whole = np.zeros((*bits.shape[:-1], -(-bits.shape[-1] // 64) * 64), dtype=bool)
-    whole[..., : bits.shape[-1]] = bits
-    return np.packbits(whole, axis=-1).view(np.uint64)
+        words: NDArray[np.uint64] = pack_rows(own[None])[0]
+        return words
 
 
 def _first_equal(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
@@ -403,8 +397,6 @@ class CodedTally(PathSets, CodedProblem):
 
     Attributes
     ----------
-    trees : TalliedTrees
-    sets : TallySets
     shift : int
         A count is two to this power of uncoded units.
     """

@@ -317,11 +317,8 @@ class TableSource:
 
     Attributes
     ----------
-    layout : Layout
     members : int64 array
         Entries of the set; empty for a tally.
-    entries : Entries or Sets
-    whole : Counts
     limits : Limits or None
         Local rules.
     """
@@ -452,7 +449,6 @@ class ProductCounts(RowCounts):
     ----------
     X, amounts, statistic
         See `RowCounts`.
-    stopper : Stopper, optional
     pairs : bool
         False: trees of depth one only, no further splits.
     apart : bool (F, F), optional
@@ -510,8 +506,6 @@ class CompiledCounts(RowCounts):
     ----------
     X, y, weights, n_classes
         Rows, see `RowSamples`.
-    statistic : ClassRewards
-    stopper : Stopper
     table_limit : int
         Bytes up to which the table is kept.
     masses : (1, n), optional
@@ -661,7 +655,6 @@ class TallyCounts(PairCounts):
         Counts of the sets of columns of a tally, by their size.
     columns : int64 array (F,)
         Columns of the tally that are features here.
-    statistic : ClassRewards
     total : float
         Upper bound on all counts.
     kernels : bool

@@ -120,10 +120,6 @@ class Split(NamedTuple, Generic[Collected]):
 class Enumeration(ABC, Generic[Collected]):
     """Recursion over all trees with a value of at least a threshold.
 
-    Parameters
-    ----------
-    sets : SampleSets
-
     Attributes
     ----------
     looked_at : int

@@ -245,7 +245,6 @@ class ProfileSolver:
 
     Parameters
     ----------
-    stopper : Stopper
     threads : int
         Threads of the compiled levels.
     memory_limit : int
@@ -375,10 +374,6 @@ class ProfileRoots:
 
     Parameters
     ----------
-    solver : ProfileSolver
-    data : Samples
-    depth : int
-    start : Start
     shallow : callable
         Returns a tree that reaches `start.lower` for a number of leaves.
     """

@@ -38,7 +38,6 @@ class GroupSets:
         Binary features (n, F), class indices, weights on a dyadic grid, number of classes.
     group : int array (n_features,)
         Group of every column, from zero; negative for columns that are left out.
-    leaf_price : float
     max_depth : int
         Three or four.
     """

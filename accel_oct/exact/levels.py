@@ -197,7 +197,6 @@ class PairLevel:
 
     Parameters
     ----------
-    data : Samples
     stopper : Stopper, optional
         Checked between steps of some features; scores that are missing after a stop are replaced by bounds.
     table_limit : int

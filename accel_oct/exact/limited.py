@@ -38,7 +38,7 @@ class SideTables(ABC):
         Features that split the samples, one of each set of equal or complementary ones.
     by_leaves : bool
         Whether `least` may be two.
-    knows_below : bool
+    has_values_below : bool
         Whether `sides_below` is available.
     """
 
@@ -47,7 +47,7 @@ class SideTables(ABC):
     spread: float
     columns: IntArray
     by_leaves: bool
-    knows_below: bool
+    has_values_below: bool
 
     @abstractmethod
     def sides(self, least: int = 1) -> TableSides:
@@ -55,7 +55,7 @@ class SideTables(ABC):
 
     @abstractmethod
     def sides_below(self, feature: int, side: bool, least: int = 1) -> TableSides:
-        """Return values below one side of a root feature; only with `knows_below`."""
+        """Return values below one side of a root feature; only with `has_values_below`."""
 
 
 #: The feature, or the split, of a leaf in `Outcomes.choice`.
@@ -182,7 +182,7 @@ class SetOutcomes:
     def pairs_by_value(
         self, zero: Outcomes, one: Outcomes, slack: float, limits: FloatArray, above: Callable[[], float]
     ) -> Iterator[tuple[float, int, int]]:
-        """Yield pairs that keep the limits, best value first, as long as the value exceeds `above()`."""
+        """Yield pairs that satisfy the limits, best value first, as long as the value exceeds `above()`."""
         last = (np.inf, -1, -1)
         sides = zero.loss, zero.results, one.loss, one.results
         while True:
@@ -242,9 +242,7 @@ class Limited(SampleSets):
         Use of each limit; every limit is scaled to a largest entry of one.
     leaf_uses, upper : float arrays (n_limits,)
         Use of a leaf, and upper limit on the use of a tree. Tolerances are included, so that a tree that satisfies a
-        constraint keeps its limits.
-    leaf_price : float
-    max_depth : int
+        constraint satisfies its limits.
     scales : float array (n_limits,)
         Factors by which the stated limits were divided.
     rules : LocalRules or None
@@ -407,8 +405,6 @@ class PricedProblem:
     prices : float array (n_limits,)
     weights : float array (n_points, n_classes), or (n_cells, n_classes)
         Not negative. Of points on a grid on which sums are exact; of cells, per unit of their counts.
-    leaf_price : float
-    constant : float
     error : float
         Upper bound on the error of a tree's value through the grid and through floating point.
     grid_bits : int

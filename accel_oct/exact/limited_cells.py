@@ -38,8 +38,6 @@ class CellProblem(PathSets, Limited):
 
     Attributes
     ----------
-    trees : TalliedTrees
-    sets : TallySets
     counts : float array (n_cells,)
         Counts of all samples, in units of the tally.
     masses : float array (n_cells,)
@@ -224,7 +222,7 @@ class CellTables(SideTables):
         except native.Stopped:
             self.known = False
             self._sides = roots[:0], np.empty(0), np.empty(0)
-        self.knows_below = problem.max_depth == 4
+        self.has_values_below = problem.max_depth == 4
         leaf = float(problem.priced_leaves(priced, ()).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         best = float(sums.max(initial=-np.inf))

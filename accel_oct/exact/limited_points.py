@@ -274,7 +274,7 @@ class PointTables(SideTables):
             self._sides = self._by_sums(should_stop)
         else:
             self._sides = self._by_tables(Stopper(None, should_stop), threads, memory_limit, below)
-        self.knows_below = self._below is not None
+        self.has_values_below = self._below is not None
         leaf = float(priced.weights.sum(axis=0).max()) - priced.leaf_price
         sums = self._sides[1] + self._sides[2] if problem.max_depth else np.empty(0)
         self.value = max(leaf, float(sums.max(initial=-np.inf)))

@@ -5,8 +5,8 @@ leaf or a split that breaks a rule has the score minus infinity in the tables. T
 
 - The trees of a set of samples depend on its masses and on the set of columns of its path: columns may share a path if
   all pairs of them may.
-- If a tree keeps the rules, so does the leaf that replaces it: it has the masses of all leaves below, and no path is
-  longer. So a set of samples allows a single leaf, and with it some tree for every number of leaves, or no tree.
+- If a tree satisfies the rules, so does the leaf that replaces it: it has the masses of all leaves below, and no path
+  is longer. So a set of samples allows a single leaf, and with it some tree for every number of leaves, or no tree.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class LocalRules:
     def excess(self, tree: DecisionTree, X: BoolArray) -> float:
         """Return by how much a tree breaks the rules: missing mass relative to the total, or one for columns on a path.
 
-        At most zero if the tree keeps the rules, minus one if no tree could break them. X has the rows of the masses.
+        At most zero if the tree satisfies the rules, minus one if no tree could break them. X has the rows of the
+        masses.
         """
         if self.apart is not None:
             paths = [[feature for feature, _ in tree.path(leaf)] for leaf in tree.leaves.tolist()]

@@ -58,7 +58,6 @@ class SideValues:
 
     Parameters
     ----------
-    problem : CodedProblem
     should_stop : callable
         Called from time to time; if it returns true, `native.Stopped` is raised.
     threads, memory_limit : int
@@ -117,7 +116,7 @@ class SideValues:
         if self._tables and height <= 4:
             table = self.problem.side_tables(samples, height, self._should_stop, self._threads, self._memory_limit)
         if table is not None and table.known:
-            if height == self.problem.max_depth and table.knows_below:
+            if height == self.problem.max_depth and table.has_values_below:
                 self._below = table
             return self._from_tables(samples, columns, table.sides(), table.sides(2) if table.by_leaves else None)
         if self._should_stop():
@@ -221,8 +220,6 @@ class TreeLister:
 
     Parameters
     ----------
-    problem : CodedProblem
-    values : SideValues
     memory_limit : int
         Bytes that all lists may take; beyond that `OutOfMemory` is raised.
     """
@@ -452,8 +449,6 @@ class TreeCounter(Enumeration[CodeTable]):
 
     Parameters
     ----------
-    problem : CodedProblem
-    values : SideValues
     should_stop : callable
         Called from time to time; if it returns true, `native.Stopped` is raised.
     memory_limit : int

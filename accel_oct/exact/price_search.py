@@ -290,7 +290,7 @@ def best_tree(
     rules : LocalRules, optional
         Rules about leaves and paths.
     incumbent : DecisionTree, optional
-        A known tree that keeps the rules; the result is at least as good.
+        A known tree that satisfies the rules; the result is at least as good.
     deadline, should_stop
         When to stop early: a reading of `time.monotonic`, and a function that is called from time to time.
     on_improvement : callable, optional

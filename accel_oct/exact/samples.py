@@ -51,7 +51,6 @@ class Samples(ABC):
 
     Attributes
     ----------
-    n_classes : int
     feature : int64 array (F,)
         Index of each column in the original data.
     flipped : bool array (F,)
@@ -476,10 +475,8 @@ def tallied_data(
 
     Parameters
     ----------
-    tally : Tally
     earned : float array (n_cells, n_classes)
         Reward of a unit of each cell by predicted class, not negative.
-    n_classes : int
     rules : LocalRules, optional
         Masses of whole cells.
     grid_bits : int

@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.encoding.conditions import Condition
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import FloatArray
 from accel_oct.tree.fitted_tree import FittedTree
-
-FloatArray = NDArray[np.float64]
 
 
 def to_sklearn(model: Any, *, encoded: bool | None = None, values: str = "shares") -> Any:

@@ -83,7 +83,6 @@ class NodeView:
     ----------
     index : int
         As in ``tree_``; the root is 0.
-    depth : int
     yes, no : str
         The question of a branch node and its negation; empty at a leaf. The one named by `missing` ends in
         "or missing".

@@ -57,7 +57,6 @@ class MasterPart:
         Start of error messages: the argument and the name.
     rule : Rule or None
         The constraint; None for a component, which must not exclude any tree.
-    rows : Rows
     columns, lifts : range
         Own columns of the model, and places in `Master.lifts`.
     """
@@ -85,12 +84,7 @@ class MasterPart:
 
 
 class Agreement:
-    """The parts of a master, and the trees they were compared with.
-
-    Parameters
-    ----------
-    master : Master
-    """
+    """The parts of a master, and the trees they were compared with."""
 
     def __init__(self, master: Master) -> None:
         self.master = master
@@ -117,7 +111,7 @@ class Agreement:
         """
         model = self.master.model
         columns, batches, lifts = model.n_columns, len(model.row_batches), len(self.master.lifts)
-        self.check_nothing_came()
+        self.check_unchanged()
         yield
         self._size = self._size_now
         own = range(columns, model.n_columns)
@@ -132,11 +126,11 @@ class Agreement:
     @contextmanager
     def written_by_the_library(self) -> Iterator[None]:
         """Allow columns and rows to be added inside the block without a check."""
-        self.check_nothing_came()
+        self.check_unchanged()
         yield
         self._size = self._size_now
 
-    def check_nothing_came(self) -> None:
+    def check_unchanged(self) -> None:
         """Raise InvalidInputError if columns or rows were added outside of any part, so that no tree was compared."""
         if self._size_now != self._size:
             names = ", ".join(part.author for part in self._parts)

@@ -165,7 +165,7 @@ class TreeHandler:
         cuts: list[Cuts] = []
         for component in self.components:
             if point.event in component.needs.events:
-                cuts += self._ask(component, seen)
+                cuts += self._respond(component, seen)
         if self._agreement is not None:
             self._agreement.check_all(self.incumbent.accepted)
         return Reply(tuple(cuts), self._solutions(), stop=self._on_bound(point.bound))
@@ -180,7 +180,7 @@ class TreeHandler:
         cuts = {f"{name} cuts": counts.cuts for name, counts in self.statistics.items() if counts.cuts}
         return "", {"nodes": self._nodes, **cuts}
 
-    def _ask(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
+    def _respond(self, component: Component, seen: TreePoint) -> tuple[Cuts, ...]:
         statistics = self.statistics[component.name]
         began = time.perf_counter()
         response = component.respond(seen)
@@ -205,15 +205,8 @@ class TreeHandler:
         return (solution,)
 
 
-class Vouched:
-    """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees.
-
-    Parameters
-    ----------
-    component : Component
-    author : str
-    agreement : Agreement
-    """
+class CheckedComponent:
+    """A user's component whose REQUIRED and IMPLIED cuts are checked against known trees."""
 
     def __init__(self, component: Component, author: str, agreement: Agreement) -> None:
         self._component, self._author, self._agreement = component, author, agreement

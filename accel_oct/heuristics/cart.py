@@ -32,7 +32,6 @@ def cart(
 
     Parameters
     ----------
-    dataset : BinaryDataset
     max_depth : int
         Depth limit, and depth of the arrays of the result.
     leaf_price : float
@@ -41,10 +40,6 @@ def cart(
         For the choice between features of equal impurity, and for the sample of rows.
     criterion : {"gini", "entropy"}
         The impurity.
-
-    Returns
-    -------
-    DecisionTree
     """
     grown = DecisionTree.leaf(0, max_depth)
     if max_depth > 0:

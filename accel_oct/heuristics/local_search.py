@@ -124,7 +124,6 @@ class Grower:
 
     Parameters
     ----------
-    samples : GrowingData
     leaf_price : float
         In units of weight.
     cache : SubtreeCache
@@ -304,16 +303,12 @@ class LocalSearch:
 
     Parameters
     ----------
-    grower : Grower
-    max_depth : int
     offer : callable (GrownNode)
         Called with every tree that is better than all before; returns whether it is feasible. Others are discarded.
-    should_stop : callable
     exact_seconds : callable (n_samples, levels)
         Estimated seconds of an exact subtree; infinite if it is impossible.
     remaining : callable
         Remaining seconds.
-    seed : int
     counts : LocalSearchCounts, optional
         Statistics shared with other searches.
     """
@@ -576,15 +571,12 @@ class Improver:
 
     Parameters
     ----------
-    dataset : BinaryDataset
-    max_depth : int
     leaf_price : float
         In units of weight.
     offer : callable (DecisionTree)
         Called with every tree that is better than those before; returns whether it is feasible.
     stopper : Stopper
         Called at every node; may be replaced between time slices.
-    seed : int
     """
 
     def __init__(

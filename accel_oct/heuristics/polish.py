@@ -30,17 +30,12 @@ def polish(
     ----------
     tree : DecisionTree
         Its `max_depth` is the depth limit of the result.
-    dataset : BinaryDataset
     leaf_price : float
         Price per leaf in units of weight, from ``dataset.leaf_price``.
     subtree_for : callable (literals, samples, *, max_depth)
         Returns the best subtree of the samples, which satisfy the literals of a path: `SubtreeCache.at_price`.
     worthwhile : callable, optional
         Called with the number of samples of each tail; if it returns False, the tail is kept.
-
-    Returns
-    -------
-    DecisionTree
     """
     leaf_of = tree.leaf_of(dataset.X)
     earned = np.where(tree.label[leaf_of - 1] == dataset.y, dataset.weights, 0.0)
@@ -82,7 +77,6 @@ class Polishing:
 
     Parameters
     ----------
-    master : Master
     subtree_for : callable
         As in `polish`, from the cache that is shared with the path-bound cuts.
     """

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.encoding.values import EXACT
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray, WordArray
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 #: Bytes before the first cell of a block: words are loaded backwards from the end of a cell.
 PAD = 64
@@ -58,7 +56,7 @@ class CellBlock:
         self.data, self._decimal = data, ord(decimal) if decimal.isascii() else 0
         self._words_at = np.ndarray((len(data) - _WORD + 1,), dtype="<u8", buffer=data, strides=(1,))
 
-    def columns(self, starts: Ints, ends: Ints, n_columns: int) -> list[Cells]:
+    def columns(self, starts: IntArray, ends: IntArray, n_columns: int) -> list[Cells]:
         """Return the columns of the cells at these positions, which are ordered by row and stripped."""
         lengths = ends - starts
         scales = np.where(lengths == 0, np.int8(EMPTY), np.int8(TEXT))
@@ -72,7 +70,7 @@ class CellBlock:
         of_column = (slice(column, None, n_columns) for column in range(n_columns))
         return [self._cells(starts[own], ends[own], numbers[own], scales[own]) for own in of_column]
 
-    def _cells(self, starts: Ints, ends: Ints, numbers: Ints, scales: NDArray[np.int8]) -> Cells:
+    def _cells(self, starts: IntArray, ends: IntArray, numbers: IntArray, scales: NDArray[np.int8]) -> Cells:
         """Return the cells of a column whose decimal numbers are known."""
         texts: list[str] = []
         rows = np.flatnonzero(scales == TEXT)
@@ -84,7 +82,7 @@ class CellBlock:
         small = len(numbers) and numbers.min() >= -(2**31) and numbers.max() < 2**31
         return Cells(numbers.astype(np.int32) if small else numbers.copy(), scales.copy(), texts)
 
-    def _first_marks(self, starts: Ints) -> Ints:
+    def _first_marks(self, starts: IntArray) -> IntArray:
         """Return the position of the first decimal mark of each cell; without one, a position before the cell."""
         marks = np.flatnonzero(self.data == self._decimal)
         result = np.zeros(len(starts), dtype=np.int64)
@@ -92,7 +90,9 @@ class CellBlock:
         result[np.searchsorted(starts, marks[::-1], side="right") - 1] = marks[::-1]
         return result
 
-    def _decimals(self, starts: Ints, ends: Ints, marks: Ints, negative: Bools) -> tuple[Ints, NDArray[np.int8]]:
+    def _decimals(
+        self, starts: IntArray, ends: IntArray, marks: IntArray, negative: BoolArray
+    ) -> tuple[IntArray, NDArray[np.int8]]:
         """Return the digits as a number, and the scale, of cells ``-?(0|[1-9][0-9]*)(.[0-9]+)?`` other than ``-0``.
 
         The scale of all other cells is `TEXT`.
@@ -112,7 +112,7 @@ class CellBlock:
         found &= plain & ~(negative & (number == 0))
         return np.where(negative, -number, number), np.where(found, behind, TEXT).astype(np.int8)
 
-    def _digits(self, ends: Ints, lengths: Ints) -> tuple[Ints, Bools]:
+    def _digits(self, ends: IntArray, lengths: IntArray) -> tuple[IntArray, BoolArray]:
         """Return the whole numbers before `ends`, and whether all their characters are digits."""
         total, plain = _eight_digits(*self._word(ends, lengths, 0))
         for index in range(1, -(-int(lengths.max(initial=0)) // _WORD)):
@@ -122,12 +122,12 @@ class CellBlock:
             plain[rows] &= also_plain
         return total, plain
 
-    def _word(self, ends: Ints, lengths: Ints, index: int) -> tuple[Words, Words]:
+    def _word(self, ends: IntArray, lengths: IntArray, index: int) -> tuple[WordArray, WordArray]:
         """Return eight bytes of each cell, counted from its end, and a mask of those within the cell."""
         word = self._words_at[ends - _WORD * (index + 1)]
         return word, _LAST_BYTES[np.minimum(lengths - _WORD * index, _WORD)]
 
-    def _coded(self, starts: Ints, ends: Ints) -> tuple[list[str], NDArray[np.int32]]:
+    def _coded(self, starts: IntArray, ends: IntArray) -> tuple[list[str], NDArray[np.int32]]:
         """Return the distinct texts, and the code of each cell."""
         lengths = ends - starts
         if int(lengths.max()) > _MOST_HASHED:
@@ -150,18 +150,18 @@ class CellBlock:
             return self._coded_one_by_one(starts, ends)
         return self._texts(starts[one], ends[one]), codes.astype(np.int32)
 
-    def _coded_one_by_one(self, starts: Ints, ends: Ints) -> tuple[list[str], NDArray[np.int32]]:
+    def _coded_one_by_one(self, starts: IntArray, ends: IntArray) -> tuple[list[str], NDArray[np.int32]]:
         known: dict[str, int] = {}
         codes = [known.setdefault(text, len(known)) for text in self._texts(starts, ends)]
         return list(known), np.array(codes, dtype=np.int32)
 
-    def _texts(self, starts: Ints, ends: Ints) -> list[str]:
+    def _texts(self, starts: IntArray, ends: IntArray) -> list[str]:
         data = self.data.data
         places = zip(starts.tolist(), ends.tolist(), strict=True)
         return [str(data[start:end], "utf-8", "surrogatepass") for start, end in places]
 
 
-def _eight_digits(word: Words, kept: Words) -> tuple[Ints, Bools]:
+def _eight_digits(word: WordArray, kept: WordArray) -> tuple[IntArray, BoolArray]:
     """Return the whole numbers in the masked bytes of words, and whether all of these are digits."""
     word = (word ^ _ZEROS) & kept
     plain = ((word + _ABOVE_NINE) | word) & _HIGH_BITS == 0
@@ -237,7 +237,6 @@ class TextColumn:
 
     Parameters
     ----------
-    name : str
     parts : sequence of Cells
         Consecutive cells.
     decimal : str
@@ -269,8 +268,7 @@ class TextColumn:
         return list(known), np.concatenate(codes) if codes else np.empty(0, dtype=np.int32)
 
 
-Floats = NDArray[np.float64]
-_EXACT_POWERS: Floats = np.array([10.0**k for k in range(23)])
+_EXACT_POWERS: FloatArray = np.array([10.0**k for k in range(23)])
 
 
 def column_numbers(
@@ -280,7 +278,6 @@ def column_numbers(
 
     Parameters
     ----------
-    column : TextColumn
     texts : mapping
         Texts of the column that are numbers: value as a double, and as a whole number if it is one. Other texts mean
         a missing value.
@@ -322,16 +319,16 @@ class _NumericPart:
             return True
         return bool((np.abs(self._numbers[self._scales == 0]) > EXACT).any())
 
-    def integers(self) -> Ints:
+    def integers(self) -> IntArray:
         return self._filled(self._numbers.astype(np.int64), lambda _, whole: whole)
 
-    def floats(self) -> Floats:
+    def floats(self) -> FloatArray:
         """Return doubles; missing cells are NaN."""
         result = np.full(len(self._numbers), np.nan)
         self._divide(result, np.flatnonzero(self._scales >= 0))
         return self._filled(result, lambda number, _: number)
 
-    def _divide(self, result: NDArray[Any], rows: Ints) -> None:
+    def _divide(self, result: NDArray[Any], rows: IntArray) -> None:
         """Write the doubles of decimal numbers into their rows."""
         numbers, scales = self._numbers[rows].astype(np.int64), self._scales[rows]
         result[rows], certain = quotients(numbers, scales)
@@ -360,7 +357,7 @@ def _known(number: float) -> float | None:
     return None if number != number else number
 
 
-def quotients(numbers: Ints, scales: NDArray[np.int8]) -> tuple[Floats, NDArray[np.bool_]]:
+def quotients(numbers: IntArray, scales: NDArray[np.int8]) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the doubles nearest to ``numbers / 10**scales``, and whether each is certain; scales are at most 22.
 
     Notes
@@ -387,7 +384,7 @@ def quotients(numbers: Ints, scales: NDArray[np.int8]) -> tuple[Floats, NDArray[
     return result, certain
 
 
-def _product_error(a: Floats, b: Floats, product: Floats) -> Floats:
+def _product_error(a: FloatArray, b: FloatArray, product: FloatArray) -> FloatArray:
     """Return the exact rounding error of a product (Dekker)."""
     a_high, b_high = ((134217729.0 * x - (134217729.0 * x - x)) for x in (a, b))
     a_low, b_low = a - a_high, b - b_high

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.io.cells import PAD, CellBlock, Cells, TextColumn
+from accel_oct.support.arrays import IntArray
 from accel_oct.support.files import OpenedFile
-
-Ints = NDArray[np.int64]
 
 #: Bytes of a block, and the limit for files of many columns, whose blocks are larger.
 _BLOCK_BYTES, _MOST_BLOCK_BYTES = 1 << 18, 1 << 25
@@ -53,9 +52,6 @@ def read_delimited(
 
     Parameters
     ----------
-    source : OpenedFile
-    delimiter, encoding, decimal : str
-    header : bool
     progress : callable, optional
         Called with the number of bytes read so far, once per block.
 
@@ -291,7 +287,7 @@ class _Records:
         return block.columns(starts, ends, n_columns)
 
 
-def _well_quoted(data: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool:
+def _well_quoted(data: NDArray[np.uint8], quotes: IntArray, delimiter: int) -> bool:
     """Return whether every quote opens or closes a cell, or is doubled within a quoted cell."""
     if not len(quotes):
         return True
@@ -304,7 +300,7 @@ def _well_quoted(data: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool:
     return all(bool(((each == delimiter) | (each == _NEWLINE)).all()) for each in (behind, data[before]))
 
 
-def _strip(data: NDArray[np.uint8], starts: Ints, ends: Ints) -> None:
+def _strip(data: NDArray[np.uint8], starts: IntArray, ends: IntArray) -> None:
     """Move starts and ends of cells past the blanks around them."""
     for places, offset, step in ((starts, 0, 1), (ends, -1, -1)):
         rows = np.flatnonzero(_BLANKS[data[places + offset]] & (starts < ends))
@@ -319,7 +315,7 @@ def _strip(data: NDArray[np.uint8], starts: Ints, ends: Ints) -> None:
             places[row] += step * (len(cell) - len(kept))
 
 
-def _unquote(data: NDArray[np.uint8], starts: Ints, ends: Ints, quotes: Ints) -> None:
+def _unquote(data: NDArray[np.uint8], starts: IntArray, ends: IntArray, quotes: IntArray) -> None:
     """Remove quotes around cells, one of two doubled quotes within them, and blanks inside the quotes."""
     rows = np.flatnonzero((data[starts] == _QUOTE) & (starts < ends))
     first, last = starts[rows] + 1, ends[rows] - 1

@@ -112,7 +112,6 @@ class TerminalPanel:
     ----------
     stream : text stream
         A terminal.
-    verbose : int
     """
 
     def __init__(self, stream: TextIO, verbose: int = 1) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import os
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import Any, TextIO
 
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.live.display import Display, LineDisplay, Moment
+from accel_oct.support.arguments import as_whole
 from accel_oct.support.progress import ProgressEvent, Sink, joined_sinks
 
 logger = logging.getLogger(__name__)
@@ -114,11 +114,8 @@ def watching(
 
 def checked_verbose(verbose: Any) -> int:
     """Return a level of detail, or raise InvalidInputError."""
-    try:
-        level = operator.index(verbose)
-    except TypeError:
-        level = -1
-    if level < 0:
+    level = int(verbose) if isinstance(verbose, bool) else as_whole(verbose)
+    if level is None or level < 0:
         raise InvalidInputError(f"verbose must be 0, 1 or 2, got {shown(verbose)}")
     return level
 
@@ -133,7 +130,6 @@ class Drawing:
 
     Parameters
     ----------
-    watch : Watch
     view : callable
         Makes the view, on the thread.
     """

@@ -45,11 +45,12 @@ from accel_oct.mip.exchange import (
     Validity,
     relative_gap,
 )
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray, ColumnBlock, MipModel, ModelArrays
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions, Solver, as_solver
 from accel_oct.mip.relaxation import CutPool
-from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession, Verdict
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "AUTO",

@@ -28,8 +28,9 @@ from accel_oct.mip.errors import (
 from accel_oct.mip.exchange import Event, Handler, MipResult, Termination, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession
+from accel_oct.support.arrays import FloatArray
 from accel_oct.support.stopping import run_interruptibly
 
 

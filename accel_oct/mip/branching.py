@@ -26,8 +26,8 @@ from accel_oct.mip.errors import SolverError
 from accel_oct.mip.exchange import Event, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE
 from accel_oct.mip.relaxation import CutPool, CutRelaxation
-from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.mip.session import CONVERGENCE_TOLERANCE, SolveSession
+from accel_oct.support.arrays import FloatArray, IntArray
 
 logger = logging.getLogger(__name__)
 
@@ -70,11 +70,8 @@ class BranchingSearch:
 
     Parameters
     ----------
-    session : SolveSession
-    pool : CutPool
     relaxation : CutRelaxation
         As the relaxation phase left it, on a `BranchingEngine`.
-    node_limit : int, optional
     """
 
     def __init__(

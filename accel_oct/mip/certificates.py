@@ -27,8 +27,9 @@ import numpy as np
 from accel_oct.mip.engine import EngineRun, IntegerRequest, RunStatus
 from accel_oct.mip.errors import UnsupportedError
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
-from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession
+from accel_oct.support.arrays import FloatArray, IntArray
 
 #: Twice the unit roundoff u: (1 + u)^k - 1 < 2 k u for every sum that fits into memory.
 _ROUNDING = 2.0**-52
@@ -46,11 +47,8 @@ class LinearProgram:
 
     Attributes
     ----------
-    objective : float array
     sign : float
         1 to maximise, -1 to minimise.
-    rows : Rows
-    lower, upper : float arrays
     """
 
     objective: FloatArray

@@ -26,10 +26,10 @@ from accel_oct.mip.certificates import ScipyEngine
 from accel_oct.mip.engine import BranchingEngine, EngineRun, IntegerRequest, LoopEngine, RunStatus
 from accel_oct.mip.errors import SolverError
 from accel_oct.mip.exchange import Event, Termination
-from accel_oct.mip.model import FEASIBILITY_TOLERANCE, BoolArray
+from accel_oct.mip.model import FEASIBILITY_TOLERANCE
 from accel_oct.mip.relaxation import CutPool, CutRelaxation
-from accel_oct.mip.rows import FloatArray, IntArray
 from accel_oct.mip.session import SolveSession
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
 #: The relaxation phase ends when this many rounds in a row close less than `_STALL_SHARE` of the gap.
 _STALL_ROUNDS = 20

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray, IntArray
 
 
 class RunStatus(Enum):

@@ -17,7 +17,8 @@ import numpy as np
 
 from accel_oct.mip.errors import HandlerError, InvalidCutError
 from accel_oct.mip.model import REJECTION_TOLERANCE
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 
 class Event(Enum):

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_oct.mip.errors import ModelError
-from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Tolerance of MIP solvers, used in checks of rows, bounds and integrality.

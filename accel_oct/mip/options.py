@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import os
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from accel_oct.mip.errors import ModelError
+from accel_oct.support.arguments import as_whole
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Solver:
     def __post_init__(self) -> None:
         if not isinstance(self.backend, str):
             raise ModelError(f"`backend` must be the name of a backend, got {self.backend!r}")
-        if _index(self.threads) in (None, 0):
+        if as_whole(self.threads) in (None, 0):
             raise ModelError(f"`threads` must be a whole number other than 0, got {self.threads!r}")
         _check_search(self.gap, self.seed, self.node_limit)
         if not isinstance(self.options, Mapping) or not all(isinstance(name, str) for name in self.options):
@@ -148,16 +148,8 @@ def _check_search(gap: Any, seed: Any, node_limit: Any) -> None:
 
 def _is_natural(value: Any) -> bool:
     """Return whether a value is a whole number and not negative."""
-    number = _index(value)
+    number = as_whole(value)
     return number is not None and number >= 0
-
-
-def _index(value: Any) -> int | None:
-    """Return a whole number as an int, None for anything else."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
 
 
 def usable_threads(threads: Any) -> int:
@@ -170,7 +162,7 @@ def usable_threads(threads: Any) -> int:
     ModelError
         If `threads` is not a whole number of at least one.
     """
-    wanted = _index(threads) or 0
+    wanted = as_whole(threads) or 0
     if wanted < 1:
         raise ModelError(f"`threads` must be a whole number and at least 1, got {threads!r}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,8 +9,9 @@ from accel_oct.mip.certificates import LinearProgram
 from accel_oct.mip.engine import BranchingEngine, EngineRun, LoopEngine
 from accel_oct.mip.exchange import Cuts, Validity
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
-from accel_oct.mip.rows import FloatArray, IntArray, Rows
+from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession
+from accel_oct.support.arrays import FloatArray, IntArray
 
 
 class CutPool:

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_oct.mip.errors import ModelError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from accel_oct.support.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

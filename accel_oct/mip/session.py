@@ -40,7 +40,8 @@ from accel_oct.mip.exchange import (
 )
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 logger = logging.getLogger(__name__)
 
@@ -166,7 +167,7 @@ class SolveSession:
         self._stop.set()
 
     @contextmanager
-    def passing_on_stops(self, interrupt: Callable[[], None]) -> Iterator[None]:
+    def forwarding_stops(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Inside the block, a second thread calls `interrupt` repeatedly once a stop is requested."""
         done = threading.Event()
 
@@ -274,7 +275,7 @@ class SolveSession:
                 self.accept(point)
             return Verdict(tuple(cuts), rejected=cut_off)
         offers: deque[FloatArray] = deque()
-        rejected = self._ask(event, point, cuts, offers, cut_off)
+        rejected = self._call_handler(event, point, cuts, offers, cut_off)
         self._vet_all(offers, cuts)
         return Verdict(tuple(cuts), rejected)
 
@@ -298,7 +299,7 @@ class SolveSession:
             if self._vet(offers.popleft(), cuts, offers):
                 self.statistics.injections_accepted += 1
 
-    def _ask(
+    def _call_handler(
         self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray], cut_off: bool = False
     ) -> bool:
         """Call the handler once; return whether a candidate must be rejected."""
@@ -359,7 +360,7 @@ class SolveSession:
         else:
             further: deque[FloatArray] = deque()
             known = any(rejects(batch, x) for batch in cuts)  # includes the cuts of the same reply
-            if self._ask(Event.CANDIDATE, np.array(x), cuts, further, cut_off=known):
+            if self._call_handler(Event.CANDIDATE, np.array(x), cuts, further, cut_off=known):
                 self.statistics.injections_rejected += 1
                 return False
             offers.extend(further)  # only after an improvement, so that a repetitive handler does not loop for ever
@@ -404,7 +405,7 @@ class SolveSession:
         try:
             reply = cast(BoundListener, self.handler).on_bound(report)
             check_reply(reply, self.needs, self.model.n_columns, to_bound=True)
-        except BaseException as error:  # as in `_ask`
+        except BaseException as error:  # as in `_call_handler`
             self.fail(error)
             return
         finally:

@@ -23,7 +23,6 @@ class Batch:
     ----------
     columns : mapping from names to arrays or Coded
         Text columns are coded; others are arrays, as in `Table`.
-    n_rows : int
     scales : mapping from names to Scale
         Scales of columns whose arrays cannot hold them.
     """

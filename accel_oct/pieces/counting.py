@@ -18,8 +18,7 @@ from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.batches import Batch, Coded, coded, family, plain_objects
 from accel_oct.pieces.sources import BESIDE, Piece
-
-FloatArray = NDArray[np.float64]
+from accel_oct.support.arrays import FloatArray
 
 # ---------------------------------------------------------------- weights as whole numbers of a unit
 
@@ -96,10 +95,8 @@ class WeightUnit:
 
     Attributes
     ----------
-    shift : int
     grid_bits : int
         As in `BinaryDataset`.
-    exponent : int
     """
 
     shift: int
@@ -135,7 +132,6 @@ class ColumnCounts:
 
     Attributes
     ----------
-    name : str
     limit : int
         Maximum number of distinct values without rounding.
     values, weights : arrays
@@ -144,7 +140,6 @@ class ColumnCounts:
         Weight of the missing values; None if there are none.
     level : int
         Level of rounding, see `_rounding`; 0 is exact.
-    scale : Scale or None
     family : (str, str) or None
         Family of the values, and the piece where it was found.
     """

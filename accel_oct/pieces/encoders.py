@@ -54,7 +54,6 @@ class EncoderChoice:
 
     Attributes
     ----------
-    encoder : transformer
     is_fitted : bool
         Whether the encoder is fitted already.
     """
@@ -167,7 +166,6 @@ class BatchEncoder:
 
     Parameters
     ----------
-    encoder : fitted transformer
     names : tuple of str
         Columns of the encoder.
     complete : bool

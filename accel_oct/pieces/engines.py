@@ -15,6 +15,7 @@ from typing import Any
 
 from accel_oct.errors import AccelOctError, InvalidInputError, shown
 from accel_oct.pieces.sources import DelayedPiece, Source
+from accel_oct.support.arguments import whole_number
 from accel_oct.support.progress import ProgressEvent, Sink
 
 _RETRIES = 3
@@ -49,10 +50,8 @@ class Engine:
     def __init__(self, client: Any, n_jobs: int, progress: Sink | None) -> None:
         if client is not None and not (hasattr(client, "submit") and hasattr(client, "scheduler_info")):
             raise InvalidInputError(f"client must be a Client of dask.distributed or None, got {shown(client)}")
-        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-            raise InvalidInputError(f"n_jobs must be a whole number of at least 1, got {shown(n_jobs)}")
         self.client = _current_client() if client is None else client
-        self.n_jobs, self.progress = n_jobs, progress
+        self.n_jobs, self.progress = whole_number(n_jobs, "n_jobs", 1), progress
 
     def run(self, step: str, source: Source, work: Callable[[], Work], take: Callable[[Any], int]) -> None:
         """Run a task on every piece.
@@ -110,7 +109,7 @@ def _locally(work: Work, place: int, piece: Any) -> Any:
         except AccelOctError:
             raise
         except Exception as error:  # any error of the user's graph
-            raise InvalidInputError(f"{piece.name} cannot be computed: {_said(error)}") from error
+            raise InvalidInputError(f"{piece.name} cannot be computed: {_error_text(error)}") from error
         piece = piece.with_parts(*parts)
     return work(place, piece)
 
@@ -132,7 +131,7 @@ def _in_threads(n_threads: int, numbered: Iterable[tuple[int, Any]], work: Calla
                 future.cancel()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
 
 
@@ -169,7 +168,7 @@ def _on_cluster(client: Any, numbered: Iterable[tuple[int, Any]], work: Callable
             try:
                 result = future.result()
             except Exception as error:  # after all retries: in reading or the user's graph, or lost workers
-                raise InvalidInputError(f"{name} could not be read by the cluster: {_said(error)}") from error
+                raise InvalidInputError(f"{name} could not be read by the cluster: {_error_text(error)}") from error
             del names[future]
             future.release()
             begin()

@@ -7,7 +7,7 @@ from typing import Any
 
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.errors import InvalidInputError
-from accel_oct.pieces.recognising import is_in_pieces
+from accel_oct.pieces.detection import is_in_pieces
 from accel_oct.support.arguments import checked_depth
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.data.binary_matrix import distinct_names, usable_features
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.encoded_table import EncodedTable
-from accel_oct.data.labels import encode_labels
+from accel_oct.data.labels import combined_groups, encode_labels
 from accel_oct.data.tally import Tally
 from accel_oct.encoding.base import BinaryEncoder
 from accel_oct.errors import InvalidInputError, shown
@@ -30,6 +31,7 @@ from accel_oct.pieces.reducing import (
     rows_limit,
 )
 from accel_oct.pieces.sources import Roles, Source, described, source_of
+from accel_oct.support.arguments import whole_number
 from accel_oct.support.progress import Sink
 
 DISTINCT = 1_000_000
@@ -100,19 +102,15 @@ def gather(
     batch_rows : int
         Maximum number of rows that are decoded at a time.
 
-    Returns
-    -------
-    EncodedTable
-
     Raises
     ------
     InvalidInputError
         If the input is invalid; the message names the argument, the column or the piece.
     """
     for name, value in (("max_distinct", max_distinct), ("sample_rows", sample_rows), ("batch_rows", batch_rows)):
-        _check_whole(name, value, 1)
+        whole_number(value, name, 1)
     for name, value in (("depth", depth), ("seed", seed)):
-        _check_whole(name, value, 0)
+        whole_number(value, name)
     if keep not in ("auto", "rows", "counts"):
         raise InvalidInputError(f"keep must be 'auto', 'rows' or 'counts', got {shown(keep)}")
     engine = Engine(client, n_jobs, progress)
@@ -208,7 +206,7 @@ def _second_pass(engine: Engine, source: Source, work: ReducePass, n_rows: int) 
         return work.merge(state, result).n_rows
 
     # Once there is a tally, later pieces need not collect distinct rows.
-    engine.run("second pass", source, lambda: work.once_too_many(state), take)
+    engine.run("second pass", source, lambda: work.for_state(state), take)
     check_passes(n_rows, state.n_rows)
     return work.finish(state)
 
@@ -220,11 +218,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
     for each in reversed(work.groups):
         codes, place = np.divmod(codes, len(each.values))
         values[each.name] = np.array(each.values.tolist(), dtype=object)[place]
-    X, names = rows.X, _distinct(encoder.feature_names)
-    if not rows.n_features:
-        # Solvers need a column: without features, add a constant one; the optimal tree is a leaf.
-        X, names = np.zeros((len(rows), 1), dtype=bool), ("x0",)
-    sources = encoder.sources
+    X, names, sources = usable_features(rows.X, encoder.feature_names, encoder.sources)
     return BinaryDataset(
         X=X,
         y=codes.astype(np.int64),
@@ -233,7 +227,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
         feature_names=names,
         class_names=tuple(map(str, work.target.values)),
         grid_bits=work.unit.grid_bits,
-        sources=sources if rows.n_features or sources is None else ("",),
+        sources=sources,
         row_values=values,
         samples=rows.samples,
         columns=encoder.names,
@@ -248,9 +242,8 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
         for each in work.groups:
             if None in each.values.tolist():
                 raise InvalidInputError(f"sensitive_features: column {shown(each.name)} has missing values")
-        listed = [each.values.tolist() for each in work.groups]
-        combined = listed[0] if len(listed) == 1 else [", ".join(map(str, row)) for row in product(*listed)]
-        labels, place = np.unique(np.array(combined), return_inverse=True)
+        columns = np.array(list(product(*(each.values.tolist() for each in work.groups))), dtype=object).T
+        labels, place = np.unique(np.array(combined_groups(list(columns)).tolist()), return_inverse=True)
         tally = _regrouped(tally, place.reshape(-1), len(labels))
     return replace(
         tally,
@@ -259,7 +252,7 @@ def _tally(tally: Tally, work: ReducePass, n_rows: int) -> Tally:
         classes=work.target.values.copy(),
         group_labels=labels,
         group_name=work.groups[0].name if len(work.groups) == 1 else None,
-        feature_names=_distinct(work.encoder.feature_names),
+        feature_names=distinct_names(work.encoder.feature_names),
         encoding=encoding_fingerprint(work.encoder.encoder, work.encoder.names),
         sources=work.encoder.sources,
         columns=work.encoder.names,
@@ -276,12 +269,3 @@ def _regrouped(tally: Tally, place: NDArray[np.int64], n_groups: int) -> Tally:
         counts.append(np.zeros((tally.n_classes * n_groups, part.shape[1]), dtype=np.int64))
         np.add.at(counts[-1], cells, part)
     return replace(tally, counts=tuple(counts))
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    return names if len(set(names)) == len(names) else tuple(f"x{j}" for j in range(len(names)))
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number of at least {least}, got {shown(value)}")

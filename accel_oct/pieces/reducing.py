@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from accel_oct.data.binary_matrix import pack_rows
 from accel_oct.data.labels import is_missing
 from accel_oct.data.tally import Tally
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
@@ -18,24 +19,9 @@ from accel_oct.pieces.batches import Batch
 from accel_oct.pieces.counting import WeightUnit, check_columns, read_weights
 from accel_oct.pieces.encoders import BatchEncoder
 from accel_oct.pieces.sources import Piece, described
-
-IntArray = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
+from accel_oct.support.arrays import IntArray, WordArray
 
 # ---------------------------------------------------------------- distinct rows
-
-
-def packed(features: NDArray[np.bool_]) -> Words:
-    """Return rows (n_rows, n_words) as of `accel_oct.data.pack_rows`, from features (n_features, n_rows)."""
-    n_features, n_rows = features.shape
-    n_words = max(1, -(-n_features // 64))
-    # Pack eight features into a byte, feature by feature: each step reads contiguous memory.
-    octets = np.zeros((8 * n_words, n_rows), dtype=np.uint8)
-    bits = features.view(np.uint8)
-    for place in range(n_features):
-        octets[place // 8] |= bits[place] << np.uint8(7 - place % 8)
-    return np.ascontiguousarray(octets.T).view(">u8").astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +30,6 @@ class DistinctRows:
 
     Attributes
     ----------
-    n_features : int
     words : uint64 array (n, n_words)
         Packed features.
     cells : int64 array (n,)
@@ -56,7 +41,7 @@ class DistinctRows:
     """
 
     n_features: int
-    words: Words
+    words: WordArray
     cells: IntArray
     units: IntArray
     samples: IntArray
@@ -72,7 +57,7 @@ class DistinctRows:
     @classmethod
     def of(cls, features: NDArray[np.bool_], cells: IntArray, units: IntArray | None) -> DistinctRows:
         """Merge the rows of a batch; without weights, each row has one unit."""
-        words = packed(features)
+        words = pack_rows(features.T)
         if units is None:
             ones = np.ones(len(cells), dtype=np.int64)
             return _merged(features.shape[0], words, cells, ones, ones)
@@ -108,7 +93,7 @@ class DistinctRows:
         return np.unpackbits(octets, axis=1, count=self.n_features).view(np.bool_)
 
 
-def _merged(n_features: int, words: Words, cells: IntArray, units: IntArray, samples: IntArray) -> DistinctRows:
+def _merged(n_features: int, words: WordArray, cells: IntArray, units: IntArray, samples: IntArray) -> DistinctRows:
     if not len(cells):
         return DistinctRows.none(n_features)
     order = np.lexsort((cells, *words.T[::-1]))
@@ -214,7 +199,7 @@ class ReducePass:
     def empty(self) -> Reduced:
         return Reduced(DistinctRows.none(self.encoder.n_features))
 
-    def once_too_many(self, state: Reduced) -> ReducePass:
+    def for_state(self, state: Reduced) -> ReducePass:
         """Return the task for further pieces."""
         return replace(self, tallying=True) if state.tally is not None and not self.tallying else self
 

@@ -23,7 +23,7 @@ from accel_oct.encoding.tables import Table, as_frame
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.io.tables import read_table
 from accel_oct.pieces.batches import Batch, Coded, arrow_batch, arrow_family, check_named, table_batch
-from accel_oct.pieces.recognising import PARQUET, is_dask, is_dataset, is_frame, is_relation, is_table_file
+from accel_oct.pieces.detection import PARQUET, is_dask, is_dataset, is_frame, is_relation, is_table_file
 
 #: Names of a target and of weights that are passed beside the table; no column has these names.
 TARGET, WEIGHT = "\0target", "\0weight"
@@ -423,7 +423,6 @@ class DelayedPiece:
 
     Attributes
     ----------
-    name : str
     parts : tuple of Delayed
         One per collection, the table first; or a single one whose value is a tuple of all.
     beside : tuple of str

@@ -54,8 +54,6 @@ class TextBlock:
         With line breaks.
     scale : float
         Font size.
-    width, height : float
-    bold : bool
     cut : bool
         Whether some text was left out.
     torn : bool
@@ -156,7 +154,6 @@ class TreeLayout:
         Per node, the height at which the edges to its children turn sideways.
     stacked : frozenset of int
         Leaves placed one above the other, with edges from the left.
-    width, height : float
     """
 
     x: tuple[float, ...]
@@ -174,7 +171,6 @@ def lay_out(
 
     Parameters
     ----------
-    tree : TreeView
     cells : sequence of NodeBox
         One per node.
     stack : bool
@@ -301,10 +297,6 @@ def arrange(
 
     Parameters
     ----------
-    tree : TreeView
-    room : pair of float
-    font_size : float
-    measure : callable
     key : sequence of str
         Names for the legend; empty for no legend.
     """

@@ -57,11 +57,8 @@ class TreePicture(Artist):
 
     Parameters
     ----------
-    ax : matplotlib axes
-    tree : TreeView
     hues : sequence of int
         Position in the palette, per class.
-    filled : bool
     font_size : float
         Largest font size in points.
     key : sequence of str

@@ -11,6 +11,7 @@ from accel_oct.export.palette import class_hue
 from accel_oct.export.view import view
 from accel_oct.plotting.charts import pyplot
 from accel_oct.plotting.layout import legend_rows, natural_size
+from accel_oct.support.arguments import whole_number
 
 _PADDING = 0.12  # inches around a tree
 _LEGEND_FROM = 3
@@ -103,8 +104,8 @@ def plot_trees(
         raise InvalidInputError("models must hold at least one fitted model")
     if titles is not None and len(titles) != len(models):
         raise InvalidInputError(f"titles must have one title per model ({len(models)}), got {len(titles)}")
-    if ncols is not None and (isinstance(ncols, bool) or not isinstance(ncols, int) or ncols < 1):
-        raise InvalidInputError(f"ncols must be a whole number >= 1, got {shown(ncols)}")
+    if ncols is not None:
+        whole_number(ncols, "ncols", 1)
     _check_font_size(font_size)
     trees = [view(model) for model in models]
     plt = pyplot()

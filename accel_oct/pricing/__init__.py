@@ -5,9 +5,9 @@ For multipliers mu >= 0 of limits use_j(T) <= upper_j,
     L(T, mu) = value(T) + sum of mu_j (upper_j - use_j(T))
 
 is the value of T in the same problem with other rewards and another leaf price, which the subtree tables solve. Its
-maximum L(mu) bounds every tree that keeps the limits (`dual`). Every such tree that is better than v has L(T, mu) >= v,
-so all trees within L(mu) - v of the best priced one are enumerated, and the best of them that keeps the limits is the
-optimum (`closing`). Where that is too much, bounds by root remain (`RootBounds`).
+maximum L(mu) bounds every tree that satisfies the limits (`dual`). Every such tree that is better than v has
+L(T, mu) >= v, so all trees within L(mu) - v of the best priced one are enumerated, and the best of them that satisfies
+the limits is the optimum (`closing`). Where that is too much, bounds by root remain (`RootBounds`).
 """
 
 from accel_oct.pricing.closing import Closing, RootByRoot

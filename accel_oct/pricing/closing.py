@@ -35,14 +35,12 @@ class Closing(Enumeration[Outcomes]):
 
     Parameters
     ----------
-    problem : Limited
     priced : PricedProblem
         At prices with a good bound.
     bound : float
         L(mu), rounding included.
     offer : callable (DecisionTree) -> float
-        Takes trees that keep the limits; returns the value of the best tree known, minus infinity without one.
-    should_stop : callable
+        Takes trees that satisfy the limits; returns the value of the best tree known, minus infinity without one.
     goal : callable (float) -> float
         From the value of the best tree known to the smallest value that a better one can have.
     root : int or None
@@ -95,14 +93,14 @@ class Closing(Enumeration[Outcomes]):
         self._doubt = -np.inf
 
     def root_bounds(self) -> dict[int, float]:
-        """Return by root feature a bound on the trees that branch on it and keep the limits."""
+        """Return by root feature a bound on the trees that branch on it and satisfy the limits."""
         features, zero, one = self._root.sides()
         bounds = zero + one + self.priced.constant + self.priced.error
         return dict(zip(features.tolist(), bounds.tolist(), strict=True))
 
     @property
     def most(self) -> float:
-        """The bound of these prices on all trees that keep the limits, whatever their root."""
+        """The bound of these prices on all trees that satisfy the limits, whatever their root."""
         return self._root.value + self.priced.constant + self.priced.error
 
     @property
@@ -143,7 +141,7 @@ class Closing(Enumeration[Outcomes]):
     # ---------------------------------------------------------------- enumeration
 
     def _enumerate(self, slack: float) -> None:
-        """Offer the best tree within the slack that keeps the limits."""
+        """Offer the best tree within the slack that satisfies the limits."""
         everyone = self.problem.everyone()
         room = slack + self._noise
         depth = self.problem.max_depth
@@ -217,7 +215,7 @@ class Closing(Enumeration[Outcomes]):
     # ---------------------------------------------------------------- results
 
     def _offer_best(self, feature: int, zero: Outcomes, one: Outcomes, slack: float) -> None:
-        """Offer the best pair that keeps the limits, and the next best where the constraints refuse it."""
+        """Offer the best pair that satisfies the limits, and the next best where the constraints refuse it."""
         assert self._sets is not None
         limits = self.problem.upper + self._room
         for value, i, j in self._sets.pairs_by_value(zero, one, slack, limits, lambda: self._value):
@@ -243,7 +241,6 @@ class RootByRoot:
 
     Parameters
     ----------
-    problem : Limited
     priced : PricedProblem
         The best common prices, the starting point for the prices of every root.
     bounds : dict
@@ -254,7 +251,7 @@ class RootByRoot:
     Attributes
     ----------
     bounds : dict
-        By root feature, the best bound on its trees; minus infinity if none keeps the limits.
+        By root feature, the best bound on its trees; minus infinity if none satisfies the limits.
     own : dict
         By root feature with prices of its own: these prices and their bound on its trees.
     tables : dict

@@ -27,7 +27,6 @@ class Dual:
 
     Parameters
     ----------
-    problem : Limited
     offer : callable (DecisionTree)
         Takes every tree that is found on the way.
     should_stop : callable, optional
@@ -43,7 +42,7 @@ class Dual:
     memory_limit: int = 1 << 30
     root: int | None = None
     bound: float = np.inf
-    """The smallest L(mu) so far: no tree that keeps the limits has a larger value."""
+    """The smallest L(mu) so far: no tree that satisfies the limits has a larger value."""
     best: PricedProblem | None = None
     """The prices with this bound."""
     trees: list[DecisionTree] = field(default_factory=list)
@@ -79,7 +78,7 @@ class Dual:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether the bound is below the value of the worst tree, so that no tree keeps the limits."""
+        """Whether the bound is below the value of the worst tree, so that no tree satisfies the limits."""
         worst = -self.problem.leaf_price * 2**self.problem.max_depth
         return bool(self.bound < worst - 1e-6 * self.problem.total_weight)
 

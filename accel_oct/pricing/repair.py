@@ -1,7 +1,8 @@
-"""Repair: from the best tree at some prices to a good tree that keeps the limits.
+"""Repair: from the best tree at some prices to a good tree that satisfies the limits.
 
 The top of the tree is kept. The parts below, of depth two, are replaced: each has the outcomes that are close to the
-best at the prices, and for two parts at a time the best pair is taken that keeps the limits with the other parts fixed.
+best at the prices, and for two parts at a time the best pair is taken that satisfies the limits with the other parts
+fixed.
 """
 
 from __future__ import annotations
@@ -32,11 +33,8 @@ class Repair:
 
     Parameters
     ----------
-    problem : Limited
-    priced : PricedProblem
     offer : callable (DecisionTree) -> float
-        Takes trees that keep the limits; returns the value of the best tree known.
-    should_stop : callable
+        Takes trees that satisfy the limits; returns the value of the best tree known.
     """
 
     problem: Limited
@@ -102,7 +100,7 @@ class Repair:
         return self._known[key]
 
     def _choice(self, parts: list[Outcomes]) -> list[int] | None:
-        """Return an outcome of each part that keep the limits, locally optimal for pairs of parts; None if none."""
+        """Return outcomes, one per part, that satisfy the limits, locally optimal for pairs of parts; None if none."""
         choice, value = [0] * len(parts), -np.inf
         for _ in range(_ROUNDS):
             before = value

@@ -24,18 +24,16 @@ _LAST_TREES = 2
 
 @dataclass
 class PricedSearch:
-    """The best tree that keeps the limits, with a bound on all of them at any time.
+    """The best tree that satisfies the limits, with a bound on all of them at any time.
 
     Parameters
     ----------
-    problem : Limited
     offer : callable (DecisionTree) -> float
-        Takes trees that may keep the limits; returns the value of the best tree known, minus infinity without one.
+        Takes trees that may satisfy the limits; returns the value of the best tree known, minus infinity without one.
     tighten : callable (float) -> bool
         Takes every bound; returns whether it is enough.
     goal : callable (float) -> float
         From the value of the best tree known to the smallest value that a better one can have.
-    should_stop : callable
     few_sets : int
         Most sets of samples at common prices before every root gets its own.
     root_by_root : bool
@@ -182,7 +180,7 @@ class PricedSearch:
 
 @dataclass(frozen=True, eq=False)
 class PriceBound:
-    """Bounds on the priced value of trees by their root, whether they keep the limits or not.
+    """Bounds on the priced value of trees by their root, whether they satisfy the limits or not.
 
     Attributes
     ----------
@@ -205,11 +203,10 @@ class RootBounds:
 
     Attributes
     ----------
-    problem : LimitedProblem
     prices : tuple of PriceBound
         At prices with good bounds, the best first.
     bounds : float array (n_features,)
-        Bounds on the value of trees that keep the limits, by the feature at their root; minus infinity where there is
+        Bounds on the value of trees that satisfy the limits, by the feature at their root; minus infinity if there is
         no such tree.
     leaf : float
         The same for a single leaf.
@@ -259,7 +256,7 @@ class RootBounds:
 
 
 def leaf_bound(priced: PricedProblem) -> float:
-    """Return a bound on single leaves that keep the limits."""
+    """Return a bound on single leaves that satisfy the limits."""
     return float(priced.weights.sum(axis=0).max()) - priced.leaf_price + priced.constant + priced.error
 
 

@@ -34,7 +34,6 @@ def element(tag: str, *content: Content, **attributes: Any) -> Markup:
 
     Parameters
     ----------
-    tag : str
     content
         Markup is used as it is, other text and numbers are escaped, iterables are joined, None is omitted.
     attributes

@@ -31,7 +31,6 @@ class Confusion:
         Names of the true classes.
     weighted : bool
         Whether rows have weights.
-    n_rows : int
     """
 
     counts: NDArray[np.float64]

@@ -25,7 +25,6 @@ class SearchRun:
 
     Parameters
     ----------
-    clock : Clock
     progress : callable (ProgressEvent) or None
         Called with every event; returns True to stop the run.
 
@@ -61,7 +60,7 @@ class SearchRun:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it is proven that no tree keeps every constraint."""
+        """Whether it is proven that no tree satisfies every constraint."""
         return False
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from accel_oct.cluster import check_client, spread_table
 from accel_oct.constraints import Constraint
-from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
+from accel_oct.constraints.base import check_traits, named_groups
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.exact import FrontierTable
@@ -23,12 +23,13 @@ from accel_oct.objectives import Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import PROOF_TOLERANCE, Problem, TallyProblem, refuse_beside_tally
+from accel_oct.solving.problem import PROOF_TOLERANCE, Problem, TallyProblem, check_not_with_tally
 from accel_oct.solving.result import HistoryRow, Result, RunOutcome, Status, build_result
 from accel_oct.support.arrays import FloatArray
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock, Stopper
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.sample_trees import some_trees
 
 
 def frontier(
@@ -75,10 +76,6 @@ def frontier(
     checkpoint : path, optional
         File for the proven parts of a deep search, with or without `client`; an existing file is continued.
 
-    Returns
-    -------
-    Frontier
-
     Raises
     ------
     InvalidInputError
@@ -105,7 +102,7 @@ def _problem(
 ) -> Problem:
     """Return the problem, without a leaf penalty."""
     if isinstance(X, Tally):
-        refuse_beside_tally(client=client)
+        check_not_with_tally(client=client)
     check_client(client)
     # An address, or a number of processes, is a cluster that the search makes for itself.
     reader = client if hasattr(client, "submit") else None
@@ -113,7 +110,7 @@ def _problem(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups, client=reader)
     problem: Problem
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight)
+        check_not_with_tally(y=y, sample_weight=sample_weight)
         problem = TallyProblem.of_tally(X, max_depth, 0.0, constraints, objective)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
@@ -127,7 +124,7 @@ def _problem(
                 "accel_oct.solve does, for one leaf penalty at a time"
             )
     if not isinstance(problem, TallyProblem):
-        check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
+        check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     return problem
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,9 +27,9 @@ from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
-from accel_oct.solving.problem import PROOF_TOLERANCE, checked_tally, refuse_beside_tally
+from accel_oct.solving.problem import PROOF_TOLERANCE, check_not_with_tally, checked_tally
 from accel_oct.solving.result import Status
-from accel_oct.support.arguments import checked_depth
+from accel_oct.support.arguments import checked_depth, whole_number
 from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.support.progress import Figure, Sink
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Clock, Stopper
@@ -118,10 +117,6 @@ def near_optimal(
     splits : str
         Description of the columns of X for the summary, if they are a choice of all splits of a table.
 
-    Returns
-    -------
-    NearOptimalTrees
-
     Raises
     ------
     InvalidInputError
@@ -130,7 +125,7 @@ def near_optimal(
     began = time.perf_counter()
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth)
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight, objective=objective)
+        check_not_with_tally(y=y, sample_weight=sample_weight, objective=objective)
         setting = _of_tally(X, leaf_penalty, max_depth, sources)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
@@ -141,9 +136,8 @@ def near_optimal(
     slack = _number(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")
-    most, memory = _limit(limit, "limit"), _limit(memory_limit, "memory_limit")
-    if memory is None:
-        raise InvalidInputError("memory_limit must be a whole number of bytes, got None")
+    most = None if limit is None else whole_number(limit, "limit", 1)
+    memory = whole_number(memory_limit, "memory_limit", 1)
     seconds = None if time_limit is None else _number(time_limit, "time_limit")
     usable = usable_threads(as_solver(solver).n_threads)
     run = NearOptimalRun(Clock(began, seconds), progress)
@@ -233,19 +227,6 @@ def _number(value: Any, argument: str) -> float:
     return number
 
 
-def _limit(value: Any, argument: str) -> int | None:
-    """Return an integer of at least one, or None; raise InvalidInputError for anything else."""
-    if value is None:
-        return None
-    try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise InvalidInputError(f"{argument} must be a whole number of at least 1, got {shown(value)}")
-    return number
-
-
 # ---------------------------------------------------------------- the data
 
 
@@ -267,7 +248,6 @@ class Setting:
         Weight of the samples at each point.
     leaf_penalty, leaf_price : float
         Per leaf: in units of the objective, and in units of gains.
-    max_depth : int
     column_names : tuple of str
         Names of the columns that binary features were made from.
     column_of : int array (n_features,)
@@ -674,7 +654,9 @@ class NearOptimalTrees:
         by_leaves = dict(sorted(Counter(listed.n_leaves for listed in kept).items())) if self.complete else None
         return replace(self, _listed=kept, at_least=len(kept), counted=self.complete, count_by_leaves=by_leaves)
 
-    def among_kept(self, optimum: float | None, within: float, limit: int | None, status: Status) -> NearOptimalTrees:
+    def among_feasible(
+        self, optimum: float | None, within: float, limit: int | None, status: Status
+    ) -> NearOptimalTrees:
         """Return these trees, all of which satisfy some constraints, relative to the optimum under the constraints.
 
         Parameters

@@ -68,8 +68,6 @@ class Call:
     ----------
     name : str
         In small letters with underscores.
-    arguments : list
-    keywords : dict
     """
 
     name: str
@@ -90,7 +88,6 @@ class Call:
         ----------
         what : str
             "constraint" or "objective", for errors.
-        known : mapping from names to classes
         """
         if isinstance(text, Mapping):
             rest = dict(text)

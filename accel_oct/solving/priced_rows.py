@@ -4,8 +4,8 @@ With rewards r, a leaf price c and bounds U_f from `accel_oct.pricing.PriceBound
 
     sum of r[x, k] z[x, k] - c * sum_n p[n]  <=  (best leaf) p[1] + sum_f U_f b[1, f],
 
-which holds for every tree that keeps local rules, limits or not. With B_f the smallest bound of all prices on trees
-that keep the limits and branch on f at the root, those of single roots among them,
+which holds for every tree that satisfies local rules, limits or not. With B_f the smallest bound of all prices on trees
+that satisfy the limits and branch on f at the root, those of single roots among them,
 
     sum_i w_i theta_i - leaf_price * sum_n p[n]  <=  (best leaf) p[1] + sum_f B_f b[1, f].
 
@@ -56,7 +56,7 @@ class HandOverStatistics:
     bound: float
 
 
-def hand_over(
+def add_priced_rows(
     master: Master, known: RootBounds, incumbent: Incumbent, goal: Callable[[float], float]
 ) -> HandOverStatistics:
     """Add the rows and close roots in a master that is not loaded yet; `goal` as in `Closing`."""

@@ -120,7 +120,6 @@ class Problem:
         Of the trees that are searched.
     leaf_penalty, leaf_price : float
         As given, and in units of weight.
-    constraints : tuple of BoundConstraint
     claimed_depth : int or None
         The depth that was asked for, where `max_depth` is less and loses nothing (`within_data`).
     """
@@ -395,7 +394,7 @@ def checked_tally(tally: Tally, max_depth: Any) -> int:
     return depth
 
 
-def refuse_beside_tally(**arguments: Any) -> None:
+def check_not_with_tally(**arguments: Any) -> None:
     """Raise InvalidInputError for arguments that cannot be combined with a tally."""
     for name, value in arguments.items():
         if value is not None and not (name == "objective" and as_objective(value).is_accuracy):

@@ -56,8 +56,6 @@ class Level:
 
     Attributes
     ----------
-    leaves : int
-    found : DecisionTree or None
     bound : float
         Upper bound on the linear objective of all such trees; minus infinity if there are none.
     """
@@ -78,8 +76,6 @@ class RatioSearch(SearchRun):
 
     Parameters
     ----------
-    score : RatioScore
-    leaf_penalty : float
     most_leaves : int
         A number of leaves that some tree with the best ratio does not exceed.
     linear : callable

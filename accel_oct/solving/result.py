@@ -45,11 +45,8 @@ class RunOutcome:
 
     Attributes
     ----------
-    status : Status
     decided_by : str
         The phase that found the proof.
-    seconds : float
-    history : tuple of HistoryRow
     """
 
     status: Status
@@ -129,13 +126,13 @@ class Result:
         Upper bound on the objective of all feasible trees of the given depth.
     status : str
         "optimal" only with a proof: ``bound == objective``. "infeasible" only with a proof too: no tree of that depth
-        over these features keeps the constraints.
+        over these features satisfies the constraints.
     seconds, nodes, backend
         Time, branch-and-bound nodes, and the backend that was chosen; ``stats["decided_by"]`` tells whether it had to
         run. "none" where no solver takes part.
     stats : mapping
         Per component: calls, cuts, trees, seconds; and what decided the solve. ``stats["infeasible"]`` names the
-        constraints that no tree keeps together.
+        constraints that no tree satisfies together.
     history : tuple of HistoryRow
         (seconds, objective, bound) whenever one of them changed; every bound in it is valid.
     feature_names, class_names : tuple of str
@@ -177,16 +174,16 @@ class Result:
         """Why there is no tree, and among which trees that is proven."""
         if self.status != "infeasible":
             return (
-                f"no tree was found: the search ended with status {self.status!r} before it met a tree that keeps the "
-                "constraints; this is no proof that there is none"
+                f"no tree was found: the search ended with status {self.status!r} before it met a tree that "
+                "satisfies the constraints; this is no proof that there is none"
             )
-        blamed = self.stats.get("infeasible", ())
-        kept = " and ".join(f"`{name}`" for name in blamed) or "the constraints"
-        kept += " together" if len(blamed) > 1 else ""
+        names = self.stats.get("infeasible", ())
+        listed = " and ".join(f"`{name}`" for name in names) or "the constraints"
+        listed += " together" if len(names) > 1 else ""
         if self.scope is None:
-            return f"no tree keeps {kept}"
+            return f"no tree satisfies {listed}"
         rest = "" if self.scope.complete else "; a tree over other splits may"
-        return f"no tree {self.scope} keeps {kept}{rest}"
+        return f"no tree {self.scope} satisfies {listed}{rest}"
 
     @property
     def gap(self) -> float:
@@ -216,11 +213,8 @@ def build_result(
 
     Parameters
     ----------
-    outcome : RunOutcome
     dataset : BinaryDataset
         Its names are those of the result.
-    tree : DecisionTree or None
-    objective, bound : float
     constraints : sequence of BoundConstraint
         Reported on for the tree.
     multipliers : sequence of float or None

@@ -28,9 +28,6 @@ class Search(SearchRun):
 
     Parameters
     ----------
-    problem : Problem
-    config : Config
-    options : SolveOptions
     clock, progress
         As in `SearchRun`.
     backend_name : str
@@ -98,7 +95,7 @@ class Search(SearchRun):
         solver = DepthTwoSolver(data.X, data.y, data.weights, data.n_classes)
         return SubtreeCache(solver, self.config.cache_memory_limit)
 
-    def begin_with(self, trees: Sequence[DecisionTree]) -> None:
+    def offer_starts(self, trees: Sequence[DecisionTree]) -> None:
         """Offer some trees: unchanged, with the best labels, and pruned."""
         data, price = self.problem.dataset, self.problem.leaf_price
         for tree in trees:
@@ -114,7 +111,7 @@ class Search(SearchRun):
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it is proven that no tree keeps every constraint."""
+        """Whether it is proven that no tree satisfies every constraint."""
         return self.incumbent.tree is None and self.bound == -math.inf
 
     @property
@@ -138,8 +135,8 @@ class Search(SearchRun):
         if self.agreement is not None:
             self.agreement.check_all(self.incumbent.accepted)
 
-    def blame(self, constraints: Sequence[BoundConstraint]) -> None:
-        """Record which constraints no tree keeps together; the first report wins."""
+    def record_infeasible(self, constraints: Sequence[BoundConstraint]) -> None:
+        """Record which constraints no tree satisfies together; the first report wins."""
         self.notes.setdefault("infeasible", tuple(constraint.name for constraint in constraints))
 
     def offer_and_record(self, tree: DecisionTree) -> bool:
@@ -183,5 +180,5 @@ class Search(SearchRun):
         if status == "optimal":
             self.bound = self.incumbent.value
         if status == "infeasible" and self.problem.constraints:
-            self.blame(self.problem.constraints)
+            self.record_infeasible(self.problem.constraints)
         self.record()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from accel_oct.constraints import Constraint
-from accel_oct.constraints.base import check_traits, named_groups, trees_to_check
+from accel_oct.constraints.base import check_traits, named_groups
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.limited_cells import MOST_DEPTH
@@ -29,13 +29,14 @@ from accel_oct.solving.phases import (
     WarmStart,
 )
 from accel_oct.solving.phases.branch_and_cut import component_factories
-from accel_oct.solving.problem import Problem, TallyProblem, checked_trees, refuse_beside_tally
+from accel_oct.solving.problem import Problem, TallyProblem, check_not_with_tally, checked_trees
 from accel_oct.solving.ratios import RatioSteps, best_ratio
 from accel_oct.solving.result import Result, constraint_reports
 from accel_oct.solving.search import Search
 from accel_oct.support.progress import Sink
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
+from accel_oct.tree.sample_trees import some_trees
 
 
 def solve(
@@ -94,10 +95,6 @@ def solve(
     start : sequence of DecisionTree, optional
         Initial trees; the result is at least as good as the feasible ones among them, pruned or not.
 
-    Returns
-    -------
-    Result
-
     Raises
     ------
     InvalidInputError
@@ -112,7 +109,7 @@ def solve(
     X, y, sample_weight = read_pieces(X, y, sample_weight, max_depth=max_depth, groups=groups)
     clock = Clock(began, options.time_limit)
     if isinstance(X, Tally):
-        refuse_beside_tally(y=y, sample_weight=sample_weight, components=components)
+        check_not_with_tally(y=y, sample_weight=sample_weight, components=components)
         tallied = TallyProblem.of_tally(X, max_depth, leaf_penalty, constraints, objective)
         return solve_tallied(tallied, options, switches, clock, progress, checked_trees(start, tallied))
     score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
@@ -126,9 +123,9 @@ def solve(
         problem = problem.within_data()
     branch_and_cut = IntegerProgram(candidate_backends(solver.backend), factories)
     search = Search(problem, switches, options, clock, progress, solver.backend)
-    check_traits(problem.constraints, problem.original, trees_to_check(problem.original, problem.max_depth))
+    check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
-    search.begin_with(trees)
+    search.offer_starts(trees)
     before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
     return search.solve([*before, branch_and_cut, LastStep()])
 
@@ -181,7 +178,7 @@ def _by_prices(
     progress: Sink | None,
     start: Sequence[DecisionTree],
 ) -> Result:
-    """Find the best tree that keeps constraints on classes, groups, weights, leaves and paths.
+    """Find the best tree that satisfies constraints on classes, groups, weights, leaves and paths.
 
     The status is "stopped" where memory does not suffice to enumerate the trees that prices leave open; the bound is
     valid.

@@ -16,14 +16,27 @@ from accel_oct.support.arrays import FloatArray
 MAX_SUPPORTED_DEPTH = 20
 
 
+def as_whole(value: Any) -> int | None:
+    """Return a whole number as an int; None for anything else, booleans included."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def whole_number(value: Any, where: str, least: int = 0) -> int:
+    """Return a whole number of at least `least`, or raise InvalidInputError that begins with `where`."""
+    number = as_whole(value)
+    if number is None or number < least:
+        raise InvalidInputError(f"{where} must be a whole number of at least {least}, got {shown(value)}")
+    return number
+
+
 def checked_depth(max_depth: Any, name: str = "max_depth") -> int:
     """Return a depth as an int, or raise InvalidInputError that names the argument."""
-    if isinstance(max_depth, bool):
+    depth = as_whole(max_depth)
+    if depth is None:
         raise InvalidInputError(f"{name} must be a whole number, got {shown(max_depth)}")
-    try:
-        depth = operator.index(max_depth)
-    except TypeError:
-        raise InvalidInputError(f"{name} must be a whole number, got {shown(max_depth)}") from None
     if not 0 <= depth <= MAX_SUPPORTED_DEPTH:
         raise InvalidInputError(f"{name} must lie between 0 and {MAX_SUPPORTED_DEPTH}, got {shown(max_depth)}")
     return depth

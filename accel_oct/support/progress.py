@@ -115,7 +115,6 @@ class Reporter:
 
     Parameters
     ----------
-    sink : callable or None
     seconds : callable
         Seconds since the computation began.
     history : callable, optional

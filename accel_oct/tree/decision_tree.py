@@ -13,10 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset, weighted_bincount
 from accel_oct.errors import InvalidInputError
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree.topology import Topology
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +81,15 @@ class DecisionTree:
         return tree
 
     @classmethod
+    def rows_of(cls, feature: IntArray, label: IntArray) -> list[DecisionTree]:
+        """Return the trees whose arrays are the rows of two valid matrices that nothing else refers to; no checks."""
+        feature.flags.writeable = label.flags.writeable = False
+        trees = [object.__new__(cls) for _ in feature]
+        for tree, features, labels in zip(trees, feature, label, strict=True):
+            tree.__dict__.update(feature=features, label=labels)
+        return trees
+
+    @classmethod
     def from_dict(cls, data: Mapping[str, ArrayLike]) -> DecisionTree:
         """Inverse of `to_dict`."""
         try:
@@ -131,10 +138,10 @@ class DecisionTree:
         """Depth of the deepest leaf."""
         return int(self.leaves[-1]).bit_length() - 1
 
-    @property
+    @cached_property
     def features_used(self) -> tuple[int, ...]:
         """Features that some node branches on, increasing."""
-        return tuple(np.unique(self.feature[self.feature >= 0]).tolist())
+        return tuple(sorted(set(self.feature[: len(self.feature) // 2].tolist()) - {-1}))
 
     def is_cut(self, node: int) -> bool:
         """Whether `node` lies below a leaf."""

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from accel_oct.data import BinaryDataset
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.tree import DecisionTree
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 #: scikit-learn's constants for the child of a leaf, and for its feature and threshold.
 TREE_LEAF, TREE_UNDEFINED = -1, -2
@@ -30,7 +28,6 @@ class FittedTree:
 
     Parameters
     ----------
-    tree : DecisionTree
     class_weights : float array (node_count, n_classes)
         Training weight of each class at each node, nodes depth first.
     n_node_samples : int array (node_count,)

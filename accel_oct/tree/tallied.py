@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.data.weights import on_grid
 from accel_oct.errors import InvalidInputError, shown
+from accel_oct.support.arrays import IntArray
 from accel_oct.tree.decision_tree import DecisionTree
-
-IntArray = NDArray[np.int64]
 
 #: Name of the row values that hold the cell; no column has this name.
 CELL = "\0cell"
@@ -39,7 +38,6 @@ class TalliedTrees:
 
     Parameters
     ----------
-    tally : Tally
     names : collection of str
         Names of the groups in constraints.
     """

@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.arguments import checked_depth
-
-IntArray = NDArray[np.int64]
+from accel_oct.support.arrays import IntArray
 
 
 class Topology:

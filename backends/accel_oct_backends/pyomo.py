@@ -264,7 +264,7 @@ class PyomoProblem:
         """Run the solver, unless the model has neither rows nor objective."""
         if not self._rows.n_nonzeros and not self._arrays.objective.any():
             return SolverAnswer(RunStatus.OPTIMAL, {}, 0.0, 0)
-        with self._session.passing_on_stops(self._solver.interrupt):
+        with self._session.forwarding_stops(self._solver.interrupt):
             return self._solver.solve(replace(limits, wide=self._is_wide))
 
     def solution(self, answer: SolverAnswer) -> FloatArray | None:

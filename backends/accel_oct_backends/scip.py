@@ -143,7 +143,7 @@ class _ScipModel:
         from accel_oct_backends import scip_native
 
         try:
-            with self._session.passing_on_stops(lambda: scip_native.interrupt(model)):
+            with self._session.forwarding_stops(lambda: scip_native.interrupt(model)):
                 model.optimizeNogil()
         except Exception as error:  # PySCIPOpt turns return codes into bare exceptions
             if not self._session.failed:

@@ -1,18 +1,17 @@
-"""Short names of arrays stay short in signatures, where autodoc writes `TypeAliasForwardRef('FloatArray') | None`."""
+"""Short names of arrays stay short where types are written.
+
+autodoc replaces the names of `autodoc_type_aliases` by objects. It writes their names where they are the whole type,
+and their `repr` in unions, in signatures as in the types of properties: ``TypeAliasForwardRef('FloatArray') | None``.
+"""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from sphinx.application import Sphinx
-
-
-def plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, *texts: str | None) -> tuple[str | None, ...]:
-    """Signature and what is returned."""
-    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in texts)
+from sphinx.util.inspect import TypeAliasForwardRef
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.connect("autodoc-process-signature", plain)
+    TypeAliasForwardRef.__repr__ = lambda self: self.name  # type: ignore[method-assign]
     return {"parallel_read_safe": True, "parallel_write_safe": True}

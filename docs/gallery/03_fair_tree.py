@@ -38,8 +38,8 @@ said = free.predict(loans) == "yes"
 print("approved:", ", ".join(f"{group} {said[sex == group].mean():.3f}" for group in "fm"))
 
 # %%
-# The same with a limit on the difference of the shares. Among all trees of depth two on these splits that keep it, none
-# is better.
+# The same with a limit on the difference of the shares. Among all trees of depth two on these splits that satisfy it,
+# none is better.
 
 fair = clone(free).set_params(constraints=[StatisticalParity("sex", at_most=0.02)]).fit(loans, paid)
 print(fair.constraints_)

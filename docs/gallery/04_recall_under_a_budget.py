@@ -3,7 +3,7 @@ Recall under a budget
 =====================
 
 A first test may send at most a share of all patients on to the second one. How many of the malignant tumours can it
-find? Two limits, one of them varied; where no tree keeps both, that is proven.
+find? Two limits, one of them varied; where no tree satisfies both, that is proven.
 """
 
 from sklearn.datasets import load_breast_cancer

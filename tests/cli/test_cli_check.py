@@ -1,4 +1,4 @@
-"""`check`: a model is proven, holds on a file, keeps its constraints there; each of these can fail."""
+"""`check`: a model is proven, holds on a file, satisfies its constraints there; each of these can fail."""
 
 from __future__ import annotations
 

@@ -126,9 +126,9 @@ def test_no_tree_keeps_it(preset: str, y: list[int], depth: int) -> None:
     result = accel_oct.solve(XOR, y, max_depth=depth, leaf_penalty=0.1, config=preset, constraints=[Share(2.0)])
     assert result.status == "infeasible" and result.found is None
     assert result.objective == result.bound == -np.inf
-    with pytest.raises(NoTreeError, match=f"no tree of depth at most {depth} over .* keeps `share"):
+    with pytest.raises(NoTreeError, match=f"no tree of depth at most {depth} over .* satisfies `share"):
         _ = result.tree
-    with pytest.raises(NoTreeError, match=f"no tree of depth at most {depth} over .* keeps `share"):
+    with pytest.raises(NoTreeError, match=f"no tree of depth at most {depth} over .* satisfies `share"):
         accel_oct.OptimalTreeClassifier(depth, constraints=[Share(2.0)], config=preset).fit(XOR, y)
 
 

@@ -121,7 +121,7 @@ def test_rows_and_definition(make: Make) -> None:
 @pytest.mark.parametrize("backend", ["highs", "gurobi"])
 @pytest.mark.parametrize("make", OWN)
 def test_alone(make: Make, backend: str, preset: str, seed: int) -> None:
-    """Equal to enumeration: value, bound, status, and the tree keeps the rule."""
+    """Equal to enumeration: value, bound, status, and the tree satisfies the rule."""
     skip_unless_available(backend)
     rng = np.random.default_rng([seed, *map(ord, make.__name__ + backend + preset)])
     for _ in range(5):
@@ -290,7 +290,7 @@ def test_pairs_on_a_path_and_in_the_tree() -> None:
 
 
 def test_too_light_paths_are_forbidden_at_once() -> None:
-    """The rows of one light tree reject all trees that share its light path, and no tree that keeps the rule."""
+    """The rows of one light tree reject all trees that share its light path, and no tree that satisfies the rule."""
     X = np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 1], [1, 1], [1, 1]])
     dataset = BinaryDataset.from_arrays(X, [0, 1, 0, 1, 0, 1, 1])
     rule, master = MinLeafWeight(amount=2).bind(dataset), Master(dataset, 2, 0.0, integral_predictions=True)

@@ -256,7 +256,7 @@ def test_groups_without_weight_have_no_rate() -> None:
 
 
 def test_out_of_time() -> None:
-    """Whatever was reached: the objective is that of a tree that keeps the limit, and the bound is above the best."""
+    """The objective is that of a tree that satisfies the limit, and the bound is above the best."""
     rng = np.random.default_rng(4)
     X, group = rng.integers(0, 2, (300, 25)), rng.integers(0, 2, 300)
     y = (X[:, 0] ^ X[:, 1] ^ (rng.random(300) < 0.3)).astype(int)
@@ -419,7 +419,9 @@ def test_an_infeasible_problem_names_who_is_to_blame() -> None:
     result = accel_oct.solve(X, y, constraints=[Recall(at_least=0.9), PositiveBudget(0.2), MaxLeaves(4)], **limits)
     assert result.status == "infeasible"
     assert result.stats["infeasible"] == ("Recall of class 1 at least 0.9", "PositiveBudget of class 1 at most 0.2")
-    words = "of depth at most 2 over 2 binary features keeps `Recall of class 1 at least 0.9` and `Positive.* together$"
+    words = (
+        "of depth at most 2 over 2 binary features satisfies `Recall of class 1 at least 0.9` and `Positive.* together$"
+    )
     with pytest.raises(NoTreeError, match=words):
         _ = result.tree
     result = accel_oct.solve(X, y, constraints=[MinLeafWeight(amount=21), Recall(at_least=0.1)], **limits)

@@ -52,7 +52,7 @@ def stump_rates() -> np.ndarray:
 
 
 def test_a_stump_between_the_chosen_splits_is_found() -> None:
-    """`worst perimeter >= 105.3` keeps both limits, and no split that the encoder chooses first does."""
+    """`worst perimeter >= 105.3` satisfies both limits, and no split that the encoder chooses first does."""
     positive = CANCER.data["worst perimeter"] >= 105.3
     assert positive[LABELS == "malignant"].mean() >= 0.929 and (~positive)[LABELS == "benign"].mean() >= 0.907
     model = OptimalTreeClassifier(1, 0.0, constraints=both(0.929, 0.907)).fit(CANCER.data, LABELS)
@@ -94,25 +94,25 @@ def test_limits_at_depth_one_are_decided_over_the_whole_table() -> None:
 def test_no_tree_is_said_of_the_splits_and_the_depth_that_were_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a proof covers chosen splits the message says how many, and that others may do."""
     constraints = both(0.97, 0.97)
-    with pytest.raises(NoTreeError, match="no tree of depth at most 2 over all splits of the table keeps"):
+    with pytest.raises(NoTreeError, match="no tree of depth at most 2 over all splits of the table satisfies"):
         OptimalTreeClassifier(2, 0.0, constraints=constraints).fit(CANCER.data, LABELS)
     monkeypatch.setattr(classifier, "table_bound", lambda *given: None)
     with pytest.raises(NoTreeError) as caught:
         OptimalTreeClassifier(2, 0.0, constraints=constraints).fit(CANCER.data, LABELS)
     words = (
-        r"no tree of depth at most 2 over (\d+) chosen splits of the table keeps `Recall of class malignant at least "
-        r"0.97` and `Specificity of class malignant at least 0.97` together; a tree over other splits may"
+        r"no tree of depth at most 2 over (\d+) chosen splits of the table satisfies `Recall of class malignant at "
+        r"least 0.97` and `Specificity of class malignant at least 0.97` together; a tree over other splits may"
     )
     said = re.fullmatch(words, str(caught.value))
     assert said and int(said[1]) > 250 and caught.value.status == "infeasible"
-    with pytest.raises(NoTreeError, match="over 3 binary features keeps"):
+    with pytest.raises(NoTreeError, match="over 3 binary features satisfies"):
         _ = accel_oct.solve(
             np.eye(3), [0, 1, 1], max_depth=0, leaf_penalty=0.0, constraints=[Recall(at_least=1), Precision(at_least=1)]
         ).tree
 
 
 def test_finer_splits_are_tried_at_depth_three() -> None:
-    """A tree keeps both limits over some two hundred splits, and none over the first hundred."""
+    """A tree satisfies both limits over some two hundred splits, and none over the first hundred."""
     first = OptimalTreeClassifier(3, 0.0, encoder=AutoEncoder(3, max_features=100), constraints=both(0.98, 0.98))
     with pytest.raises(NoTreeError, match="chosen splits"):
         first.fit(CANCER.data, LABELS)
@@ -146,7 +146,9 @@ def test_a_tree_found_in_our_own_time_is_proven_over_its_splits(monkeypatch: pyt
 def test_stumps_that_were_not_all_checked_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without time for more, the claim stays that of the chosen splits."""
     monkeypatch.setattr(refining, "SECONDS", 0.0)
-    with pytest.raises(NoTreeError, match=r"over \d+ chosen splits of the table keeps .* a tree over other splits may"):
+    with pytest.raises(
+        NoTreeError, match=r"over \d+ chosen splits of the table satisfies .* a tree over other splits may"
+    ):
         OptimalTreeClassifier(1, 0.0, constraints=both(0.929, 0.907)).fit(CANCER.data, LABELS)
 
 

@@ -253,7 +253,7 @@ def test_progress_hears_the_rows_of_the_history() -> None:
 
 def test_a_rule_that_no_leaf_keeps() -> None:
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(NoTreeError, match="over all splits of the table keeps"):
+    with pytest.raises(NoTreeError, match="over all splits of the table satisfies"):
         OptimalTreeClassifier(2, 0.01, constraints=[MinLeafWeight(amount=1000.0)]).fit(X, y)
 
 

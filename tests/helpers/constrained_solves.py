@@ -59,7 +59,7 @@ def solved(instance: Instance, constraints: list[Any], **options: Any) -> accel_
 
 
 def optimum(instance: Instance, constraints: list[Any]) -> float:
-    """The best value of all trees, every labelling included, that keep the constraints; normalised."""
+    """The best value of all trees, every labelling included, that satisfy the constraints; normalised."""
     dataset = instance.dataset
     bound = [constraint.bind(dataset) for constraint in constraints]
     best = -np.inf

@@ -292,7 +292,7 @@ def test_memory_limits_end_an_enumeration() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_pairs_come_best_first(seed: int) -> None:
-    """All pairs within the slack that keep the limits, also one that uses a limit up; ties by place. By plain loops."""
+    """All pairs within the slack that satisfy the limits, also one that uses a limit up; ties by place."""
     rng = np.random.default_rng(seed)
     sizes, n_limits = rng.integers(3, 9, 2), int(rng.integers(0, 3))
     losses = [np.sort(rng.integers(0, 5, size)).astype(float) for size in sizes]

@@ -135,7 +135,7 @@ def best(
     max_depth: int,
     rates: Sequence[Rate],
 ) -> Fraction | None:
-    """The largest objective of the trees that keep every limit up to the tolerance; None where no tree does."""
+    """The largest objective of the trees that satisfy every limit up to the tolerance; None where no tree does."""
     exact = [Fraction(weight) for weight in weights]
     found = None
     for predicted, leaves in predictions(X, max(y) + 1, max_depth).items():

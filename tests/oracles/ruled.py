@@ -24,7 +24,7 @@ def ruled_scores(
     pairs: Sequence[tuple[int, int]] = (),
     max_leaves: int | None = None,
 ) -> list[float]:
-    """The largest score of a tree with at most 1, 2, ... leaves that keeps the rules; minus infinity if there is none.
+    """The largest score of a tree with at most 1, 2, ... leaves that satisfies the rules; minus infinity if none.
 
     Empty leaves are leaves: a rule about masses decides whether they are allowed.
     """

@@ -175,7 +175,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         ({"sample_weight": "answer"}, "sample_weight and target are the same column"),
         ({"encoder": "all"}, "encoder must be 'auto', None or a transformer, got 'all'"),
         ({"encoder": TableEncoder}, "encoder must be 'auto', None or a transformer"),
-        ({"encoder": QuantileThresholdEncoder(1)}, "n_quantiles must be a whole number >= 2"),
+        ({"encoder": QuantileThresholdEncoder(1)}, "n_quantiles must be a whole number of at least 2"),
         ({"keep": "all"}, "keep must be 'auto', 'rows' or 'counts', got 'all'"),
         ({"depth": -1}, "depth must be a whole number of at least 0, got -1"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),

@@ -17,7 +17,7 @@ from accel_oct.errors import InvalidInputError
 from accel_oct.pieces.batches import Batch, coded
 from accel_oct.pieces.counting import ColumnCounts, Counted, Sample, WeightTotals
 from accel_oct.pieces.encoders import fitted_on_counts
-from accel_oct.pieces.reducing import DistinctRows, packed
+from accel_oct.pieces.reducing import DistinctRows
 
 LARGE = 10**6
 
@@ -169,7 +169,7 @@ def test_rows_are_packed_and_unpacked(n_features: int) -> None:
     rng = np.random.default_rng(n_features)
     X = rng.random((60, n_features)) < 0.5
     X[30:] = X[:30]
-    np.testing.assert_array_equal(packed(np.ascontiguousarray(X.T)), pack_rows(X))
+    np.testing.assert_array_equal(pack_rows(np.asfortranarray(X)), pack_rows(X))
     cells, units = np.repeat(rng.integers(0, 2, 30), 2).reshape(2, 30, order="F").ravel(), rng.integers(0, 3, 60)
     parts = [
         DistinctRows.of(np.ascontiguousarray(X[rows].T), cells[rows], units[rows])

@@ -24,7 +24,7 @@ from accel_oct.tree import DecisionTree
 
 @dataclass
 class Case:
-    """A problem with limits, all trees that matter, and the best of those that keep the constraints."""
+    """A problem with limits, all trees that matter, and the best of those that satisfy the constraints."""
 
     instance: Instance
     problem: LimitedProblem
@@ -33,7 +33,7 @@ class Case:
     best: float
 
     def offer(self) -> Callable[[DecisionTree], float]:
-        """Takes trees that keep the constraints and remembers the best value."""
+        """Takes trees that satisfy the constraints and remembers the best value."""
         values = [-np.inf]
         bound = [constraint.bind(self.instance.dataset) for constraint in self.constraints]
 
@@ -133,7 +133,7 @@ def test_memory_of_values_below_sides() -> None:
     priced = PricedProblem(np.empty(0), gains, 0.5, 0.0, 0.0)
     tables = [PointTables(problem, priced, lambda: False, 1, limit, below=True) for limit in (50_000, 70_000)]
     assert [table.known for table in tables] == [True, True]
-    assert [table.knows_below for table in tables] == [False, True]
+    assert [table.has_values_below for table in tables] == [False, True]
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
@@ -192,7 +192,7 @@ class Patience:
 
 @pytest.mark.parametrize("seed", daily(range(4), 1))
 def test_the_bound_of_multipliers(seed: int) -> None:
-    """Never below the best tree that keeps the limits, at good prices, at bad ones, and stopped at any moment."""
+    """Never below the best tree that satisfies the limits, at good prices, at bad ones, and stopped at any moment."""
     rng = np.random.default_rng([1, seed])
     for case in cases(30 + seed, 30):
         bounds = []

@@ -19,7 +19,7 @@ from accel_oct.exact.ordered import OrderedOutcome, OrderedProblem, OrderedTree,
 
 
 def check_tree(case: OrderedCase, tree: OrderedTree, value: float) -> None:
-    """The tree keeps all limits and is worth what is claimed."""
+    """The tree satisfies all limits and is worth what is claimed."""
     leaves, n = tree.leaves_of(case.ranks), case.ranks.shape[1]
     score = float(case.gains[np.arange(n), tree.predict(case.ranks)].sum())
     assert score - case.price * tree.n_leaves == value

@@ -4,9 +4,9 @@
     python -m programs.fuzz_rates --start 50000 --count 50000    the second half of them
 
 Limits lie on rates that some tree attains, or beside one by a few units in the last place or by about the tolerance.
-Instance number i is the same in every run. Wrong is: "optimal" with less than the best tree that keeps every limit, a
-tree that breaks one, "infeasible" where a tree keeps all, a reported value that is not the tree's. What is refused with
-a sentence about sample_weight, or not finished, is counted apart; a longer --time-limit finishes more.
+Instance number i is the same in every run. Wrong is: "optimal" with less than the best tree that satisfies every limit,
+a tree that breaks one, "infeasible" where a tree satisfies all, a reported value that is not the tree's. What is
+refused with a sentence about sample_weight, or not finished, is counted apart; a longer --time-limit finishes more.
 """
 
 from __future__ import annotations
@@ -179,10 +179,10 @@ def problems(case: Case, result: Any) -> Iterator[str]:
     tolerance = Fraction(1e-6 + 2e-6 / n_rows) + noise if by_solver else noise
     if result.status == "infeasible":
         if optimum is not None:
-            yield f"infeasible, but a tree that keeps every limit is worth {float(optimum)!r}"
+            yield f"infeasible, but a tree that satisfies every limit is worth {float(optimum)!r}"
         return
     if optimum is None and result.found is not None:
-        yield "a tree, but none keeps every limit"
+        yield "a tree, but none satisfies every limit"
     if optimum is not None and Fraction(result.bound) < optimum - tolerance:
         yield f"bound {result.bound!r}, but the optimum is {float(optimum)!r}"
     if result.status == "optimal" and (optimum is None or abs(Fraction(result.objective) - optimum) > tolerance):

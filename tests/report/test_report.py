@@ -187,7 +187,7 @@ def test_only_accuracy_is_called_accuracy(fitted: Any) -> None:
 
 
 def test_alternatives_under_constraints_are_told_apart(fitted: Any) -> None:
-    """The optimum is that of the trees that keep the constraints, and those are counted."""
+    """The optimum is that of the trees that satisfy the constraints, and those are counted."""
     _, X, y = fitted
     X = X[["smoker", "region", "plan", "grade"]]
     model = OptimalTreeClassifier(2, 0.01, max_leaf_nodes=2).fit(X, y)

@@ -222,7 +222,7 @@ def test_at_length(seed: int) -> None:
 @pytest.mark.parametrize("priced", [False, True])
 @pytest.mark.parametrize("seed", daily(range(6), 2))
 def test_stopped_at_any_moment(seed: int, priced: bool) -> None:
-    """Every bound holds, every tree keeps all rules, and without a stop the two meet."""
+    """Every bound holds, every tree satisfies all rules, and without a stop the two meet."""
     rng = np.random.default_rng([seed, priced])
     instance = small_instance(rng)
     while instance.X.shape[1] < 3 or instance.max_depth < 2:

@@ -267,7 +267,7 @@ def test_bad_arguments_are_named(argument: str, value: object) -> None:
 
 
 def test_values_too_far_apart_are_refused() -> None:
-    """Where whole numbers would not fit, the error says which arguments are to blame."""
+    """Where whole numbers would not fit, the error says which arguments are to record_infeasible."""
     X, y = data()
     weights = np.random.default_rng(0).random(60)
     with pytest.raises(InvalidInputError, match="within, leaf_penalty and max_depth"):
@@ -326,7 +326,7 @@ def test_trees_of_a_table_are_classifiers() -> None:
     assert 0 < len(without) < len(trees) and all("income" not in entry.columns for entry in without)
     assert {row.name for row in trees.importance()} == set(frame.columns)
     kept = clone(model).set_params(constraints=[ForbiddenFeatures(["income"])]).near_optimal(frame, y, within=0.12)
-    # Measured from the best tree that keeps the rule, so there are more of them.
+    # Measured from the best tree that satisfies the rule, so there are more of them.
     assert kept.optimum == without[0].objective < trees.optimum
     assert [entry.tree for entry in kept][: len(without)] == [entry.tree for entry in without]
     with pytest.raises(InvalidInputError, match="model needs trees"):

@@ -88,7 +88,7 @@ def test_when_phases_apply() -> None:
 
 
 def test_tables_bound_what_they_cannot_prove() -> None:
-    """Under a constraint the best tree of all is a bound; the incumbent stays a tree that keeps the constraint."""
+    """Under a constraint the best tree of all is a bound; the incumbent stays a tree that satisfies the constraint."""
     free, limited = search_for(), search_for(FewFeatures(1))
     SubtreeTables().run(free)
     SubtreeTables().run(limited)

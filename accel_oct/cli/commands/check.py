@@ -9,9 +9,9 @@ import numpy as np
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import Stored, read_model
-from accel_oct.cli.commands.output import printed, tell
+from accel_oct.cli.commands.output import emit, printed
 from accel_oct.cli.commands.tables import read_training
-from accel_oct.cli.options import ModelFile, RuleOptions, TableOptions, TargetOptions, TellingOptions
+from accel_oct.cli.options import DisplayOptions, ModelFile, RuleOptions, TableOptions, TargetOptions
 from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
@@ -33,13 +33,13 @@ class Finding:
     detail: str
 
 
-def run(
-    file: ModelFile, table: TableOptions, columns: TargetOptions, rules: RuleOptions, telling: TellingOptions
+def check(
+    file: ModelFile, table: TableOptions, columns: TargetOptions, rules: RuleOptions, display: DisplayOptions
 ) -> int:
     """Check proof, objective and constraints; return the exit code of the worst result."""
     stored = read_model(file, table)
     model = stored.model
-    data = read_training(table, stored.columns(columns), telling, like=model)
+    data = read_training(table, stored.columns(columns), display, like=model)
     goal = rules.objective or stored.objective
     if goal is not None:
         model.objective, _ = objective(goal)
@@ -53,9 +53,9 @@ def run(
     findings = [Finding("proof", model.status_ == "optimal", model.proof_), found, *_constraints(stored, rows, same)]
     code = _code(findings)
     on = {None: "a file", True: "the training data", False: "other data than those of the training"}[same]
-    printed(telling, None, f"{len(data.y)} rows of {on}, accuracy {accuracy:.4f}", *map(_line, findings))
-    return tell(
-        telling,
+    printed(display, None, f"{len(data.y)} rows of {on}, accuracy {accuracy:.4f}", *map(_line, findings))
+    return emit(
+        display,
         "check",
         code,
         training_data=same,
@@ -88,11 +88,13 @@ def _objective(stored: Stored, rows: BinaryDataset, same: bool | None) -> tuple[
     except InvalidInputError as error:  # such as F1 without a sample of the class
         return None, Finding("objective", None, str(error))
     value = score - model.leaf_penalty * tree.n_leaves
-    told = f"{value:.6f}, and {model.objective_:.6f} in the model"
+    found = f"{value:.6f}, and {model.objective_:.6f} in the model"
     if not same:
-        return value, Finding("objective", True, f"{told}, which was measured on other data" if same is False else told)
+        return value, Finding(
+            "objective", True, f"{found}, which was measured on other data" if same is False else found
+        )
     close = abs(value - model.objective_) <= _ROUNDING * max(1.0, abs(value))
-    return value, Finding("objective", close, told)
+    return value, Finding("objective", close, found)
 
 
 def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iterator[Finding]:

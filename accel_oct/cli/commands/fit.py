@@ -8,12 +8,13 @@ from typing import Any
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import model_text
-from accel_oct.cli.commands.output import check_output, code_of, printed, tell, watched, writing
+from accel_oct.cli.commands.output import check_output, code_of, emit, printed, watched, writing
 from accel_oct.cli.commands.settings import read_run
 from accel_oct.cli.commands.tables import Training, read_training
 from accel_oct.cli.commands.training import classifier, read_rules, tree_parameters
 from accel_oct.cli.options import (
     BackendOptions,
+    DisplayOptions,
     EncoderOptions,
     LimitOptions,
     OutputOptions,
@@ -21,7 +22,6 @@ from accel_oct.cli.options import (
     RunFile,
     TableOptions,
     TargetOptions,
-    TellingOptions,
     TreeOptions,
     ValidationOptions,
 )
@@ -30,7 +30,7 @@ from accel_oct.export import to_text
 from accel_oct.support.stopping import kept_interrupts, remembered_interrupts
 
 
-def run(
+def fit(
     table: TableOptions,
     columns: TargetOptions,
     tree: TreeOptions,
@@ -41,25 +41,25 @@ def run(
     validation: ValidationOptions,
     file: RunFile,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
 ) -> int:
     """Fit, write the model, then print the result."""
     settings = read_run(file)
-    check_output(output, telling)
+    check_output(output, display)
     columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
     said = read_rules(settings, rules)
-    data = read_training(settings.filled(table), columns, telling)
+    data = read_training(settings.filled(table), columns, display)
     _warn_of_one_class(data)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
     model = classifier(tree, shared, settings, settings.filled(solver), settings.filled(validation))
-    interrupted = _fitted(model, data, limits.time_limit, telling)
+    interrupted = _fitted(model, data, limits.time_limit, display)
     # From here on there is a tree, which Ctrl-C must not discard.
     with kept_interrupts() as late:
         failure = _saved(lambda: model_text(model, data, columns, said.texts), output)
         reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.solver.gap)
         status = "optimal" if reached else model.status_
         code = code_of([status], interrupted)
-        _tell(model, data, code, output, telling)
+        _show_result(model, data, code, output, display)
         if failure is not None:
             raise failure
     return int(Code.INTERRUPTED if late.is_set() else code)
@@ -72,11 +72,11 @@ def _warn_of_one_class(data: Training) -> None:
         warnings.warn(f"{rows} the class {labels.pop()!r}: the tree is a single leaf", UserWarning, stacklevel=2)
 
 
-def _fitted(model: Any, data: Training, time_limit: float | None, telling: TellingOptions) -> bool:
+def _fitted(model: Any, data: Training, time_limit: float | None, display: DisplayOptions) -> bool:
     """Fit with progress display; return whether Ctrl-C was pressed. Raises only if there is no tree yet."""
     with remembered_interrupts() as pressed:
         try:
-            with watched(telling, time_limit) as model.progress:
+            with watched(display, time_limit) as model.progress:
                 model.fit(data.X, data.y, sample_weight=data.weights)
         except KeyboardInterrupt:
             if not hasattr(model, "tree_"):
@@ -98,15 +98,15 @@ def _saved(text: Callable[[], str], output: OutputOptions) -> AccelOctError | No
     return None
 
 
-def _tell(model: Any, data: Training, code: int, output: OutputOptions, telling: TellingOptions) -> None:
+def _show_result(model: Any, data: Training, code: int, output: OutputOptions, display: DisplayOptions) -> None:
     accuracy = model.score(data.X, data.y, sample_weight=data.weights)
     chosen = hasattr(model, "best_estimator_")
-    printed(telling, output, to_text(model), _summary(model, accuracy, chosen))
+    printed(display, output, to_text(model), _summary(model, accuracy, chosen))
     if model.constraints_:
-        printed(telling, output, str(model.constraints_))
+        printed(display, output, str(model.constraints_))
     best = model.best_estimator_ if chosen else model
-    tell(
-        telling,
+    emit(
+        display,
         "fit",
         code,
         status=model.status_,

@@ -21,7 +21,6 @@ class Stored:
 
     Attributes
     ----------
-    model : OptimalTreeClassifier
     training : mapping
         Empty if the file was not written by ``accel-oct fit``.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from accel_oct._version import __version__
 from accel_oct.cli.codes import Code
-from accel_oct.cli.options import OutputOptions, TellingOptions
+from accel_oct.cli.options import DisplayOptions, OutputOptions
 from accel_oct.cli.streams import results
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.io.tables import write_csv
@@ -23,9 +23,9 @@ from accel_oct.support.files import check_writable, replacing
 _FINISHED = ("optimal", "finished")
 
 
-def check_output(output: OutputOptions, telling: TellingOptions) -> None:
+def check_output(output: OutputOptions, display: DisplayOptions) -> None:
     """Raise if the output cannot be written, before the computation."""
-    if output.output == "-" and telling.json:
+    if output.output == "-" and display.json:
         raise InvalidInputError("--output - and --json both use standard output; leave one of them out")
     if output.output not in (None, "-"):
         check_writable(output.output)
@@ -37,12 +37,12 @@ def writing(path: str | None, *, binary: bool = False) -> Iterator[IO[Any]]:
     if path is None or path == "-":
         yield results().buffer if binary else results()
         return
-    with named_failures(path), replacing(path, binary=binary) as file:
+    with write_errors_named(path), replacing(path, binary=binary) as file:
         yield file
 
 
 @contextmanager
-def named_failures(path: str) -> Iterator[None]:
+def write_errors_named(path: str) -> Iterator[None]:
     """Convert system errors while a file is written to InvalidInputError with its name."""
     try:
         yield
@@ -51,25 +51,25 @@ def named_failures(path: str) -> Iterator[None]:
 
 
 def write_table(
-    output: OutputOptions, telling: TellingOptions, names: Sequence[str], rows: Iterable[Sequence[Any]]
+    output: OutputOptions, display: DisplayOptions, names: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
     """Write CSV to the file, or to standard output unless that is used for JSON."""
-    if output.output is not None or not telling.json:
+    if output.output is not None or not display.json:
         with writing(output.output) as file:
             write_csv(file, names, rows)
 
 
-def tell(telling: TellingOptions, command: str, code: int, **content: Any) -> int:
+def emit(display: DisplayOptions, command: str, code: int, **content: Any) -> int:
     """Print the JSON document with --json, and return the exit code."""
-    if telling.json:
+    if display.json:
         document = {"command": command, "version": __version__, "exit_code": int(code), **_plain(content)}
         print(json.dumps(document, allow_nan=False), file=results())
     return int(code)
 
 
-def printed(telling: TellingOptions, output: OutputOptions | None, *lines: str) -> None:
+def printed(display: DisplayOptions, output: OutputOptions | None, *lines: str) -> None:
     """Print text to standard output, or to standard error if standard output is in use."""
-    if telling.json:
+    if display.json:
         return
     taken = output is not None and output.output == "-"
     stream = sys.stderr if taken else results()
@@ -104,10 +104,10 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch]:
+def watched(display: DisplayOptions, time_limit: float | None) -> Iterator[Watch]:
     """Show the progress of a search on standard error; yields its `progress` argument."""
-    stream: Any = _Reticent(sys.stderr)
-    with watching(stream, time_limit=time_limit, quiet=telling.quiet, verbose=1 + telling.verbose) as watch:
+    stream: Any = _DiscardingStream(sys.stderr)
+    with watching(stream, time_limit=time_limit, quiet=display.quiet, verbose=1 + display.verbose) as watch:
         try:
             yield watch
         except AccelOctError:
@@ -115,7 +115,7 @@ def watched(telling: TellingOptions, time_limit: float | None) -> Iterator[Watch
             raise
 
 
-class _Reticent:
+class _DiscardingStream:
     """A stream for a view that discards the last line if nothing was drawn before an error."""
 
     def __init__(self, stream: Any) -> None:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
-from accel_oct.cli.commands.output import check_output, named_failures, tell, writing
+from accel_oct.cli.commands.output import check_output, emit, write_errors_named, writing
 from accel_oct.cli.commands.tables import read_features
-from accel_oct.cli.options import ModelFile, OutputOptions, PredictionOptions, TableOptions, TellingOptions
+from accel_oct.cli.options import DisplayOptions, ModelFile, OutputOptions, PredictionOptions, TableOptions
 from accel_oct.io.tables import is_binary, write_columns, write_csv
 
 
-def run(
+def predict(
     file: ModelFile,
     table: TableOptions,
     wanted: PredictionOptions,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
 ) -> int:
     """Read a table and write predictions. Columns may be in any order; additional ones are ignored."""
-    check_output(output, telling)
+    check_output(output, display)
     model = read_model(file, table).model
-    X = read_features(table, telling, like=model)
+    X = read_features(table, display, like=model)
     classes = model.predict(X).tolist()
     names, columns = ["prediction"], [classes]
     shares = model.predict_proba(X) if wanted.proba else None
@@ -28,13 +28,13 @@ def run(
         names += [f"probability of {label}" for label in model.classes_]
         columns += shares.T.tolist()
     if output.output is not None and is_binary(output.output):
-        with named_failures(output.output):
+        with write_errors_named(output.output):
             write_columns(output.output, names, columns)
-    elif output.output is not None or not telling.json:
+    elif output.output is not None or not display.json:
         with writing(output.output) as written:
             write_csv(written, names, zip(*columns, strict=True), escape_formulas=wanted.escape_formulas)
-    return tell(
-        telling,
+    return emit(
+        display,
         "predict",
         Code.DONE,
         classes=model.classes_,

@@ -6,45 +6,45 @@ from dataclasses import replace
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
-from accel_oct.cli.commands.output import check_output, named_failures, printed, tell
+from accel_oct.cli.commands.output import check_output, emit, printed, write_errors_named
 from accel_oct.cli.commands.tables import read_training
 from accel_oct.cli.options import (
+    DisplayOptions,
     ModelFile,
     OutputOptions,
     ReportOptions,
     TableOptions,
     TargetOptions,
-    TellingOptions,
 )
 from accel_oct.errors import InvalidInputError
 from accel_oct.report import write_report
 from accel_oct.solving.parsing import constraint, objective
 
 
-def run(
+def report(
     file: ModelFile,
     table: TableOptions,
     columns: TargetOptions,
     wanted: ReportOptions,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
 ) -> int:
     """Write the report."""
     if output.output is None or output.output == "-":
         raise InvalidInputError("--output is needed: the file for the report, such as report.html")
-    check_output(output, telling)
+    check_output(output, display)
     stored = read_model(file, table)
     model = stored.model
     if stored.objective is not None:
         model.objective, _ = objective(stored.objective)
     model.constraints = [constraint(text)[0] for text in stored.texts("constraints")] or None
     named = stored.columns(columns)
-    data = read_training(table, named, telling, like=model)
+    data = read_training(table, named, display, like=model)
     test = None
     if wanted.test is not None:
-        held_out = read_training(replace(table, data=wanted.test), named, telling, like=model)
+        held_out = read_training(replace(table, data=wanted.test), named, display, like=model)
         test = held_out.X, held_out.y
-    with named_failures(output.output):
+    with write_errors_named(output.output):
         write_report(
             model,
             output.output,
@@ -55,5 +55,5 @@ def run(
             near_optimal=wanted.near_optimal,
             title=wanted.title,
         )
-    printed(telling, output, f"wrote {output.output}")
-    return tell(telling, "report", Code.DONE, output=output.output)
+    printed(display, output, f"wrote {output.output}")
+    return emit(display, "report", Code.DONE, output=output.output)

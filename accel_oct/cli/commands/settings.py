@@ -45,8 +45,6 @@ class RunSettings:
     Attributes
     ----------
     values : mapping from groups to mappings from fields to values
-    objective : str, dict or None
-    constraints : list of str or dict
     config : dict
         Switches of `Config`, optionally with `preset`.
     """

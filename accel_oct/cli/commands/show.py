@@ -8,8 +8,8 @@ from typing import Any
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import read_model
-from accel_oct.cli.commands.output import check_output, tell, writing
-from accel_oct.cli.options import DrawingOptions, ModelFile, OutputOptions, TellingOptions
+from accel_oct.cli.commands.output import check_output, emit, writing
+from accel_oct.cli.options import DisplayOptions, DrawingOptions, ModelFile, OutputOptions
 from accel_oct.errors import InvalidInputError
 from accel_oct.export import to_dot, to_html, to_python, to_sql, to_text
 
@@ -32,9 +32,9 @@ _ENDINGS = {
 }
 
 
-def run(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, telling: TellingOptions) -> int:
+def show(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, display: DisplayOptions) -> int:
     """Write the tree in the given format, or in that of the file extension."""
-    check_output(output, telling)
+    check_output(output, display)
     target = output.output
     ending = next((name for end, name in _ENDINGS.items() if target and target.lower().endswith(end)), "text")
     form = drawing.format or ending
@@ -42,11 +42,11 @@ def run(file: ModelFile, drawing: DrawingOptions, output: OutputOptions, telling
         raise InvalidInputError("--format png needs --output")
     model = read_model(file).model
     content = _picture(model, form) if form in ("svg", "png") else _TEXTS[form](model).rstrip("\n") + "\n"
-    if target is not None or not telling.json:
+    if target is not None or not display.json:
         with writing(target, binary=isinstance(content, bytes)) as written:
             written.write(content)
-    return tell(
-        telling,
+    return emit(
+        display,
         "show",
         Code.DONE,
         format=form,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_oct.cli.options import TableOptions, TargetOptions, TellingOptions
+from accel_oct.cli.options import DisplayOptions, TableOptions, TargetOptions
 from accel_oct.encoding.tables import Table, table_fingerprint
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.io.tables import missing_column, read_table
@@ -33,21 +33,21 @@ class Training:
         return table_fingerprint(self.X, self.y, self.weights)
 
 
-def read_features(options: TableOptions, telling: TellingOptions, like: Any = None) -> Table:
+def read_features(options: TableOptions, display: DisplayOptions, like: Any = None) -> Table:
     """Read the table without a target; with the columns of a model if one is given."""
     path = _path(options)
-    found: Table = read_table(path, like=like, progress=_progress(path, telling), **_arguments(options))
+    found: Table = read_table(path, like=like, progress=_progress(path, display), **_arguments(options))
     return found
 
 
-def read_training(options: TableOptions, columns: TargetOptions, telling: TellingOptions, like: Any = None) -> Training:
+def read_training(options: TableOptions, columns: TargetOptions, display: DisplayOptions, like: Any = None) -> Training:
     """Read the table, its target and its weights."""
     path = _path(options)
     if columns.target is None:
         raise InvalidInputError("no target was given: name the column of the classes with --target")
     where = _name(path)
     more = [columns.sample_weight] if columns.sample_weight is not None else []
-    arguments = _arguments(options) | {"progress": _progress(path, telling)}
+    arguments = _arguments(options) | {"progress": _progress(path, display)}
     X, y = read_table(path, target=columns.target, like=_with_columns(like, more), **arguments)
     weights, names = None, list(X.names or ())
     if more:
@@ -77,8 +77,8 @@ class _ReadingLines:
             print(f"reading {self._name}: {n_bytes / 1e6:.0f} MB in {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
-def _progress(path: str, telling: TellingOptions) -> _ReadingLines | None:
-    return None if telling.quiet else _ReadingLines(_name(path))
+def _progress(path: str, display: DisplayOptions) -> _ReadingLines | None:
+    return None if display.quiet else _ReadingLines(_name(path))
 
 
 def _name(path: str) -> str:

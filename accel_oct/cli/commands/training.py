@@ -14,6 +14,7 @@ from accel_oct.cli.commands.settings import RunSettings, read_run
 from accel_oct.cli.commands.tables import Training, read_training
 from accel_oct.cli.options import (
     BackendOptions,
+    DisplayOptions,
     EncoderOptions,
     LimitOptions,
     OutputOptions,
@@ -21,7 +22,6 @@ from accel_oct.cli.options import (
     RunFile,
     TableOptions,
     TargetOptions,
-    TellingOptions,
     TreeOptions,
     ValidationOptions,
 )
@@ -200,8 +200,6 @@ class Searched:
     ----------
     model : OptimalTreeClassifier
         Not fitted.
-    data : Training
-    columns : TargetOptions
     penalties : list of float
         As given; may be empty.
     texts : dict
@@ -224,19 +222,19 @@ def searched(
     limits: LimitOptions,
     file: RunFile,
     output: OutputOptions,
-    telling: TellingOptions,
+    display: DisplayOptions,
     penalty: float = 0.01,
 ) -> Searched:
     """Read the settings and the table; `penalty` is the default penalty."""
     settings = read_run(file)
-    check_output(output, telling)
+    check_output(output, display)
     columns, tree, limits = settings.filled(columns), settings.filled(tree), settings.filled(limits)
     said = read_rules(settings, rules)
     depths = depths_of(tree)
     if len(depths) > 1:
         raise InvalidInputError("--max-depth takes several values only in `fit` with --cv")
     penalties = numbers(tree.leaf_penalty or [], "--leaf-penalty")
-    data = read_training(settings.filled(table), columns, telling)
+    data = read_training(settings.filled(table), columns, display)
     shared = tree_parameters(tree, said, settings.filled(encoder), limits, data.y)
     model = OptimalTreeClassifier(depths[0], penalties[0] if penalties else penalty, **shared)
     return Searched(model, data, columns, penalties, said.texts)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_oct.mip.backend import Backend
-from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, close
+from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, check_with, close
 from accel_oct.mip.errors import MipError
 from accel_oct.mip.exchange import Cuts, Event, FunctionHandler, MipResult, Needs, Point, Reply, Termination, Validity
-from accel_oct.mip.model import BoolArray, MipModel
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.model import MipModel
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import BoolArray, FloatArray
 
 #: Models per registered check: they take seconds on solvers that are started as separate programs.
 CASES = 40
@@ -91,7 +92,6 @@ def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool =
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     binary : bool
         Binary columns only, for backends that support no others.
     lazy : bool
@@ -207,8 +207,7 @@ def random_models_match_brute_force(factory: BackendFactory) -> None:
     compare(factory, CASES)
 
 
-@check
+@check_with("lazy_rows")
 def random_lazy_rows_match_brute_force(factory: BackendFactory) -> None:
     """The same where rows come only as REQUIRED cuts."""
-    if factory().capabilities.lazy_rows:
-        compare(factory, CASES, lazy=True)
+    compare(factory, CASES, lazy=True)

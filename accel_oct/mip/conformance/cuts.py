@@ -16,6 +16,7 @@ from accel_oct.mip.conformance.suite import (
     cardinality_handler,
     cardinality_optimum,
     check,
+    check_with,
     close,
     covering,
     expect_unsupported,
@@ -39,7 +40,8 @@ from accel_oct.mip.exchange import (
 )
 from accel_oct.mip.model import MipModel
 from accel_oct.mip.options import SolveOptions
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 
 @check
@@ -59,20 +61,18 @@ def required_cuts_hold(factory: BackendFactory) -> None:
     assert any(x.sum() > 4 for x in seen), "the handler never saw the point that it should have rejected"
 
 
-@check
+@check_with("lazy_rows")
 def candidates_are_integral_and_read_only(factory: BackendFactory) -> None:
     """At a candidate the integer columns are exact integers, and the handler cannot write to the point."""
     model, seen = cardinality(), list[FloatArray]()
     backend = loaded(factory, model)
-    if not backend.capabilities.lazy_rows:
-        return
     backend.solve(handler=cardinality_handler(model, 4, seen))
     assert seen
     for x in seen:
         assert x.shape == (model.n_columns,) and np.array_equal(x, np.round(x)) and not x.flags.writeable
 
 
-@check
+@check_with("lazy_rows")
 def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
     """A rejected candidate, however good, is never the incumbent of a later point, report or result."""
     model = cardinality()
@@ -85,8 +85,6 @@ def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
         return inner(point)
 
     backend = loaded(factory, model)
-    if not backend.capabilities.lazy_rows:
-        return
     reports: list[BoundReport] = []
     result = backend.solve(handler=listening(reports.append, FunctionHandler(separate, inner.needs)))
     assert reports
@@ -94,13 +92,11 @@ def violating_candidate_is_never_incumbent(factory: BackendFactory) -> None:
     assert all(value is None or value <= best + TOLERANCE for value in values)
 
 
-@check
+@check_with("lazy_rows")
 def cuts_do_not_outlive_the_solve(factory: BackendFactory) -> None:
     """A later solve without the handler does not have its cuts."""
     model = cardinality()
     backend = loaded(factory, model)
-    if not backend.capabilities.lazy_rows:
-        return
     backend.solve(handler=cardinality_handler(model, 2))
     assert close(backend.solve().objective, float(model.objective.sum()))
 
@@ -247,7 +243,7 @@ def required_cuts_found_at_relaxations_hold(factory: BackendFactory) -> None:
         assert close(backend.solve(handler=handler).objective, cardinality_optimum(model, 5))
 
 
-@check
+@check_with("continuous_columns", "lazy_rows")
 def required_cuts_hold_in_a_linear_model(factory: BackendFactory) -> None:
     """Without integer columns, a lazy row holds in the returned point, which is optimal under it."""
     model = MipModel(maximise=True)
@@ -258,8 +254,6 @@ def required_cuts_hold_in_a_linear_model(factory: BackendFactory) -> None:
         return Reply(cuts=(cut,)) if point.x.sum() > 1.5 + TOLERANCE else None
 
     backend = factory()
-    if not (backend.capabilities.continuous_columns and backend.capabilities.lazy_rows):
-        return
     backend.load(model)
     result = backend.solve(handler=FunctionHandler(separate, Needs([Event.CANDIDATE], [Validity.REQUIRED])))
     assert result.termination is Termination.OPTIMAL and close(result.objective, 4.0) and close(result.bound, 4.0)
@@ -327,12 +321,10 @@ def _solve_injecting(factory: BackendFactory, x: FloatArray, limit: int) -> tupl
     return result.objective, statistics.injections_accepted, statistics.injections_rejected
 
 
-@check
+@check_with("continuous_columns", "relaxation_points")
 def injection_into_columns_that_presolve_removes(factory: BackendFactory) -> None:
     """Solutions reach the solver in the original columns, even if presolve substitutes some of them."""
     backend = factory()
-    if not (backend.capabilities.continuous_columns and backend.capabilities.relaxation_points):
-        return
     model = hard_knapsack(20, 3)
     mean = model.add_block("mean", 4, upper=np.inf)
     groups = np.repeat(np.arange(4), 5)
@@ -379,13 +371,11 @@ def start_used(factory: BackendFactory) -> None:
     assert result.objective is not None and result.objective >= 20.0 - 1e-6 and result.bound >= KNAPSACK_OPTIMUM - 1e-6
 
 
-@check
+@check_with("start", "injection", "lazy_rows")
 def solutions_proposed_for_the_start_are_used(factory: BackendFactory) -> None:
     """Solutions that the handler proposes for the start are checked at once, even if proposed only once."""
     model = hard_knapsack(14, 3)
     backend = factory()
-    if not (backend.capabilities.start and backend.capabilities.injection and backend.capabilities.lazy_rows):
-        return
     backend.load(model)
     best = backend.solve().x
     assert best is not None
@@ -429,13 +419,11 @@ def cuts_that_reject_a_start_or_an_injection_hold(factory: BackendFactory) -> No
         assert close(result.objective, cardinality_optimum(model, limit)), f"objective {result.objective}"
 
 
-@check
+@check_with("start", "lazy_rows")
 def infeasible_start_ignored(factory: BackendFactory) -> None:
     """A start that violates the model or a REQUIRED cut has no effect."""
     model = cardinality()
     backend = loaded(factory, model)
-    if not (backend.capabilities.start and backend.capabilities.lazy_rows):
-        return
     backend.set_start(np.ones(model.n_columns))
     result = backend.solve(handler=cardinality_handler(model, 2))
     assert close(result.objective, cardinality_optimum(model, 2))

@@ -35,7 +35,6 @@ def best_value(
         One per column; the bounds are finite.
     integer : sequence of bool
         Columns to enumerate: the product of their numbers of values should be small.
-    rows : sequence of ExactRow
     """
     if any(low > high for low, high in zip(lower, upper, strict=True)):
         return None

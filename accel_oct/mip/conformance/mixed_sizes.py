@@ -26,11 +26,12 @@ import numpy as np
 from accel_oct.mip.backend import Backend
 from accel_oct.mip.conformance.brute_force import RandomModel, solve
 from accel_oct.mip.conformance.exact import ExactRow, best_value
-from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check
+from accel_oct.mip.conformance.suite import TOLERANCE, BackendFactory, check, check_with
 from accel_oct.mip.errors import MipError, SolverError
 from accel_oct.mip.exchange import MipResult, Termination
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 #: Models per registered check.
 CASES = 60
@@ -67,7 +68,6 @@ def random_model(rng: np.random.Generator, *, binary: bool = False, lazy: bool =
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     binary : bool
         Binary columns only, for backends that support no others.
     lazy : bool
@@ -275,8 +275,7 @@ def models_of_mixed_sizes_match_exact_arithmetic(factory: BackendFactory) -> Non
     compare(factory, CASES)
 
 
-@check
+@check_with("lazy_rows")
 def lazy_rows_of_mixed_sizes_match_exact_arithmetic(factory: BackendFactory) -> None:
     """The same where rows come only as REQUIRED cuts."""
-    if factory().capabilities.lazy_rows:
-        compare(factory, CASES, lazy=True)
+    compare(factory, CASES, lazy=True)

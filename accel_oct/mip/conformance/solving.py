@@ -19,6 +19,7 @@ from accel_oct.mip.conformance.suite import (
     cardinality_handler,
     cardinality_optimum,
     check,
+    check_with,
     close,
     covering,
     expect_unsupported,
@@ -225,14 +226,12 @@ def node_limit_ends_the_solve(factory: BackendFactory) -> None:
     assert result.bound >= KNAPSACK_OPTIMUM - 1e-6
 
 
-@check
+@check_with("lazy_rows")
 def interrupt_returns_the_incumbent(factory: BackendFactory) -> None:
     """A stop requested by the handler ends the solve with the incumbent and a valid bound."""
     backend = factory()
     model = _sized(backend)
     backend.load(model)
-    if not backend.capabilities.lazy_rows:
-        return
     began = time.perf_counter()
     handler = FunctionHandler(lambda point: Reply(stop=True), Needs([Event.CANDIDATE]))
     result = backend.solve(SolveOptions(time_limit=60.0), handler)
@@ -257,12 +256,10 @@ def solves_outside_the_main_thread(factory: BackendFactory) -> None:
     assert close(objectives[0], KNAPSACK_OPTIMUM)
 
 
-@check
+@check_with("lazy_rows")
 def handler_exception_comes_out_unchanged(factory: BackendFactory) -> None:
     """The caller receives the exception of a handler unchanged, and the backend remains usable."""
     backend = loaded(factory, cardinality())
-    if not backend.capabilities.lazy_rows:
-        return
     error = _OddError("kept")
 
     def fail(point: Point) -> Reply | None:
@@ -281,26 +278,22 @@ def handler_exception_comes_out_unchanged(factory: BackendFactory) -> None:
     assert close(backend.solve().objective, float(cardinality().objective.sum()))
 
 
-@check
+@check_with("lazy_rows")
 def undeclared_needs_raise(factory: BackendFactory) -> None:
     """Cuts of an undeclared validity, and undeclared solutions, are errors."""
     model = cardinality()
     backend = loaded(factory, model)
-    if not backend.capabilities.lazy_rows:
-        return
     implied = at_most(model, 3, Validity.IMPLIED)
     _expect(HandlerError, backend, Needs([Event.CANDIDATE], [Validity.REQUIRED]), Reply(cuts=(implied,)))
     zero = np.zeros(model.n_columns)
     _expect(HandlerError, backend, Needs([Event.CANDIDATE], [Validity.REQUIRED]), Reply(solutions=(zero,)))
 
 
-@check
+@check_with("lazy_rows")
 def malformed_replies_raise(factory: BackendFactory) -> None:
     """Wrong lengths, bad indices, NaN and duplicate entries in a reply are errors."""
     model = cardinality()
     backend = loaded(factory, model)
-    if not backend.capabilities.lazy_rows:
-        return
     cut_needs = Needs([Event.CANDIDATE], [Validity.REQUIRED])
     for rows in (
         Rows.single([0, model.n_columns], 1.0, upper=1.0),
@@ -338,11 +331,9 @@ def bounds_are_reported(factory: BackendFactory) -> None:
             _solve_listening(factory, model, expected, listening(lambda report: None, None, *events))
 
 
-@check
+@check_with("lazy_rows")
 def bounds_reported_with_cuts_are_valid(factory: BackendFactory) -> None:
     """Bounds reported while cuts are added are valid for the problem that the cuts define."""
-    if not factory().capabilities.lazy_rows:
-        return
     model = cardinality()
     for events in _events(factory()):
         inner = cardinality_handler(model, 4)

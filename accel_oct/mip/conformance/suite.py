@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from accel_oct.mip.backend import Backend
 from accel_oct.mip.errors import UnsupportedError
 from accel_oct.mip.exchange import BoundReport, Cuts, Event, FunctionHandler, Needs, Point, Reply, Validity
 from accel_oct.mip.model import MipModel
-from accel_oct.mip.rows import FloatArray, Rows
+from accel_oct.mip.rows import Rows
+from accel_oct.support.arrays import FloatArray
 
 BackendFactory = Callable[[], Backend]
 
@@ -40,6 +42,21 @@ def check(function: Callable[[BackendFactory], None]) -> Callable[[BackendFactor
     statement = (function.__doc__ or "").strip().splitlines()[0]
     _CHECKS.append(BackendCheck(function.__name__, statement, function))
     return function
+
+
+def check_with(*capabilities: str) -> Callable[[Callable[[BackendFactory], None]], Callable[[BackendFactory], None]]:
+    """Register a check of backends that have these capabilities; all others pass."""
+
+    def register(function: Callable[[BackendFactory], None]) -> Callable[[BackendFactory], None]:
+        @wraps(function)
+        def limited(factory: BackendFactory) -> None:
+            able = factory().capabilities
+            if all(getattr(able, name) for name in capabilities):
+                function(factory)
+
+        return check(limited)
+
+    return register
 
 
 def checks() -> tuple[BackendCheck, ...]:

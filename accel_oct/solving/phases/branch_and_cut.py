@@ -14,7 +14,7 @@ from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
 from accel_oct.formulation.agreement import Agreement
-from accel_oct.formulation.components import Vouched
+from accel_oct.formulation.components import CheckedComponent
 from accel_oct.mip import (
     AUTO,
     Backend,
@@ -26,7 +26,7 @@ from accel_oct.mip import (
     Validity,
 )
 from accel_oct.solving.config import FAMILIES
-from accel_oct.solving.priced_rows import hand_over
+from accel_oct.solving.priced_rows import add_priced_rows
 from accel_oct.solving.problem import BoundRounding
 from accel_oct.solving.result import Status
 from accel_oct.solving.search import Search
@@ -82,7 +82,7 @@ class IntegerProgram:
         are checked when the master is built; see `_master`.
         """
         problem = search.problem
-        rows = [each for each in problem.constraints if not is_built_in(each) and not each.traits.says_something]
+        rows = [each for each in problem.constraints if not is_built_in(each) and not each.traits.has_form]
         if problem.max_depth > 0 and (self._factories or rows):
             self._built = self._master(search)
             search.agreement = self._built[2]
@@ -114,8 +114,8 @@ class IntegerProgram:
         search.slack = rounding.slack
         with search.agreement.written_by_the_library():
             if search.priced is not None and search.config.price_rows:
-                told = hand_over(master, search.priced, search.incumbent, rounding.next_above)
-                search.statistics["price_rows"] = replace(told, bound=problem.reported(told.bound))
+                rows_added = add_priced_rows(master, search.priced, search.incumbent, rounding.next_above)
+                search.statistics["price_rows"] = replace(rows_added, bound=problem.reported(rows_added.bound))
             built_in = _built_in(master, backend, search)
 
         def on_bound(bound: float) -> bool:
@@ -130,7 +130,7 @@ class IntegerProgram:
             search.agreement,
         )
         search.reporter.describe(handler.describe)
-        search.agreement.check_nothing_came()
+        search.agreement.check_unchanged()
         backend.load(master.model)
         if backend.capabilities.start and search.incumbent.tree is not None:
             backend.set_start(master.lift(search.incumbent.tree))
@@ -184,7 +184,7 @@ def _own_component(name: str, factory: ComponentFactory, master: Master, agreeme
             f"{name} makes OPTIMALITY cuts, which choose subtrees one by one and are wrong together with "
             f"{', '.join(couplings)}"
         )
-    return Vouched(component, name, agreement)
+    return CheckedComponent(component, name, agreement)
 
 
 def _built_in(master: Master, backend: Backend, search: Search) -> list[Component]:

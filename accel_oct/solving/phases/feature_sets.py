@@ -1,10 +1,10 @@
 """The phase for rules about the set of features that a tree uses: branch and bound over groups of columns.
 
-Columns that no rule distinguishes form a group. A set of groups that keeps the rules keeps them without some of its
-groups. A node of the search has chosen some groups, whose prices are paid, and excluded others, also those that can no
+Columns that no rule distinguishes form a group. Every subset of a set of groups that satisfies the rules satisfies them
+too. A node of the search has chosen some groups, whose prices are paid, and excluded others, also those that can no
 longer be paid for. The best tree on the remaining columns bounds every tree below the node, and is the answer for the
-node where it keeps the rules. Otherwise it uses groups g_1, g_2, ... that were not chosen and cannot all be paid for.
-Every tree that keeps the rules
+node if it satisfies the rules. Otherwise it uses groups g_1, g_2, ... that were not chosen and cannot all be paid for.
+Every tree that satisfies the rules
 
     does not use g_1;  or uses g_1 and not g_2;  or uses g_1, g_2 and not g_3;  ...
 
@@ -86,8 +86,8 @@ class SetRules:
         declared = [constraint.traits.features for constraint in constraints]
         return cls([rule for rule in declared if rule is not None])
 
-    def keep(self, groups: Iterable[int]) -> bool:
-        """Whether a tree that uses these groups keeps every rule."""
+    def allow(self, groups: Iterable[int]) -> bool:
+        """Whether a tree that uses these groups satisfies every rule."""
         groups = list(groups)
         parts = [{part[g] for g in groups} for part in self._parts]
         return all(rule.excess(own) <= 0 for rule, own in zip(self._rules, parts, strict=True))
@@ -103,7 +103,7 @@ class SetRules:
         """Return which groups can be used together with the chosen ones, including these."""
         known = self._affordable.get(chosen)
         if known is None:
-            known = np.array([self.keep(chosen | {g}) for g in range(self.size)], dtype=bool)
+            known = np.array([self.allow(chosen | {g}) for g in range(self.size)], dtype=bool)
             self._affordable[chosen] = known
         return known
 
@@ -158,7 +158,7 @@ _FEW_SETS = 1000
 
 
 class NodeSolver(Protocol):
-    """Finds the best tree on some columns that keeps the constraints other than rules about features."""
+    """Finds the best tree on some columns that satisfies the constraints other than rules about features."""
 
     def best(self, columns: IntArray, known: float, offer: Offer, *, final: bool) -> tuple[float, DecisionTree | None]:
         """Return a bound on all these trees, and one of them to branch on.
@@ -186,7 +186,6 @@ class TableNodes:
 
     Parameters
     ----------
-    max_leaves : int or None
     rules : LocalRules or None
         On leaves and paths.
     """
@@ -244,7 +243,6 @@ class PricedNodes:
         Of all columns.
     rules : sequence of Rule
         The constraints of the limits, which decide whether a tree is allowed.
-    rounding : BoundRounding
     """
 
     dataset: BinaryDataset
@@ -308,13 +306,7 @@ _AT_ONCE, _PATIENCE = 0.05, 4.0
 
 
 class SetLists:
-    """The maximal sets that the rules allow, for trees of depth three or four without other constraints.
-
-    Parameters
-    ----------
-    dataset : BinaryDataset
-    rules : SetRules
-    """
+    """The maximal sets that the rules allow, for trees of depth three or four without other constraints."""
 
     def __init__(
         self,
@@ -366,12 +358,12 @@ class SetLists:
         sets = self._sets
         assert sets is not None
 
-        def told(number: int) -> float:
+        def required(number: int) -> float:
             groups = np.zeros(self._rules.size, dtype=bool)
             groups[sets[number][sets[number] >= 0]] = True
             return found(groups)
 
-        return self._tables.search(sets, known, self._stopper, told)
+        return self._tables.search(sets, known, self._stopper, required)
 
 
 # ---------------------------------------------------------------- the search over sets
@@ -391,15 +383,12 @@ class FeatureSetSearch:
 
     Parameters
     ----------
-    dataset : BinaryDataset
-    rules : SetRules
     solver : NodeSolver
         For the columns of a node.
     offer : callable (tree) -> value
-        Takes every tree that may be the best; returns the value of the best tree that keeps the rules.
+        Takes every tree that may be the best; returns the value of the best tree that satisfies the rules.
     tighten : callable (bound) -> bool
         Takes every bound; returns whether it proves the best tree.
-    stopper : Stopper
     lists : SetLists or None
         Looks up all sets where that is quicker.
     slack : float
@@ -433,7 +422,7 @@ class FeatureSetSearch:
         Parameters
         ----------
         known, bound : float
-            The value of a tree that keeps the rules, and a bound on all of them.
+            The value of a tree that satisfies the rules, and a bound on all of them.
         """
         began = time.perf_counter()
         self._known = known
@@ -492,7 +481,7 @@ class FeatureSetSearch:
         used: frozenset[int] = frozenset()
         if tree is not None:
             used = frozenset(self.rules.of_column[list(tree.features_used)].tolist())
-        if tree is not None and not self.rules.keep(used):
+        if tree is not None and not self.rules.allow(used):
             return upper, self._children(node, tree)
         return upper, self._halves(node, used)
 
@@ -515,7 +504,7 @@ class FeatureSetSearch:
             without = node.open.copy()
             without[group] = False
             children.append(SetNode(node.chosen, without))
-            if not self.rules.keep(node.chosen | {group}):
+            if not self.rules.allow(node.chosen | {group}):
                 break
             node = self._with(node, group)
         return children

@@ -67,7 +67,9 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem, options = search.problem, search.options
     if problem.rules is not None and not problem.rules.allow_a_leaf:
-        search.blame([constraint for constraint in problem.constraints if constraint.traits.local is not None])
+        search.record_infeasible(
+            [constraint for constraint in problem.constraints if constraint.traits.local is not None]
+        )
         search.tighten(-np.inf)
         return
     limited, rounding = problem.priced(limits_of(problem.coupling)), problem.rounding()
@@ -97,7 +99,9 @@ def _price_and_close(search: Search, stopper: Stopper) -> None:
         search.multipliers = _per_constraint(search, dual.best.prices / limited.scales / problem.score.norm)
     if dual.is_infeasible:
         priced = zip(problem.constraints, search.multipliers, strict=True)
-        search.blame([constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0])
+        search.record_infeasible(
+            [constraint for constraint, multiplier in priced if multiplier is None or multiplier > 0]
+        )
     if isinstance(limited, LimitedProblem) and not search.is_proven and not search.is_infeasible and not stopper():
         search.priced = prices.root_bounds()
     search.statistics["prices"] = PricingStatistics(

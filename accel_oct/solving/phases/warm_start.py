@@ -120,8 +120,6 @@ class LocalImproving:
 
     Parameters
     ----------
-    search : Search
-    improver : Improver
     estimate : float
         Estimated seconds of the tables.
     """

@@ -30,7 +30,7 @@ adult's samples is less than that), and there is more, as it happens on tables o
     group, x1 x2 x3 and y: 0 000 0, 1 111 1, 0 000 0, 1 100 1, 0 010 1, 0 011 1
 
 Depth 2, equal opportunity at most 0.05: STreeD 1.4.0 answers 4 correct and "optimal" (at most 1, no limit at all:
-5), but "x1 or x2" has 6. So "ours better" means: our tree keeps the limit and has more correct samples.
+5), but "x1 or x2" has 6. So "ours better" means: our tree satisfies the limit and has more correct samples.
 "ours worse" would be an error of ours, and makes this program fail.
 """
 
@@ -190,7 +190,7 @@ def solved(problem: Problem, time_limit: float) -> Answer:
 
 
 def correct(problem: Problem, answer: Answer) -> int | None:
-    """Return the correct samples of a tree that keeps the limit; None otherwise."""
+    """Return the correct samples of a tree that satisfies the limit; None otherwise."""
     if len(answer.predicted) == 0:
         return None
     one, other = (Fraction(int(answer.predicted[members].sum()), int(members.sum())) for members in compared(problem))

@@ -46,7 +46,7 @@ class Checked:
         Samples that its tree classifies correctly; None without a tree.
     leaves : int
     holds : bool
-        Whether the tree keeps all limits of the instance that could be checked.
+        Whether the tree satisfies all limits of the instance that could be checked.
     findings : list of Finding
     notes : list of str
         What could not be checked, and why.

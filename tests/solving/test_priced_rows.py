@@ -22,7 +22,7 @@ from accel_oct.formulation import Incumbent, Master
 from accel_oct.mip import Rows
 from accel_oct.pricing import Closing, Dual, PricedSearch, RootBounds, RootByRoot
 from accel_oct.solving.config import Config
-from accel_oct.solving.priced_rows import closed_roots, hand_over, price_row
+from accel_oct.solving.priced_rows import add_priced_rows, closed_roots, price_row
 from accel_oct.solving.problem import BoundRounding
 from accel_oct.tree import DecisionTree
 
@@ -102,7 +102,7 @@ def knowledge_at(rng: np.random.Generator, problem: LimitedProblem) -> RootBound
 def told(master: Master, known: RootBounds, incumbent: Incumbent) -> Rows:
     """The rows that are added; the last one closes roots, if any are."""
     before = master.model.rows.n_rows
-    hand_over(master, known, incumbent, lambda value: value)
+    add_priced_rows(master, known, incumbent, lambda value: value)
     return master.model.rows.take(np.arange(before, master.model.rows.n_rows))
 
 
@@ -112,7 +112,7 @@ def told(master: Master, known: RootBounds, incumbent: Incumbent) -> Rows:
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_rows_hold_for_every_tree(n_classes: int) -> None:
-    """Those of prices for all trees, that of values for all that keep the constraints; and some are tight."""
+    """Those of prices for all trees, that of values for all that satisfy the constraints; and some are tight."""
     rng = np.random.default_rng([900, n_classes])
     tight = 0
     for _ in range(8):
@@ -136,7 +136,7 @@ def test_rows_hold_for_every_tree(n_classes: int) -> None:
 
 @pytest.mark.parametrize("seed", daily(range(3), 1))
 def test_rows_under_local_rules(seed: int) -> None:
-    """They need only hold for trees that keep the rules."""
+    """They need only hold for trees that satisfy the rules."""
     rng = np.random.default_rng([910, seed])
     kept = 0
     for _ in range(8):
@@ -184,7 +184,7 @@ def test_the_relaxation_is_no_worse_than_the_multipliers(seed: int) -> None:
         master, bare = master_of(instance, constraints), relaxation(master_of(instance, constraints))
         nobody = Incumbent(master.dataset, instance.leaf_price)
         assert not closed_roots(known, nobody, lambda value: value).any()
-        hand_over(master, known, nobody, lambda value: value)
+        add_priced_rows(master, known, nobody, lambda value: value)
         largest = max(known.leaf, float(known.bounds.max()))
         assert relaxation(master) <= largest + noise
         better += largest < bare - noise
@@ -239,7 +239,7 @@ def _check_excluded(
     """Of the rows that are added, those of closed roots are broken by trees with these roots, and by no other."""
     before, told = master.model.rows.n_rows, closed_roots(known, incumbent, lambda value: value)
     assert not (told & ~closed).any()  # the lattice closes more
-    hand_over(master, known, incumbent, lambda value: value)
+    add_priced_rows(master, known, incumbent, lambda value: value)
     rows = master.model.rows.take(np.arange(before, master.model.rows.n_rows))
     assert incumbent.tree is not None and rows.violation(master.lift(incumbent.tree)).max() <= NOISE
     for root in range(closed.size):
