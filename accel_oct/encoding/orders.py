@@ -60,7 +60,7 @@ class Order:
         """Number of splits."""
         return int(self.ranks.max(initial=0))
 
-    def question(self, rank: int) -> tuple[Condition, bool]:
+    def condition_of(self, rank: int) -> tuple[Condition, bool]:
         """Return the condition that separates ranks up to `rank` from higher ones, and whether these fulfil it."""
         if self.answer is not None:
             return (replace(self.answer, missing=True) if self.missing and rank == 0 else self.answer), True
@@ -158,7 +158,7 @@ class TableOrders:
                     return place, int(low.max()), right
         return None
 
-    def asking(self, conditions: Sequence[Condition]) -> TableEncoder:
+    def encoder_for(self, conditions: Sequence[Condition]) -> TableEncoder:
         """Return the encoder with these conditions."""
         encoder = copy.copy(self.encoder)
         encoder._set_conditions(conditions, self.columns)

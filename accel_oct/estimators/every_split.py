@@ -206,14 +206,14 @@ class TableSearch:
 
     def encoded(self, outcome: EverySplitOutcome) -> Solved:
         """Return an outcome with rows encoded by the conditions of its tree; the classifier stores the encoder."""
-        questions: dict[tuple[int, int], tuple[Condition, bool]] = {}
+        splits: dict[tuple[int, int], tuple[Condition, bool]] = {}
         if outcome.tree is not None:
             tree = self._centred(outcome.tree)
             outcome = replace(outcome, tree=tree)
             for column, rank in zip(tree.column, tree.rank, strict=True):
                 if column >= 0:
-                    questions[column, rank] = self.orders.orders[column].question(rank)
-        conditions = [condition for condition, _ in questions.values()]
+                    splits[column, rank] = self.orders.orders[column].condition_of(rank)
+        conditions = [condition for condition, _ in splits.values()]
         used = {condition.column for condition in conditions}
         # For the texts: on which side of a split the rows without a value are.
         conditions += [
@@ -221,10 +221,10 @@ class TableSearch:
             for column in self.orders.columns
             if column.index in used and column.has_missing
         ]
-        encoder = self.orders.asking(list(dict.fromkeys(conditions)))
+        encoder = self.orders.encoder_for(list(dict.fromkeys(conditions)))
         data = self.model._encoded_data(self.checked, encoder)
         place = {condition: number for number, condition in enumerate(encoder.conditions_)}
-        cuts = {cut: (place[condition], right) for cut, (condition, right) in questions.items()}
+        cuts = {cut: (place[condition], right) for cut, (condition, right) in splits.items()}
         return Solved(encoder, data, _result(outcome, cuts, data, self.space))
 
 

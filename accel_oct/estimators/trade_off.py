@@ -184,7 +184,7 @@ class _Fitting:
             self.data = base._prepare(source)
         else:
             self._searched = source
-            base.encoder_, self.data = search.orders.asking([]), search.data
+            base.encoder_, self.data = search.orders.encoder_for([]), search.data
 
     def solved(self, model: OptimalTreeClassifier) -> Solved:
         """Return the best tree of a classifier."""

@@ -163,7 +163,7 @@ def test_every_cut_of_an_order_is_a_condition_that_separates_its_rows() -> None:
         values = {column.index: column.values for column in orders.columns}
         for order in orders.orders:
             for rank in range(order.n_cuts):
-                condition, right = order.question(rank)
+                condition, right = order.condition_of(rank)
                 answers = condition.holds(values[order.column])
                 assert (answers == ((order.ranks > rank) == right)).all()
             if order.missing:
