@@ -179,7 +179,8 @@ class TableSearch:
         seconds = min(_START_SECONDS, math.inf if clock.left is None else clock.left * _START_SHARE)
         with warnings.catch_warnings():  # the fit on the whole table emits the warnings
             warnings.simplefilter("ignore")
-            encoder = finer._fitted_encoder(checked)
+            large, columns = is_large(self.space), max(1, len(checked.table.columns))
+            encoder = finer._fitted_encoder(checked.sampled(_START_CELLS // columns) if large else checked)
             data = finer._encoded_data(checked, encoder)
             part = Reporter(progress, lambda: clock.seconds).part("first trees")
             found = finer._solve(data, seconds, part).found
@@ -419,6 +420,9 @@ _FIRST_SECONDS, _FIRST_SHARE = 10.0, 0.4
 _START_SECONDS, _START_SHARE, _START_BUDGET, _DEEPEST_START, _UNLIMITED_START = 10.0, 0.4, 1.0, 6, 5
 """Trees over chosen splits: seconds, share of the remaining time, budget of the encoder, largest depth, and the depth
 for a search without a depth limit."""
+
+_START_CELLS = 200_000
+"""Cells of the sample of a large table on which these splits are chosen."""
 
 _FEW_CUTS = {0: 0, 1: 0, 2: 0, 3: 2, _DEEP: 10}
 """By depth, splits per order up to which the tables are faster than the search over orders, measured on binary data

@@ -230,6 +230,12 @@ class CheckedRows:
         table, given = self.table.rows(every), self.attached.of_rows(every)
         return replace(self, table=table, attached=given, rows=RowValues(table, given))
 
+    def sampled(self, n_rows: int) -> CheckedRows:
+        """Return some rows of positive weight, for encoders of this library."""
+        present = np.flatnonzero(self.weights > 0)
+        chosen = np.random.default_rng(0).choice(present, min(n_rows, len(present)), replace=False)
+        return replace(self, table=self.table.rows(chosen), codes=self.codes[chosen], weights=self.weights[chosen])
+
     def dataset(self, binary: Any, names: tuple[str, ...], sources: tuple[str, ...] | None) -> BinaryDataset:
         """Return a data set of the rows with binary features.
 
