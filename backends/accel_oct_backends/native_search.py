@@ -216,6 +216,11 @@ class NativeSearch(ABC):
             self._pool.add(verdict.cuts)
             return _verdict(batches, verdict.rejected)
 
+    def is_incumbent(self, x: FloatArray) -> bool:
+        """Return whether a point is the one that the handler accepted last."""
+        known = self.session.incumbent_x
+        return known is not None and np.array_equal(self.session.model.rounded(x), known)
+
     def relaxation(self, x: FloatArray) -> Verdict:
         """Show the handler a relaxation; the rows are those of its reply, and those that had to wait for a node."""
         with self._lock:
