@@ -251,9 +251,9 @@ class _CplexSearch(NativeSearch):
         session = self.session
         if not session.stop_requested:
             self.guarded(lambda: self._dispatch(context))
+        elif context.in_candidate():
+            self._took_unchecked |= session.wants(Event.CANDIDATE)
         if session.stop_requested:
-            if context.in_candidate() and (session.failed or session.wants(Event.CANDIDATE)):
-                context.reject_candidate()  # after a stop the handler sees no more points
             context.abort()
 
     def _dispatch(self, context: Any) -> None:

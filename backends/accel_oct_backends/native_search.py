@@ -232,6 +232,11 @@ class NativeSearch(ABC):
                 self._pool.add(verdict.cuts)
             return _verdict(batches, False)
 
+    def known_violated(self, x: FloatArray) -> Rows:
+        """Return the cuts so far that a point violates."""
+        with self._lock:
+            return self._pool.rows.take(self._pool.violated(x)) if len(self._pool) else Rows.empty()
+
     def wait(self, rows: Rows) -> None:
         """Keep rows for the next relaxation: some solvers take rows at a candidate only if they reject it."""
         with self._lock:
