@@ -259,7 +259,7 @@ class _CoptProblem:
         for name, value in options.native.items():
             try:
                 model.setParam(name, value)
-            except (TypeError, ValueError, self._copt.CoptError) as error:
+            except (AttributeError, TypeError, ValueError, self._copt.CoptError) as error:
                 raise SolverError(f"COPT rejects the native option {name}={value!r}: {error}") from error
 
     # ---------------------------------------------------------------- changes
@@ -301,6 +301,8 @@ class _CoptProblem:
             model.solve() if self._integer else model.solveLP()
         except self._copt.CoptError as error:
             raise self._translated(error) from error
+        if model.Status == self._codes.INTERRUPTED and not (request is not None and request.should_stop()):
+            self._session.request_stop(Termination.INTERRUPTED)  # COPT takes Ctrl-C for itself
         return self._status(model.Status)
 
     def _prepare(self, request: IntegerRequest) -> None:
