@@ -67,7 +67,6 @@ class CoptBackend(Backend):
     name = "copt"
     package = "coptpy"
     extra = "copt"
-    auto_rank = 26
     capabilities = Capabilities(
         lazy_rows=Support.EMULATED,
         user_cuts=Support.EMULATED,

@@ -48,7 +48,7 @@ class CplexBackend(Backend):
     name = "cplex"
     package = "cplex"
     extra = "cplex"
-    auto_rank = 14
+    auto_rank = 20
     plain_options: ClassVar[Mapping[str, Any]] = {
         "preprocessing.presolve": 0,
         "mip.strategy.heuristicfreq": -1,

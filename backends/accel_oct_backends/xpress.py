@@ -49,7 +49,7 @@ class XpressBackend(Backend):
     name = "xpress"
     package = "xpress"
     extra = "xpress"
-    auto_rank = 12
+    auto_rank = 30
     plain_options: ClassVar[Mapping[str, Any]] = {"presolve": 0, "heuremphasis": 0, "cutstrategy": 0}
     capabilities = Capabilities(
         lazy_rows=Support.NATIVE,
@@ -145,6 +145,8 @@ class _XpressSearch(NativeSearch):
             "miprelstop": options.gap,
             "mipabsstop": 0.0,
             "miptol": _INTEGRALITY,
+            "feastol": _INTEGRALITY,  # else Xpress raises the former to this one
+            "optimalitytol": 1e-9,  # at its default of 1e-6, presolve discards solutions that are better by as much
             "matrixtol": 0.0,
             # By default a solution must be better by 1e-5 and by 1e-4 of its value.
             "mipaddcutoff": 0.0,
