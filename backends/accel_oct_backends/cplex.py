@@ -124,9 +124,7 @@ class _CplexSearch(NativeSearch):
 
     def add_rows(self, rows: Rows) -> None:
         sided = OneSidedRows.of(rows)
-        self._problem.linear_constraints.add(
-            lin_expr=sided.by_row(), senses=sided.senses, rhs=sided.sides.tolist()
-        )
+        self._problem.linear_constraints.add(lin_expr=sided.by_row(), senses=sided.senses, rhs=sided.sides.tolist())
 
     def _configure(self, options: SolveOptions) -> None:
         session, problem = self.session, self._problem

@@ -12,6 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,9 +68,7 @@ class OneSidedRows:
     def by_row(self) -> list[tuple[list[int], list[float]]]:
         """Return the columns and coefficients of each row as lists."""
         starts, columns, values = self.starts.tolist(), self.columns.tolist(), self.values.tolist()
-        return [
-            (columns[begin:end], values[begin:end]) for begin, end in zip(starts[:-1], starts[1:], strict=True)
-        ]
+        return [(columns[begin:end], values[begin:end]) for begin, end in pairwise(starts)]
 
 
 class NativeSearch(ABC):

@@ -182,7 +182,10 @@ def _bundled_cbc() -> str | None:
     """Return the executable of the package `cbcbox`, or of a `pulp` before 4, if there is no other."""
     if shutil.which("cbc"):
         return None
-    for package, module, name in (("cbcbox", "cbcbox", "cbc_bin_path"), ("pulp", "pulp.apis.coin_api", "pulp_cbc_path")):
+    for package, module, name in (
+        ("cbcbox", "cbcbox", "cbc_bin_path"),
+        ("pulp", "pulp.apis.coin_api", "pulp_cbc_path"),
+    ):
         if importlib.util.find_spec(package) is None:
             continue
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
+import signal
 import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -36,6 +39,7 @@ _INFINITY = 1e20
 #: up to a score that no tree has.
 _INTEGRALITY = 1e-9
 _MOST_PRIORITY = 1000
+_IGNORE = 1  # SIG_IGN of C
 #: A point that comes from the relaxation of a node, and not from a heuristic or the user.
 _FROM_NODE = 0
 
@@ -90,8 +94,9 @@ class _XpressSearch(NativeSearch):
         import xpress
 
         super().__init__(session, arrays)
-        self._xpress = xpress
+        self._xpress: Any = xpress
         self._problem: Any = _new_problem()
+        self._ctrl_c = _CtrlC()
         self._is_mip = bool(arrays.integer.any())
         self._configure(session.options)
         try:
@@ -183,6 +188,7 @@ class _XpressSearch(NativeSearch):
         session.pending.clear()
         problem.addPreIntsolCallback(self._on_candidate, None, 0)
         problem.addPrenodeCallback(self._on_progress, None, 0)
+        problem.addCheckTimeCallback(self._on_time, None, 0)
         if session.needs.cuts or session.needs.injects or session.wants(Event.RELAXATION):
             problem.addOptnodeCallback(self._on_node, None, 0)
 
@@ -196,6 +202,8 @@ class _XpressSearch(NativeSearch):
             problem.optimize()
         except self._xpress.SolverError as error:
             raise self._translated(error) from error
+        finally:
+            self._ctrl_c.restore()
         return self._ended()
 
     def interrupt(self) -> None:
@@ -310,6 +318,12 @@ class _XpressSearch(NativeSearch):
             problem.interrupt()
         return 0
 
+    def _on_time(self, problem: Any, data: Any) -> None:
+        """Called whenever Xpress looks at the clock."""
+        self._ctrl_c.restore()
+        if self.session.stop_requested:
+            problem.interrupt()
+
     def _report(self, bound: float, nodes: int) -> None:
         if not self.session.stop_requested:
             self.report(bound if abs(bound) < _INFINITY else None, nodes)
@@ -323,7 +337,9 @@ class _XpressSearch(NativeSearch):
                 problem.addCuts(kinds, list(sided.senses), sided.sides, sided.starts, sided.columns, sided.values)
             return
         starts, indices, values, senses, sides = [0], [], [], [], []
-        for (columns, coefficients), sense, side in zip(sided.by_row(), sided.senses, sided.sides.tolist(), strict=True):
+        for (columns, coefficients), sense, side in zip(
+            sided.by_row(), sided.senses, sided.sides.tolist(), strict=True
+        ):
             for direction in "LG" if sense == "E" else sense:  # presolve may have to relax an equation
                 found, numbers, moved, status = problem.presolveRow(direction, columns, coefficients, side)
                 if status != 0:
@@ -335,6 +351,25 @@ class _XpressSearch(NativeSearch):
                 sides.append(moved)
         if senses:
             problem.addCuts([0] * len(senses), senses, sides, starts, indices, values)
+
+
+class _CtrlC:
+    """The process's handler of SIGINT, which Xpress removes during a solve, so that Ctrl-C would end the process."""
+
+    def __init__(self) -> None:
+        self._signal: Any = None
+        if os.name != "posix":
+            return
+        self._signal = ctypes.CDLL(None).signal
+        self._signal.restype = ctypes.c_void_p
+        self._signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+        self._handler = self._signal(signal.SIGINT, _IGNORE)
+        self.restore()
+
+    def restore(self) -> None:
+        """Install the handler that was there at the beginning."""
+        if self._signal is not None:
+            self._signal(signal.SIGINT, self._handler)
 
 
 def _ranks(priorities: FloatArray) -> list[int]:
