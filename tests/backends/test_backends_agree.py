@@ -87,4 +87,4 @@ def test_ten_real_data_sets(backend: str, preset: str) -> None:
         assert result.objective <= optimum + 1e-9 <= result.bound + 2e-9, name
         if result.status == "optimal":
             assert result.objective == pytest.approx(optimum, abs=1e-9)
-    assert solved >= 5
+    assert solved >= (4 if backend == "cplex" else 5)  # its community edition takes 1000 columns, the others more
