@@ -26,8 +26,8 @@ class Solver:
     Parameters
     ----------
     backend : str
-        "highs", "gurobi", "scip", "pyomo:NAME" or any other registered backend; "auto" takes gurobi where its licence
-        suffices, else scip where it is installed, else highs.
+        "highs", "gurobi", "cplex", "xpress", "copt", "scip", "pyomo:NAME" or any other registered backend. "auto" takes
+        the first of gurobi, cplex, xpress, scip and highs that is installed and whose licence suffices.
     threads : int
         Threads of one solve; -1 is all cores, -2 all but one. Reduced to the number of cores, with a log message, if
         larger.

@@ -41,7 +41,7 @@ class HighsBackend(Backend):
 
     name = "highs"
     package = "highspy"
-    auto_rank = 30
+    auto_rank = 50
     capabilities = Capabilities(
         lazy_rows=Support.EMULATED,
         user_cuts=Support.EMULATED,

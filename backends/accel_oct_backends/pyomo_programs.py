@@ -14,6 +14,8 @@ from pyomo.solvers.plugins.solvers.GLPK import GLPKSHELL
 
 _SOLUTION_COMMAND = "-solu"
 _CBC_INFEASIBLE = "Problem is infeasible"
+#: Of releases after 2.10, which then write a solution of unknown status.
+_CBC_PROVED = "infeasibility proved"
 _GLPK_INFEASIBLE = "HAS NO PRIMAL FEASIBLE SOLUTION"
 
 
@@ -36,15 +38,21 @@ class CbcProgram(CBCSHELL):  # type: ignore[misc]
     def _execute_command(self, command: Any) -> list[Any]:
         """Run CBC; without preprocessing it crashes while it writes the solution of an infeasible model."""
         code, log = super()._execute_command(command)
+        if code == 0 and _CBC_PROVED in log:
+            self._write_infeasible()
+            return [code, log]
         if code == 0 or _SOLUTION_COMMAND not in command.cmd:
             return [code, log]
         unwritten = Bunch(**command)
         unwritten.cmd = command.cmd[: command.cmd.index(_SOLUTION_COMMAND)]
         code_again, log_again = super()._execute_command(unwritten)
         if code_again == 0 and _CBC_INFEASIBLE in log_again:
-            Path(self._soln_file).write_text("Infeasible - objective value 0\n", encoding="utf-8")
+            self._write_infeasible()
             return [code_again, log_again]
         return [code, log]
+
+    def _write_infeasible(self) -> None:
+        Path(self._soln_file).write_text("Infeasible - objective value 0\n", encoding="utf-8")
 
     def process_soln_file(self, results: Any) -> None:
         super().process_soln_file(results)
@@ -54,10 +62,13 @@ class CbcProgram(CBCSHELL):  # type: ignore[misc]
         content = path.read_bytes()
         n_rows, n_columns = np.frombuffer(content, dtype=np.int32, count=2)
         numbers = np.frombuffer(content, dtype=np.float64, offset=8)[1:]
-        entries = list(results.solution(0).variable.values())  # in the order of the columns
-        if len(entries) == n_columns:
-            for entry, value in zip(entries, numbers[2 * n_rows :].tolist(), strict=False):
-                entry["Value"] = value
+        lines = Path(self._soln_file).read_text(encoding="utf-8").splitlines()[1 + n_rows :]
+        if len(lines) == n_columns:  # Pyomo takes columns for rows if presolve has removed all rows
+            variables = results.solution(0).variable
+            for line, value in zip(lines, numbers[2 * n_rows :].tolist(), strict=False):
+                name = line.replace("**", " ").split()[1]
+                if name in variables or not n_rows:
+                    variables[name] = {"Value": value}
 
 
 class GlpkProgram(GLPKSHELL):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import io
 import math
@@ -62,7 +63,7 @@ PROFILES = {
     ),
     "cbc": SolverProfile(
         "cbc",
-        install="install Debian's coinor-cbc, or pip install pulp, which carries one",
+        install="install Debian's coinor-cbc, or pip install cbcbox, which carries one (as pulp did before 4)",
         seed="randomCbcSeed",
         nodes="maxNodes",
         threads="threads",
@@ -178,14 +179,21 @@ def _availability(known: SolverProfile, solver: Any) -> Any:
 
 
 def _bundled_cbc() -> str | None:
-    """Return the executable of the package `pulp`, if there is no other."""
-    if shutil.which("cbc") or importlib.util.find_spec("pulp") is None:
+    """Return the executable of the package `cbcbox`, or of a `pulp` before 4, if there is no other."""
+    if shutil.which("cbc"):
         return None
-    try:
-        from pulp.apis.coin_api import pulp_cbc_path
-    except ImportError:  # a release without the executable
-        return None
-    return str(pulp_cbc_path)
+    for package, module, name in (
+        ("cbcbox", "cbcbox", "cbc_bin_path"),
+        ("pulp", "pulp.apis.coin_api", "pulp_cbc_path"),
+    ):
+        if importlib.util.find_spec(package) is None:
+            continue
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError):  # a release without the executable
+            continue
+        return str(found() if callable(found) else found)
+    return None
 
 
 def _native_options(known: SolverProfile, options: SolveOptions, limits: RunLimits) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class ScipBackend(Backend):
     name = "scip"
     package = "pyscipopt"
     extra = "scip"
-    auto_rank = 20
+    auto_rank = 40
     plain_options: ClassVar[Mapping[str, Any]] = {
         "presolving/maxrounds": 0,
         "heuristics/locks/freq": -1,

@@ -48,7 +48,7 @@ def test_auto_names_the_backend_that_ran() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (12, 3)), np.arange(12) % 2
     result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.0, solver="auto", config="baseline")
-    assert result.status == "optimal" and result.backend in ("gurobi", "scip", "highs")
+    assert result.status == "optimal" and result.backend in ("gurobi", "cplex", "xpress", "scip", "highs")
 
 
 def _data_folder() -> Path | None:
@@ -66,7 +66,7 @@ REAL = (
 @pytest.mark.slow
 @pytest.mark.skipif(_data_folder() is None, reason="no data folder: set ACCEL_OCT_DATA")
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("backend", ["highs", "gurobi", "scip", "pyomo:highs"])
+@pytest.mark.parametrize("backend", ["highs", "gurobi", "scip", "pyomo:highs", "copt", "cplex", "xpress"])
 def test_ten_real_data_sets(backend: str, preset: str) -> None:
     """At depth 3 under a short time limit: no objective above the optimum, no bound below it, proofs agree."""
     skip_unless_available(backend)
@@ -81,10 +81,10 @@ def test_ten_real_data_sets(backend: str, preset: str) -> None:
             result = accel_oct.solve(
                 X, y, max_depth=3, leaf_penalty=0.04, solver=backend, config=preset, time_limit=1.0
             )
-        except LicenceError:  # the licence that comes with gurobipy is too small for some of these models
+        except LicenceError:  # the licences of the wheels are too small for some of these models
             continue
         solved += 1
         assert result.objective <= optimum + 1e-9 <= result.bound + 2e-9, name
         if result.status == "optimal":
             assert result.objective == pytest.approx(optimum, abs=1e-9)
-    assert solved >= 5
+    assert solved >= (4 if backend == "cplex" else 5)  # its community edition takes 1000 columns, the others more

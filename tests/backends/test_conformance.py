@@ -24,7 +24,7 @@ def test_conformance(name: str, check: BackendCheck) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["stop", "exception"])
-@pytest.mark.parametrize("name", ["gurobi", "highs", "scip"])
+@pytest.mark.parametrize("name", ["copt", "cplex", "gurobi", "highs", "scip", "xpress"])
 def test_a_bound_ends_the_search_of_a_solver_that_shows_no_point(name: str, fails: bool) -> None:
     """From within the solver's own callbacks, in the middle of its tree; an exception there comes out unchanged."""
     skip_unless_available(name)

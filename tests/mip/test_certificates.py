@@ -221,7 +221,7 @@ def solved(X: Any, y: Any, constraints: list[Any], **options: Any) -> accel_oct.
 
 
 @pytest.mark.parametrize("preset", ["default", "baseline"])
-@pytest.mark.parametrize("backend", ["highs", "pyomo:highs", "scip", "gurobi"])
+@pytest.mark.parametrize("backend", ["highs", "pyomo:highs", "scip", "gurobi", "copt", "cplex", "xpress"])
 def test_presolve_does_not_lose_every_tree(backend: str, preset: str) -> None:
     """Two limits that trees keep with 1.0 and 0.87 to spare, whose LP presolve of HiGHS calls infeasible."""
     skip_unless_available(backend)
@@ -325,7 +325,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", ["highs", "scip", "gurobi", "pyomo:highs"])
+@pytest.mark.parametrize("name", ["highs", "scip", "gurobi", "pyomo:highs", "copt", "cplex", "xpress"])
 def test_models_that_solvers_were_wrong_on(name: str, fault: str) -> None:
     """Each model of mixed sizes that has shown a fault, on every backend."""
     skip_unless_available(name)

@@ -37,7 +37,7 @@ def test_an_unknown_backend_lists_the_known_ones_and_the_extras() -> None:
         create_backend("gorubi")
     message = str(caught.value)
     assert "'gorubi'" in message and all(name in message for name in registered_names())
-    assert all(f"accel-oct[{extra}]" in message for extra in ("gurobi", "scip", "pyomo"))
+    assert all(f"accel-oct[{extra}]" in message for extra in ("gurobi", "scip", "pyomo", "copt", "xpress", "cplex"))
     assert isinstance(caught.value, ValueError)
 
 
@@ -91,14 +91,14 @@ def test_auto_takes_the_ranked_backends_in_their_order(monkeypatch: pytest.Monke
         package = "no_such_module"
 
     broken = EntryPoint("broken", "no_such_module:Backend", backend.ENTRY_POINT_GROUP)
-    installed = [name for name in ("gurobi", "scip", "highs") if backend_class(name).is_available()]
+    installed = [name for name in ("gurobi", "cplex", "xpress", "scip", "highs") if backend_class(name).is_available()]
     assert [backend.name for backend in candidate_backends("auto")] == installed
     classes = {"other": Other, "missing": Missing}
     known = {**backend._registered(), "broken": broken, **dict.fromkeys(classes, broken)}
     find = backend.backend_class
     monkeypatch.setattr(backend, "_registered", lambda: known)
     monkeypatch.setattr(backend, "backend_class", lambda name: classes.get(name) or find(name))
-    expected = sorted([*installed, "other"], key=["gurobi", "other", "scip", "highs"].index)
+    expected = sorted([*installed, "other"], key=["gurobi", "other", "cplex", "xpress", "scip", "highs"].index)
     assert [backend.name for backend in candidate_backends("auto")] == expected
 
 

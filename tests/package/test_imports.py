@@ -13,7 +13,7 @@ from helpers.imports_support import Import, comments, cycles, import_graph, impo
 
 import accel_oct.mip
 
-SOLVER_PACKAGES = {"highspy", "gurobipy", "pyscipopt", "pyomo"}
+SOLVER_PACKAGES = {"highspy", "gurobipy", "pyscipopt", "pyomo", "coptpy", "cplex", "xpress"}
 BACKENDS = "accel_oct_backends"
 
 _BASE = {"errors", "support"}
