@@ -95,7 +95,7 @@ class CoptBackend(Backend):
             logger.info("the options require COPT's own branch and bound, which ignores branch priorities")
         engine = _CoptEngine(session) if wants_mip else _CoptBranchingEngine(session)
         try:
-            with session.passing_on_stops(engine.interrupt):
+            with session.forwarding_stops(engine.interrupt):
                 return CutLoop(session, engine).run()
         finally:
             engine.close()

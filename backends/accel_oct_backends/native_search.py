@@ -133,7 +133,7 @@ class NativeSearch(ABC):
     def optimise(self) -> tuple[Termination, int]:
         """Solve; returns the reason of the end and the number of nodes."""
         session = self.session
-        with session.passing_on_stops(self.interrupt):
+        with session.forwarding_stops(self.interrupt):
             ended = self.run() if self.arrays.integer.any() else self._separate_linear()
             if ended is None or ended is Termination.UNBOUNDED:
                 ended = Termination.UNBOUNDED if self._has_feasible_point() else Termination.INFEASIBLE
@@ -164,7 +164,7 @@ class NativeSearch(ABC):
         rows = Rows.concatenate([arrays.rows, self._pool.rows])
         probe = type(self)(session, replace(arrays, objective=np.zeros(arrays.n_columns), rows=rows))
         try:
-            with session.passing_on_stops(probe.interrupt):
+            with session.forwarding_stops(probe.interrupt):
                 ended = probe.run()
         finally:
             probe.close()
