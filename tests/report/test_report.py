@@ -334,6 +334,7 @@ def test_a_curve_needs_two_moments() -> None:
         assert drawn is not None and "nan" not in drawn and len(drawn) < 50_000
 
 
+@pytest.mark.slow  # a wheel has the kernels of all CPU levels, which `make test-slow` compiles
 def test_the_wheel_has_style_and_script(tmp_path: Path) -> None:
     """A report of an installed library needs both files."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
