@@ -20,6 +20,7 @@ from accel_oct.mip.cutloop import decide_again
 from accel_oct.mip.errors import (
     BackendUnavailableError,
     HandlerError,
+    LicenceError,
     MipError,
     ModelError,
     UnknownBackendError,
@@ -123,7 +124,15 @@ class Backend(ABC):
         """Return whether the solver is installed and licensed; may take a licence for a moment."""
         if not cls.is_available():
             return Availability(False, False, cls._missing_package())
+        try:
+            cls.check_licence()
+        except LicenceError as error:
+            return Availability(True, False, str(error))
         return Availability(True, True)
+
+    @classmethod  # noqa: B027 most solvers need none
+    def check_licence(cls) -> None:
+        """Raise `LicenceError` if the installed solver has no licence; by default it needs none."""
 
     @classmethod
     def variant_availability(cls, variant: str | None) -> Availability:

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from accel_oct.mip import (
-    Availability,
     Backend,
     Capabilities,
     CutLoop,
@@ -77,15 +76,8 @@ class CoptBackend(Backend):
     )
 
     @classmethod
-    def availability(cls) -> Availability:
-        found = super().availability()
-        if not found:
-            return found
-        try:
-            environment()
-        except LicenceError as error:
-            return Availability(True, False, str(error))
-        return found
+    def check_licence(cls) -> None:
+        environment()
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:

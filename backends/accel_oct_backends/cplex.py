@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from accel_oct.mip import (
-    Availability,
     Backend,
     Capabilities,
     Event,
@@ -66,24 +65,11 @@ class CplexBackend(Backend):
     )
 
     @classmethod
-    def availability(cls) -> Availability:
-        found = super().availability()
-        if not found:
-            return found
-        try:
-            _environment().end()
-        except LicenceError as error:
-            return Availability(True, False, str(error))
-        return found
+    def check_licence(cls) -> None:
+        _environment().end()
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        if session.out_of_time:
-            return Termination.TIME_LIMIT, 0
-        search = _CplexSearch(session, session.model)
-        try:
-            return search.optimise()
-        finally:
-            search.close()
+        return _CplexSearch.solved(session)
 
 
 class _CplexSearch(NativeSearch):

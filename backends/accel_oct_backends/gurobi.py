@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from accel_oct.mip import (
-    Availability,
     Backend,
     Capabilities,
     CutPool,
@@ -53,15 +52,8 @@ class GurobiBackend(Backend):
     )
 
     @classmethod
-    def availability(cls) -> Availability:
-        found = super().availability()
-        if not found:
-            return found
-        try:
-            _environment().dispose()
-        except LicenceError as error:
-            return Availability(True, False, str(error))
-        return found
+    def check_licence(cls) -> None:
+        _environment().dispose()
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
         if session.out_of_time:

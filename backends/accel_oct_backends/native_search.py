@@ -130,6 +130,17 @@ class NativeSearch(ABC):
 
     # ---------------------------------------------------------------- the solve
 
+    @classmethod
+    def solved(cls, session: SolveSession) -> tuple[Termination, int]:
+        """Build the model of a session and solve it; returns the reason of the end and the number of nodes."""
+        if session.out_of_time:
+            return Termination.TIME_LIMIT, 0
+        search = cls(session, session.model)
+        try:
+            return search.optimise()
+        finally:
+            search.close()
+
     def optimise(self) -> tuple[Termination, int]:
         """Solve; returns the reason of the end and the number of nodes."""
         session = self.session
@@ -273,5 +284,5 @@ class LogLines:
 
 
 def log_stream(logger: logging.Logger) -> LogLines | None:
-    """Return a stream for a solver's log, None if nobody listens."""
+    """Return a stream for a solver's log; None if the logger does not record DEBUG."""
     return LogLines(logger) if logger.isEnabledFor(logging.DEBUG) else None

@@ -14,7 +14,6 @@ import numpy as np
 
 from accel_oct.mip import (
     FEASIBILITY_TOLERANCE,
-    Availability,
     Backend,
     Capabilities,
     Event,
@@ -65,24 +64,11 @@ class XpressBackend(Backend):
     )
 
     @classmethod
-    def availability(cls) -> Availability:
-        found = super().availability()
-        if not found:
-            return found
-        try:
-            _new_problem()
-        except LicenceError as error:
-            return Availability(True, False, str(error))
-        return found
+    def check_licence(cls) -> None:
+        _new_problem()
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
-        if session.out_of_time:
-            return Termination.TIME_LIMIT, 0
-        search = _XpressSearch(session, session.model)
-        try:
-            return search.optimise()
-        finally:
-            search.close()
+        return _XpressSearch.solved(session)
 
 
 class _XpressSearch(NativeSearch):

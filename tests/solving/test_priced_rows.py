@@ -182,9 +182,9 @@ def test_the_relaxation_is_no_worse_than_the_multipliers(seed: int) -> None:
         noise = NOISE * problem.total_weight
         known = knowledge_at(rng, problem)
         master, bare = master_of(instance, constraints), relaxation(master_of(instance, constraints))
-        nobody = Incumbent(master.dataset, instance.leaf_price)
-        assert not closed_roots(known, nobody, lambda value: value).any()
-        add_priced_rows(master, known, nobody, lambda value: value)
+        no_tree = Incumbent(master.dataset, instance.leaf_price)
+        assert not closed_roots(known, no_tree, lambda value: value).any()
+        add_priced_rows(master, known, no_tree, lambda value: value)
         largest = max(known.leaf, float(known.bounds.max()))
         assert relaxation(master) <= largest + noise
         better += largest < bare - noise
