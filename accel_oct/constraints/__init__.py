@@ -1,6 +1,6 @@
 """Constraints on trees: the interface, and the constraints of the library."""
 
-from accel_oct.constraints.base import BoundConstraint, Constraint, bind_all
+from accel_oct.constraints.base import BoundConstraint, Constraint, TreePart, bind_all
 from accel_oct.constraints.fairness import (
     ConditionalParity,
     EqualisedOdds,
@@ -39,5 +39,6 @@ __all__ = [
     "Specificity",
     "StatisticalParity",
     "Traits",
+    "TreePart",
     "bind_all",
 ]

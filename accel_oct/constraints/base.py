@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accel_oct.constraints.traits import LinearLimit, Traits
@@ -30,7 +31,35 @@ from accel_oct.formulation import Master
 from accel_oct.mip import Rows
 from accel_oct.tree import DecisionTree
 
-__all__ = ["BoundConstraint", "Constraint", "bind_all", "check_traits", "is_built_in", "limits_of", "local_rules"]
+__all__ = [
+    "BoundConstraint",
+    "Constraint",
+    "TreePart",
+    "bind_all",
+    "check_traits",
+    "is_built_in",
+    "limits_of",
+    "local_rules",
+]
+
+
+@dataclass(frozen=True)
+class TreePart:
+    """A part of a tree, to be judged by `BoundConstraint.refuses`.
+
+    Either a subtree that may stand at any node: `path` is None. Or a path from the root: `tree` is None, and the node
+    at the end of the path branches on the last feature.
+
+    Attributes
+    ----------
+    tree : DecisionTree or None
+        A subtree with at least one split, as a tree of its own.
+    path : tuple of (feature, side), or None
+        Features from the root on with the side of the next node; the side of the last one is None.
+    """
+
+    tree: DecisionTree | None = None
+    path: tuple[tuple[int, int | None], ...] | None = None
 
 
 class BoundConstraint(ABC):
@@ -66,6 +95,14 @@ class BoundConstraint(ABC):
         off this tree alone.
         """
         return self.traits.forbid(tree, master)
+
+    def refuses(self, part: TreePart) -> bool:
+        """Return whether no feasible tree contains a part; called for the parts that `Traits.refuses` names.
+
+        True means that every tree with this part violates the constraint: a wrong True loses feasible trees, and with
+        them the optimum. False is always allowed.
+        """
+        return False
 
     def value(self, tree: DecisionTree) -> float | None:
         """Return the limited quantity in its own unit, for reports; None if not available."""

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -388,6 +389,13 @@ def _too_uneven(masses: FloatArray, least: float, X: BoolMatrix) -> IntArray:
 # ---------------------------------------------------------------- all of it
 
 
+SuperfluousSplits = Literal["matter", "removable", "forbidden"]
+_SUPERFLUOUS = get_args(SuperfluousSplits)
+
+#: Parts of trees that a constraint may refuse.
+PARTS_OF_TREES = frozenset({"subtrees", "paths"})
+
+
 @dataclass(frozen=True, eq=False)
 class Traits:
     """Properties of a bound constraint: its forms and its inputs. The library uses nothing else of a constraint.
@@ -423,6 +431,16 @@ class Traits:
     A search over every split has no fixed features: it supports constraints that read neither ``"features"`` nor
     ``"X"``. The default is all inputs.
 
+    *Without a form.* The trees of the relaxed problem, which has the forms of all other constraints, are enumerated
+    best first, and `violation` is evaluated for each. Three declarations limit the number of these trees:
+
+    - `superfluous_splits`. A split is *superfluous* if one of its sides has no sample, or if both sides are leaves of
+      the same class; a tree without such splits is *proper*. "matter": the constraint may allow a tree and forbid the
+      tree that remains if its superfluous splits are removed. "removable": it allows that tree too. "forbidden": it
+      allows proper trees only. Except in the first case only proper trees are enumerated.
+    - `refuses`. Which parts of trees `BoundConstraint.refuses` judges: "subtrees", "paths" or both.
+    - `relaxed`. A weaker statement: every tree that satisfies the constraint satisfies its forms.
+
     `accel_oct.constraints.conformance` checks the declarations on random data.
 
     Parameters
@@ -435,6 +453,14 @@ class Traits:
     reads : set of str
     arrays : sequence of str
         Names of arguments with one entry per row, which cannot be split into the folds of a cross-validation.
+    by_predictions : bool
+        Whether `violation` depends on the tree only by its predictions for the samples.
+    superfluous_splits : {"matter", "removable", "forbidden"}
+        Whether superfluous splits matter; they are removable with `by_predictions`.
+    refuses : set of {"subtrees", "paths"}
+        Parts that `BoundConstraint.refuses` judges.
+    relaxed : Traits, optional
+        Forms that the constraint implies.
     """
 
     limits: tuple[LinearLimit, ...] | None = None
@@ -443,10 +469,15 @@ class Traits:
     features: FeatureRule | None = None
     reads: Set[str] = READS
     arrays: tuple[str, ...] = ()
+    by_predictions: bool = False
+    superfluous_splits: SuperfluousSplits = "matter"
+    refuses: Set[str] = frozenset()
+    relaxed: Traits | None = None
 
     def __post_init__(self) -> None:
         limits = None if self.limits is None else tuple(self.limits)
         whole = (as_whole(self.leaves) or 0) >= 1
+        _one_of, _parts = f"be one of {', '.join(_SUPERFLUOUS)}", ", ".join(sorted(PARTS_OF_TREES))
         if limits is None and whole:
             limits = (LinearLimit(f"at most {self.leaves} leaves", None, float(self.leaves or 1), leaves=1.0),)
         for name, value, good, kind in (
@@ -454,10 +485,14 @@ class Traits:
             ("local", self.local, isinstance(self.local, LocalRules), "be LocalRules or None"),
             ("leaves", self.leaves, whole, "be a whole number of at least 1 or None"),
             ("features", self.features, isinstance(self.features, FeatureRule), "be a FeatureRule or None"),
+            ("superfluous_splits", self.superfluous_splits, self.superfluous_splits in _SUPERFLUOUS, _one_of),
+            ("refuses", self.refuses, PARTS_OF_TREES.issuperset(self.refuses), f"be a set of {_parts}"),
+            ("relaxed", self.relaxed, isinstance(self.relaxed, Traits), "be Traits or None"),
         ):
             if value is not None and not good:
                 raise InvalidInputError(f"Traits: {name} must {kind}, got {shown(value)}")
         object.__setattr__(self, "limits", limits)
+        object.__setattr__(self, "refuses", frozenset(self.refuses))
         object.__setattr__(self, "reads", checked_reads(self.reads, "Traits"))
 
     @property
@@ -472,7 +507,9 @@ class Traits:
 
     @property
     def survives_pruning(self) -> bool:
-        """Whether a feasible tree stays feasible if splits that separate no samples are removed."""
+        """Whether a feasible tree stays feasible if superfluous splits are removed."""
+        if self.by_predictions or self.superfluous_splits != "matter":
+            return True
         if self.by_tables or self.features is not None:
             return True
         return self.limits is not None and all(
