@@ -12,6 +12,7 @@ from accel_oct.constraints.features import FeatureCosts, ForbiddenFeatures, Forb
 from accel_oct.constraints.leaves import MaxLeaves, MinLeafWeight
 from accel_oct.constraints.linear import Linear
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
+from accel_oct.constraints.rules import PredictionRule, TreeRule
 from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, LinearLimit, Traits
 
 __all__ = [
@@ -34,11 +35,13 @@ __all__ = [
     "MinLeafWeight",
     "PositiveBudget",
     "Precision",
+    "PredictionRule",
     "PredictiveEquality",
     "Recall",
     "Specificity",
     "StatisticalParity",
     "Traits",
     "TreePart",
+    "TreeRule",
     "bind_all",
 ]

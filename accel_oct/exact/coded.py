@@ -233,6 +233,7 @@ class CodedPoints(PointSets, CodedProblem):
         max_depth: int,
         slack: float,
         any_label: bool = True,
+        superfluous: bool = False,
     ) -> CodedPoints:
         """Return the problem of gains and a leaf price on a common dyadic grid.
 
@@ -249,6 +250,8 @@ class CodedPoints(PointSets, CodedProblem):
             Largest difference to the best value; infinite for all trees.
         any_label : bool
             Whether leaves may predict any class, or only the one with the largest gain, the first of equal ones.
+        superfluous : bool
+            Whether trees may have splits with an empty side, and so more leaves than points.
 
         Raises
         ------
@@ -269,7 +272,10 @@ class CodedPoints(PointSets, CodedProblem):
         bonus, total = int(nothing.sum()), int(units.sum())
         allowed = None if slack == math.inf else scaled(slack, exponent) // factor
         depth = min(max_depth, max(len(X) - 1, 0), X.shape[1])
-        scale = CodeScale.of(total, price, allowed, max_depth, depth, len(X))
+        leaves = len(X)
+        if superfluous:
+            depth, leaves = max_depth, 2**max_depth
+        scale = CodeScale.of(total, price, allowed, max_depth, depth, leaves)
         return cls(
             X=np.ascontiguousarray(X),
             gains=units << scale.bits,

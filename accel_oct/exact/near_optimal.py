@@ -12,23 +12,21 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from accel_oct import native
 from accel_oct.data.tally import Path
-from accel_oct.exact.coded import CodedProblem, Columns
+from accel_oct.exact.coded import CodedPoints, CodedProblem, Columns
 from accel_oct.exact.enumeration import Enumeration, SampleSet, SideBests, Split
 from accel_oct.exact.limited import SideTables, TableSides
 from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
-from accel_oct.tree import DecisionTree
-from accel_oct.tree.topology import Topology
 
 _EXACT_BITS = 52
 """Codes of up to this number of bits are exact in the tables, which are in floating point."""
@@ -177,6 +175,8 @@ class SideValues:
         price, any_label = problem.price, problem.any_label
         columns = problem.columns(samples)
         totals = problem.totals(samples)
+        if not columns.feature.size:
+            return Sides(columns, *np.empty((3, 0), dtype=np.int64))
         if height > 1:
             gains = problem.set_gains(samples, columns.feature)
             return Sides(columns, *native.two_sides(gains, price, any_label, NONE, self._should_stop))
@@ -211,6 +211,27 @@ _ENTRY_BYTES = 400
 _LEAF, _STUMP, _ALL_SPLITS = -1, -2, -3
 
 
+class TreeFilter(Protocol):
+    """Parts of trees that a list leaves out.
+
+    Attributes
+    ----------
+    by_path : bool
+        Whether `allows_split` depends on the path; else it is not called.
+    """
+
+    by_path: bool
+
+    def allows_set(self, samples: SampleSet) -> bool:
+        """Return whether a set may be a leaf; if not, no tree on it is listed."""
+
+    def allows_subtree(self, tree: Nested) -> bool:
+        """Return whether a subtree with at least one split may be part of a listed tree, wherever it stands."""
+
+    def allows_split(self, path: Path, feature: int) -> bool:
+        """Return whether the node at the end of a path may branch on a feature."""
+
+
 class TreeLister:
     """Lists the trees within the slack, best first, and builds none before it is requested.
 
@@ -222,35 +243,54 @@ class TreeLister:
     ----------
     memory_limit : int
         Bytes that all lists may take; beyond that `OutOfMemory` is raised.
+    kept : TreeFilter or None
+        Leaves out parts of trees. The slack is relative to the best of all trees, listed or not.
+    superfluous : bool
+        Whether trees with superfluous splits are listed too: splits with an empty side, and splits with two leaves of
+        the same class. Only for a problem on points that was made for such trees.
     """
 
-    def __init__(self, problem: CodedProblem, values: SideValues, memory_limit: int) -> None:
+    def __init__(
+        self,
+        problem: CodedProblem,
+        values: SideValues,
+        memory_limit: int,
+        kept: TreeFilter | None = None,
+        superfluous: bool = False,
+    ) -> None:
         self.problem, self.values = problem, values
+        self.kept, self.superfluous = kept, superfluous
         self._left = memory_limit // _ENTRY_BYTES
-        self._lists: dict[tuple[bytes, int], _TreeList] = {}
+        self._lists: dict[Hashable, _TreeList] = {}
 
     def trees(self) -> Iterator[tuple[int, Nested]]:
         """Yield codes and trees, best first."""
         everyone, depth = self.problem.everyone(), self.problem.max_depth
-        trees = self.list_of(everyone, depth, self.values.best(everyone, depth), ())
-        place, least = 0, None
-        while (found := trees.get(place)) is not None:
-            code, tree = found
-            if least is None:
-                least = self.problem.least_code(self.problem.value(code) - self.problem.slack)
-            if code < least:
-                return
-            yield code, tree
+        best = self.values.best(everyone, depth)
+        least = self.problem.least_code(self.problem.value(best) - self.problem.slack)
+        trees = self.list_of(everyone, depth, best, ())
+        place = 0
+        while (found := trees.get(place)) is not None and found[0] >= least:
+            yield found
             place += 1
 
     def list_of(self, samples: SampleSet, height: int, best: int, path: Path) -> _TreeList:
         """Return the list of the trees of some height on a set; `best` is the code of the best of them."""
-        key = (self.problem.key(samples), height)
+        key: Hashable = (self.problem.key(samples), height)
+        if self.kept is not None and self.kept.by_path:
+            key = (path, height)
         found = self._lists.get(key)
         if found is None:
             self.spend(2)
             found = self._lists[key] = _TreeList(self, samples, height, best, path)
         return found
+
+    def allowed_features(self, path: Path, features: IntArray) -> BoolArray:
+        """Return which features the node at the end of a path may branch on."""
+        kept = self.kept
+        if kept is None or not kept.by_path:
+            return np.ones(features.size, dtype=bool)
+        return np.array([kept.allows_split(path, feature) for feature in features.tolist()], dtype=bool)
 
     def spend(self, entries: int) -> None:
         self._left -= entries
@@ -272,6 +312,9 @@ class _TreeList:
         self._open: dict[int, tuple[_TreeList, _TreeList]] = {}
         # (-code, feature, place, place): a pair of places in the lists of both sides, -1 before these exist. Leaves and
         # splits differ in the number of leaves and so in their codes: they are never compared by feature.
+        self._waiting: list[tuple[int, int, int, int]] = []
+        if lister.kept is not None and not lister.kept.allows_set(samples):
+            return
         self._waiting = [(-code, _LEAF, label, 0) for code, label in lister.problem.leaf_codes(samples)]
         if height > 0 and -self._waiting[0][0] < best:
             self._look_at_splits()
@@ -280,13 +323,14 @@ class _TreeList:
         heapq.heapify(self._waiting)
 
     def _look_at_splits(self) -> None:
-        if self._height == 1:
+        lister = self._lister
+        if self._height == 1 and not lister.superfluous:
             self._waiting_stumps()
             return
-        columns, zero, one, split = self._lister.values.sides(self._samples, self._height, self._path)
-        codes = split[columns.column]
-        close = np.flatnonzero(codes >= self._least)
-        self._lister.spend(close.size // 4)
+        columns, zero, one, split = lister.values.sides(self._samples, self._height, self._path)
+        codes = (zero + one if lister.superfluous else split)[columns.column]
+        close = np.flatnonzero((codes >= self._least) & lister.allowed_features(self._path, columns.features))
+        lister.spend(close.size // 4)
         self._sides = dict(
             zip(
                 columns.features[close].tolist(),
@@ -296,10 +340,32 @@ class _TreeList:
         )
         for feature, code in zip(columns.features[close].tolist(), codes[close].tolist(), strict=True):
             heapq.heappush(self._waiting, (-code, feature, -1, -1))
+        if lister.superfluous:
+            self._look_at_empty_sides(columns.features)
+
+    def _look_at_empty_sides(self, separating: IntArray) -> None:
+        """Add the splits with an empty side to the heap."""
+        lister, problem = self._lister, self._lister.problem
+        assert isinstance(problem, CodedPoints)
+        others = np.setdiff1d(np.arange(problem.X.shape[1]), separating)
+        others = others[lister.allowed_features(self._path, others)]
+        here = lister.values.best(self._samples, self._height - 1)
+        code = here - problem.price
+        if code < self._least:
+            return
+        lister.spend(others.size // 4)
+        for feature in others.tolist():
+            on_one = bool(self._samples.size) and bool(problem.X[self._samples[0], feature])
+            self._sides[feature] = (-problem.price, here) if on_one else (here, -problem.price)
+            heapq.heappush(self._waiting, (-code, feature, -1, -1))
 
     def _waiting_stumps(self) -> None:
         """Add all trees with one split to the heap."""
         found = stumps(self._lister.problem, self._samples, self._least)
+        if self._lister.kept is not None and self._lister.kept.by_path:
+            features = np.array([tree[0] for _, tree in found], dtype=np.int64)
+            allowed = self._lister.allowed_features(self._path, features)
+            found = [stump for stump, good in zip(found, allowed.tolist(), strict=True) if good]
         self._lister.spend(len(found) // 2)
         self._stumps = [tree for _, tree in found]
         self._waiting += [(-code, _STUMP, place, 0) for place, (code, _) in enumerate(found)]
@@ -330,13 +396,16 @@ class _TreeList:
     def _pair(self, code: int, feature: int, i: int, j: int) -> None:
         zero, one = (side.get(place) for side, place in zip(self._sides_of(feature), (i, j), strict=True))
         assert zero is not None and one is not None  # both existed when the pair was added to the heap
-        if isinstance(zero[1], tuple) or zero[1] != one[1]:
+        if isinstance(zero[1], tuple) or zero[1] != one[1] or self._lister.superfluous:
             self._keep(-code, (feature, zero[1], one[1]))
         self._wait(feature, i, j + 1)
         if j == 0:
             self._wait(feature, i + 1, 0)
 
     def _keep(self, code: int, tree: Nested) -> None:
+        kept = self._lister.kept
+        if kept is not None and isinstance(tree, tuple) and not kept.allows_subtree(tree):
+            return
         self._lister.spend(1)
         self._found.append((code, tree))
 
@@ -385,20 +454,6 @@ def stumps(problem: CodedProblem, samples: SampleSet, least: int) -> list[tuple[
     order = np.lexsort((places[1][m, f], places[0][k, f], feature, -code))
     trees = zip(feature[order].tolist(), k[order].tolist(), m[order].tolist(), strict=True)
     return list(zip(code[order].tolist(), trees, strict=True))
-
-
-def as_decision_tree(nested: Nested, max_depth: int) -> DecisionTree:
-    """Return a nested tree in arrays for a depth."""
-    feature, label = np.full((2, Topology(max_depth).n_nodes), -1)
-    todo = [(1, nested)]
-    while todo:
-        node, part = todo.pop()
-        if isinstance(part, tuple):
-            feature[node - 1] = part[0]
-            todo += [(2 * node, part[1]), (2 * node + 1, part[2])]
-        else:
-            label[node - 1] = part
-    return DecisionTree(feature, label)
 
 
 Table = dict[int, int]

@@ -66,6 +66,8 @@ class Config:
         Price constraints that are linear, and close the gap, before the master is built.
     price_rows : bool
         Add the bounds of every root by prices as rows, where prices do not close the gap.
+    enumeration : bool
+        Enumerate trees best first, under constraints without a form, before the master is built.
     cache_memory_limit : int
         Bytes for cached subtrees.
     """
@@ -82,6 +84,7 @@ class Config:
     subtree_bounds: SubtreeBoundConfig = field(default_factory=SubtreeBoundConfig)
     prices: bool = False
     price_rows: bool = True
+    enumeration: bool = False
     cache_memory_limit: int = 256 << 20
 
     def __post_init__(self) -> None:
@@ -230,6 +233,7 @@ PRESETS: dict[str, Config] = {
         benders=BendersConfig(fractional=True),
         subtree_bounds=SubtreeBoundConfig(enabled=True),
         prices=True,
+        enumeration=True,
     ),
     "baseline": _BASELINE,
     "paper": replace(

@@ -21,7 +21,7 @@ from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.dataset import equal_rows
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.exact.coded import CodedPoints, CodedProblem, CodedTally
-from accel_oct.exact.near_optimal import ListedTree, NearOptimalSearch, as_decision_tree
+from accel_oct.exact.near_optimal import ListedTree, NearOptimalSearch
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
@@ -617,7 +617,7 @@ class NearOptimalTrees:
         )
 
     def _tree(self, listed: ListedTree) -> DecisionTree:
-        return as_decision_tree(listed.tree, self._setting.max_depth)
+        return DecisionTree.from_nested(listed.tree, self._setting.max_depth)
 
     # ---------------------------------------------------------------- choosing
 

@@ -72,7 +72,7 @@ class Search(SearchRun):
         self.backend_name = backend_name
         self.nodes = 0
         self.statistics: dict[str, Any] = {}
-        self.notes: dict[str, str | tuple[str, ...]] = {}
+        self.notes: dict[str, str | float | tuple[str, ...]] = {}
         self.multipliers: tuple[float | None, ...] = ()
         self.priced: RootBounds | None = None
         self.beside: Callable[[Stopper], Callable[[], bool]] | None = None

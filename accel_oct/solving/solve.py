@@ -20,6 +20,7 @@ from accel_oct.solving.config import Config, as_config
 from accel_oct.solving.driver import Phase, SinglePhase
 from accel_oct.solving.frontier import computed_frontier
 from accel_oct.solving.phases import (
+    EnumerateAndEvaluate,
     FeatureSets,
     IntegerProgram,
     LastStep,
@@ -126,8 +127,8 @@ def solve(
     check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.offer_starts(trees)
-    before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), SubtreeTables()]
-    return search.solve([*before, branch_and_cut, LastStep()])
+    before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), EnumerateAndEvaluate()]
+    return search.solve([*before, SubtreeTables(), branch_and_cut, LastStep()])
 
 
 # ---------------------------------------------------------------- tallies

@@ -72,6 +72,21 @@ class DecisionTree:
         return cls._trusted(features, labels)
 
     @classmethod
+    def from_nested(cls, nested: Any, max_depth: int) -> DecisionTree:
+        """Return the tree of a class (a leaf) or a tuple (feature, zero side, one side); valid input is assumed."""
+        n_nodes = Topology(max_depth).n_nodes
+        feature, label = [-1] * n_nodes, [-1] * n_nodes
+        todo = [(0, nested)]
+        while todo:
+            place, part = todo.pop()
+            if isinstance(part, tuple):
+                feature[place] = part[0]
+                todo += ((2 * place + 1, part[1]), (2 * place + 2, part[2]))
+            else:
+                label[place] = part
+        return cls._trusted(np.array(feature, dtype=np.int64), np.array(label, dtype=np.int64))
+
+    @classmethod
     def _trusted(cls, feature: IntArray, label: IntArray) -> DecisionTree:
         """Create a tree without check and copy, from valid arrays that nothing else refers to."""
         tree = object.__new__(cls)
@@ -228,6 +243,20 @@ class DecisionTree:
             visits[rows[asked], column[node[asked]]] = True
             rows, node = rows[node > 1], node[node > 1] // 2
         return visits
+
+    def is_proper(self, X: BoolMatrix) -> bool:
+        """Return whether every leaf is reached by a row of X, and sibling leaves have different classes.
+
+        So every split separates rows, and none can be removed without a change of predictions.
+        """
+        leaves = self.leaves - 1
+        reached = np.zeros(self.feature.size, dtype=bool)
+        reached[self.leaf_of(X) - 1] = True
+        if not reached[leaves].all():
+            return False
+        label, is_leaf = self.label, self.label >= 0
+        zero, one = label[1::2], label[2::2]
+        return not bool(np.any(is_leaf[1::2] & (zero == one)))
 
     def class_weights(self, dataset: BinaryDataset) -> FloatArray:
         """Return the weight of each class at each node of `nodes`: (nodes, classes)."""

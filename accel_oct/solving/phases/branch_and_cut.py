@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Any
 
-from accel_oct.constraints.base import is_built_in
+from accel_oct.constraints.base import BoundConstraint, is_built_in
 from accel_oct.cuts.no_goods import NoGoods
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
@@ -76,13 +76,13 @@ class IntegerProgram:
         self._built: tuple[Master, list[Component], Agreement] | None = None
 
     def prepare(self, search: Search) -> None:
-        """Build the components of the user, and constraints without declared traits, and check them on a few trees.
+        """Build the components of the user, and the rows of constraints without a form, and check them on a few trees.
 
         So their errors show before any work is done, also where no solver has to run. The rows of other constraints
         are checked when the master is built; see `_master`.
         """
         problem = search.problem
-        rows = [each for each in problem.constraints if not is_built_in(each) and not each.traits.has_form]
+        rows = [each for each in problem.constraints if not is_built_in(each) and _writes_rows(each)]
         if problem.max_depth > 0 and (self._factories or rows):
             self._built = self._master(search)
             search.agreement = self._built[2]
@@ -164,6 +164,12 @@ class IntegerProgram:
             for tree in some_trees(problem.original, problem.max_depth):
                 agreement.probe(tree)
         return master, own, agreement
+
+
+def _writes_rows(constraint: BoundConstraint) -> bool:
+    """Return whether a constraint without a form has rows of its own."""
+    own, default = type(constraint), BoundConstraint
+    return not constraint.traits.has_form and (own.add_to, own.forbid) != (default.add_to, default.forbid)
 
 
 def _own_component(name: str, factory: ComponentFactory, master: Master, agreement: Agreement) -> Component:

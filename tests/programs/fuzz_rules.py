@@ -1,0 +1,110 @@
+"""Rules without a form, alone and with other constraints, on random instances against a list of all trees.
+
+    python -m programs.fuzz_rules --count 3000
+
+Case number i is the same in every run. It stops at the first wrong status, objective, bound or tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.constraint_support import KINDS, random_constraint
+from helpers.tree_rules import TREE_RULES, as_constraint, few_ones_per_half, prediction_rule
+from oracles.instances import Instance, random_instance
+from oracles.ruled_trees import best_allowed, is_proper, present
+
+import accel_oct
+from accel_oct.constraints import Constraint, ForbiddenPairs, MaxFeatures, MinLeafWeight, TreeRule, bind_all
+
+MORE = (*KINDS, MinLeafWeight, MaxFeatures, ForbiddenPairs)
+"""Constraints of the library that a rule is combined with."""
+
+
+def draw(number: int) -> tuple[Instance, list[Constraint], str]:
+    """Instance, constraints and name of the rule of a case: each rule alone, then with one or two others."""
+    rng = np.random.default_rng(number)
+    rules: list[Any] = [*TREE_RULES, None]
+    rule = rules[number % len(rules)]
+    while True:
+        depth = int(rng.choice([1, 2, 2, 2, 3]))
+        instance = random_instance(rng, max_samples=10, max_features=2 if depth == 3 else 3, max_depth=depth)
+        n_classes = len(set(instance.y.tolist()))
+        if instance.dataset.n_classes >= 2 and (n_classes == 2 or depth < 3):
+            break
+    constraint = prediction_rule() if rule is None else as_constraint(rng, rule)
+    more = [_another(rng, instance) for _ in range(number // len(rules) % 3)]
+    return instance, [constraint, *more], few_ones_per_half.__name__ if rule is None else rule.__name__
+
+
+def _another(rng: np.random.Generator, instance: Instance) -> Any:
+    kind: Any = MORE[int(rng.integers(len(MORE)))]
+    if kind is MinLeafWeight:
+        return MinLeafWeight(samples=int(rng.integers(1, 4)))
+    if kind is MaxFeatures:
+        return MaxFeatures(int(rng.integers(1, 3)))
+    if kind is ForbiddenPairs:
+        return ForbiddenPairs([tuple(rng.choice(instance.X.shape[1], 2, replace=instance.X.shape[1] < 2).tolist())])
+    return random_constraint(rng, kind, instance)
+
+
+def check_case(number: int, solver: str = "highs", config: str = "default") -> str:
+    """Solve a case and compare with the list of all trees; returns what decided it."""
+    instance, constraints, name = draw(number)
+    data = instance.dataset
+    try:
+        bound = bind_all(constraints, data)
+    except accel_oct.AccelOctError:
+        return "not a case"  # the random constraint does not fit the random data
+    rule, rows = constraints[0], present(data)
+    proper_only = isinstance(rule, TreeRule)
+
+    def allows(tree: Any, nested: Any) -> bool:
+        if proper_only and not is_proper(nested, data, rows):
+            return False
+        return all(each.violation(tree) <= 0 for each in bound)
+
+    best = best_allowed(data, instance.max_depth, instance.leaf_penalty, allows)
+    result = accel_oct.solve(
+        *(instance.X, instance.y),
+        sample_weight=instance.sample_weight,
+        max_depth=instance.max_depth,
+        leaf_penalty=instance.leaf_penalty,
+        constraints=constraints,
+        solver=solver,
+        config=config,
+    )
+    where = f"case {number}: {name}, {constraints[1:]}, {instance}"
+    if best == -np.inf:
+        assert result.status == "infeasible", (where, result)
+        return str(result.stats["decided_by"])
+    tolerance = 1e-9 if result.stats["decided_by"] == "enumeration" else 1e-5
+    assert result.status == "optimal" and result.tree is not None, (where, result)
+    assert result.objective == pytest.approx(best, abs=tolerance), where
+    assert all(each.violation(result.tree) <= 0 for each in bound), where
+    for row in result.history:
+        assert row.objective <= best + tolerance and best <= row.bound + tolerance, (where, row)
+    return str(result.stats["decided_by"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=3000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--solver", default="highs")
+    parser.add_argument("--config", default="default")
+    arguments = parser.parse_args()
+    began, decided = time.perf_counter(), {}
+    for done in range(1, arguments.count + 1):
+        by = check_case(arguments.first + done - 1, arguments.solver, arguments.config)
+        decided[by] = decided.get(by, 0) + 1
+        if done % 500 == 0 or done == arguments.count:
+            print(f"{done} instances, 0 wrong, {time.perf_counter() - began:.0f} s, decided by {decided}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
