@@ -36,7 +36,8 @@ class TreeRule(Constraint):
         Returns True only if no allowed tree contains the subtree, at whatever node; a `DecisionTree` with at least one
         split. It makes the search faster, because all trees with the subtree are left out.
     reads : set of str
-        Inputs of the functions, as in `Traits`. A tally supports rules that read no more than {"features"}.
+        Inputs of the functions, as in `Traits`; the empty set if they read the shape and the features of the tree
+        alone. A tally supports rules that read no more than classes, weights, groups and features.
 
     Examples
     --------
@@ -64,7 +65,8 @@ class _BoundTreeRule(BoundConstraint):
     @cached_property
     def traits(self) -> Traits:
         refuses = {"subtrees"} if self.rule.refuses is not None else set()
-        return Traits(superfluous_splits="forbidden", refuses=refuses, reads=self.rule.reads)
+        reads = frozenset({*self.rule.reads, "weight"})  # a tree is proper on samples of positive weight
+        return Traits(superfluous_splits="forbidden", refuses=refuses, reads=reads)
 
     @cached_property
     def _present(self) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints.base import BoundConstraint, Constraint, as_list, bind_all
+from accel_oct.constraints.base import BoundConstraint, Constraint, TreePart, as_list, bind_all
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.constraints.traits import Traits
 from accel_oct.data import Tally
@@ -73,8 +73,11 @@ class TallyConstraint(BoundConstraint):
             limits=declared.limits if local is None and declared.is_priced else None,
             leaves=declared.leaves,
             reads=declared.reads,
+            by_predictions=declared.by_predictions,
+            superfluous_splits=declared.superfluous_splits,
+            refuses=declared.refuses,
         )
-        if not self._traits.has_form:
+        if not self._traits.has_form and not (declared.survives_pruning and not declared.has_form):
             raise InvalidInputError(f"constraints: `{self.name}` is not supported on a tally, only on rows")
         if not fits_tally(declared.reads) or not same_by_cell(declared, halved.traits, n_cells):
             raise InvalidInputError(
@@ -98,6 +101,9 @@ class TallyConstraint(BoundConstraint):
 
     def violation(self, tree: DecisionTree) -> float:
         return self._on(tree).violation(tree)
+
+    def refuses(self, part: TreePart) -> bool:
+        return self._bound.refuses(part)
 
     def add_to(self, master: Master) -> None:
         raise NotImplementedError("a tally has no master problem")

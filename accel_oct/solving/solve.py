@@ -30,6 +30,7 @@ from accel_oct.solving.phases import (
     WarmStart,
 )
 from accel_oct.solving.phases.branch_and_cut import component_factories
+from accel_oct.solving.phases.enumeration import without_form
 from accel_oct.solving.problem import Problem, TallyProblem, check_not_with_tally, checked_trees
 from accel_oct.solving.ratios import RatioSteps, best_ratio
 from accel_oct.solving.result import Result, constraint_reports
@@ -168,7 +169,7 @@ class CellPrices(PriceAndClose):
     """Prices on the cells of a tally. The constraints were checked when they were bound."""
 
     def applies(self, search: Search) -> bool:
-        return True
+        return not without_form(search.problem.constraints)
 
 
 def _by_prices(
@@ -179,10 +180,9 @@ def _by_prices(
     progress: Sink | None,
     start: Sequence[DecisionTree],
 ) -> Result:
-    """Find the best tree that satisfies constraints on classes, groups, weights, leaves and paths.
+    """Find the best tree under constraints that couple subtrees: by prices, or by a list of trees, best first.
 
-    The status is "stopped" where memory does not suffice to enumerate the trees that prices leave open; the bound is
-    valid.
+    The status is "stopped" where memory does not suffice to enumerate the trees that remain; the bound is valid.
     """
     if problem.max_depth > MOST_DEPTH:
         raise InvalidInputError(
@@ -193,4 +193,5 @@ def _by_prices(
         search.incumbent.offer(tree.with_max_depth(problem.max_depth))
     search.record()
     # On rows a solver would follow; it cannot work on a tally.
-    return search.solve([SingleLeaf(), CellPrices(), SinglePhase("no solver", lambda search: "stopped")])
+    last: Phase[Search] = SinglePhase("no solver", lambda search: "stopped")
+    return search.solve([SingleLeaf(), CellPrices(), EnumerateAndEvaluate(), last])

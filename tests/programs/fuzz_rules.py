@@ -20,6 +20,7 @@ from oracles.ruled_trees import best_allowed, is_proper, present
 
 import accel_oct
 from accel_oct.constraints import Constraint, ForbiddenPairs, MaxFeatures, MinLeafWeight, TreeRule, bind_all
+from accel_oct.errors import InvalidInputError
 
 MORE = (*KINDS, MinLeafWeight, MaxFeatures, ForbiddenPairs)
 """Constraints of the library that a rule is combined with."""
@@ -33,8 +34,8 @@ def draw(number: int) -> tuple[Instance, list[Constraint], str]:
     while True:
         depth = int(rng.choice([1, 2, 2, 2, 3]))
         instance = random_instance(rng, max_samples=10, max_features=2 if depth == 3 else 3, max_depth=depth)
-        n_classes = len(set(instance.y.tolist()))
-        if instance.dataset.n_classes >= 2 and (n_classes == 2 or depth < 3):
+        varied = len(np.unique(instance.X, axis=0)) > 2 and instance.leaf_penalty < 0.2
+        if varied and 2 <= instance.dataset.n_classes <= (2 if depth == 3 else 3):
             break
     constraint = prediction_rule() if rule is None else as_constraint(rng, rule)
     more = [_another(rng, instance) for _ in range(number // len(rules) % 3)]
@@ -58,7 +59,7 @@ def check_case(number: int, solver: str = "highs", config: str = "default") -> s
     data = instance.dataset
     try:
         bound = bind_all(constraints, data)
-    except accel_oct.AccelOctError:
+    except InvalidInputError:
         return "not a case"  # the random constraint does not fit the random data
     rule, rows = constraints[0], present(data)
     proper_only = isinstance(rule, TreeRule)
