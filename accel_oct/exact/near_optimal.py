@@ -25,6 +25,7 @@ from accel_oct.data.tally import Path
 from accel_oct.exact.coded import CodedPoints, CodedProblem, Columns
 from accel_oct.exact.enumeration import Enumeration, SampleSet, SideBests, Split
 from accel_oct.exact.limited import SideTables, TableSides
+from accel_oct.native import Stopped as Stopped
 from accel_oct.support.arrays import Array, BoolArray, FloatArray, IntArray
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, OutOfMemory
 
@@ -57,7 +58,7 @@ class SideValues:
     Parameters
     ----------
     should_stop : callable
-        Called from time to time; if it returns true, `native.Stopped` is raised.
+        Called from time to time; if it returns true, `Stopped` is raised.
     threads, memory_limit : int
         For the tables.
     """
@@ -77,7 +78,7 @@ class SideValues:
         `path` are the features and sides that lead from all samples to the set, for tables that reach further down.
         """
         if self._should_stop():
-            raise native.Stopped
+            raise Stopped
         if height <= 2:
             return self.known_below(samples, height, path) or self._by_sums(samples, height)
         key = (self.problem.key(samples), height)
@@ -118,7 +119,7 @@ class SideValues:
                 self._below = table
             return self._from_tables(samples, columns, table.sides(), table.sides(2) if table.by_leaves else None)
         if self._should_stop():
-            raise native.Stopped
+            raise Stopped
         return self._one_by_one(samples, columns, height)
 
     @cached_property
@@ -505,7 +506,7 @@ class TreeCounter(Enumeration[CodeTable]):
     Parameters
     ----------
     should_stop : callable
-        Called from time to time; if it returns true, `native.Stopped` is raised.
+        Called from time to time; if it returns true, `Stopped` is raised.
     memory_limit : int
         Bytes that all tables together may take; beyond that `OutOfMemory` is raised.
 
@@ -585,7 +586,7 @@ class TreeCounter(Enumeration[CodeTable]):
 
     def _look(self) -> None:
         if self._should_stop():
-            raise native.Stopped
+            raise Stopped
 
     def _shallow(self, samples: SampleSet, height: int, best: int, threshold: int, path: Path) -> CodeTable:
         self._look()
@@ -776,7 +777,7 @@ class NearOptimalSearch:
                     found.by_leaves[tree.n_leaves] = found.by_leaves.get(tree.n_leaves, 0) + 1
             else:
                 self._count()
-        except native.Stopped:
+        except Stopped:
             found.ended = "stopped"
         except (OutOfMemory, MemoryError):
             found.ended = "memory_limit"
@@ -798,7 +799,7 @@ class NearOptimalSearch:
                 if len(found.trees) % _LOOK_EVERY == 0:
                     self._on_progress(len(found.trees), len(found.trees))
                     if self._should_stop():
-                        raise native.Stopped
+                        raise Stopped
         except (OutOfMemory, MemoryError):
             found.ended = "memory_limit"
             return

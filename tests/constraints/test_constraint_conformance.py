@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.mip_support import skip_unless_available
+from helpers.tree_rules import few_ones_per_half, no_feature_twice, same_feature
 
 import accel_oct
 from accel_oct import constraints
@@ -63,6 +64,13 @@ BUILT_IN: dict[str, list[ConstraintFactory]] = {
     "EqualOpportunity": [lambda data: constraints.EqualOpportunity("group", 0.25, "b")],
     "PredictiveEquality": [lambda data: constraints.PredictiveEquality("group", 0.25, "b")],
     "EqualisedOdds": [lambda data: constraints.EqualisedOdds("group", 0.5, "a")],
+    "TreeRule": [
+        lambda data: constraints.TreeRule(same_feature),
+        lambda data: constraints.TreeRule(
+            no_feature_twice, refuses=lambda tree, data: not no_feature_twice(tree, data)
+        ),
+    ],
+    "PredictionRule": [lambda data: constraints.PredictionRule(few_ones_per_half)],
     "ConditionalParity": [lambda data: constraints.ConditionalParity("group", 0.4, "b", "amount")],
 }
 

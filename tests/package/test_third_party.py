@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent / "third_party"
 _USE = """
 import numpy as np
 import accel_oct
-from oct_extras import BalancedUse
+from oct_extras import BalancedParts, BalancedUse
 
 rng = np.random.default_rng(1)
 X = rng.integers(0, 2, (40, 3))
@@ -32,7 +32,14 @@ for preset in ("default", "paper", "baseline"):
     result = accel_oct.solve(X, y, **shared, config=preset, components=["small_trees"], constraints=[BalancedUse(1)])
     assert result.status == "optimal" and most_used(result.tree) == 1, result
     assert result.objective < free.objective
-    assert result.stats["small_trees"]["calls"] > 0
+    if preset == "default":
+        assert result.stats["enumeration"]["trees"] > 1
+        parts = accel_oct.solve(X, y, **shared, constraints=[BalancedParts(1)])
+        assert parts.status == "optimal" and parts.objective == result.objective
+        assert parts.stats["enumeration"]["refused_parts"] > 0
+        assert parts.stats["enumeration"]["trees"] < result.stats["enumeration"]["trees"]
+    else:
+        assert result.stats["small_trees"]["calls"] > 0
     model = accel_oct.OptimalTreeClassifier(
         **shared, config=preset, encoder=None, components=["small_trees"], constraints=[BalancedUse(1)]
     ).fit(X, y)

@@ -20,14 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct import native
 from accel_oct.constraints import BoundConstraint, FeatureRule, Traits, TreePart
 from accel_oct.data.tally import Path
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact import LocalRules
 from accel_oct.exact.coded import CodedPoints, CodedProblem, CodedTally
 from accel_oct.exact.limited_points import LimitedProblem
-from accel_oct.exact.near_optimal import Nested, SideValues, TreeLister
+from accel_oct.exact.near_optimal import Nested, SideValues, Stopped, TreeLister
 from accel_oct.formulation import broken_rules
 from accel_oct.pricing import Dual
 from accel_oct.solving.problem import TallyProblem
@@ -149,7 +148,7 @@ class _Enumeration:
             return
         try:
             self._list(relaxation)
-        except native.Stopped:
+        except Stopped:
             pass
         except (OutOfMemory, MemoryError):
             self.search.notes["enumeration"] = "memory limit"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import BoundConstraint, Constraint, FeatureBudget, LinearLimit, Traits
+from accel_oct.constraints import BoundConstraint, Constraint, FeatureBudget, LinearLimit, Traits, TreePart
 from accel_oct.data import BinaryDataset
 from accel_oct.exact import LocalRules
 from accel_oct.formulation import Master
@@ -38,6 +38,19 @@ class BalancedUse(Constraint, BoundConstraint):
         feature = np.tile(np.arange(b.shape[1]), len(b))
         rows = Rows.from_entries(feature, b.ravel(), 1.0, n_rows=b.shape[1], upper=float(self.times))
         master.model.add_rows(rows, self.name)
+
+
+@dataclass(frozen=True)
+class BalancedParts(BalancedUse):
+    """The same rule, which refuses subtrees: no tree that contains one with a feature too often is allowed."""
+
+    traits = Traits(superfluous_splits="removable", refuses={"subtrees"}, reads=set())
+
+    def bind(self, dataset: BinaryDataset) -> BalancedParts:
+        return self
+
+    def refuses(self, part: TreePart) -> bool:
+        return part.tree is not None and self.violation(part.tree) > 0
 
 
 @dataclass(frozen=True)
