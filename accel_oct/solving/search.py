@@ -10,7 +10,7 @@ from typing import Any
 
 from accel_oct.constraints import BoundConstraint
 from accel_oct.constraints.base import check_traits
-from accel_oct.exact import DepthTwoSolver, SubtreeCache
+from accel_oct.exact import DepthTwoSolver, LocalRules, SubtreeCache
 from accel_oct.formulation.agreement import Agreement
 from accel_oct.mip import SolveOptions
 from accel_oct.pricing import RootBounds
@@ -138,6 +138,15 @@ class Search(SearchRun):
     def record_infeasible(self, constraints: Sequence[BoundConstraint]) -> None:
         """Record which constraints no tree satisfies together; the first report wins."""
         self.notes.setdefault("infeasible", tuple(constraint.name for constraint in constraints))
+
+    def no_leaf_is_allowed(self, rules: LocalRules | None) -> bool:
+        """Return whether rules forbid a single leaf, and with it every tree; record that there is none."""
+        if rules is None or rules.allow_a_leaf:
+            return False
+        local = [each for each in self.problem.constraints if (each.traits.relaxed or each.traits).local is not None]
+        self.record_infeasible(local)
+        self.tighten(-math.inf)
+        return True
 
     def offer_and_record(self, tree: DecisionTree) -> bool:
         """Offer a tree and record a better one at once; returns False only where a rule forbids a better tree."""

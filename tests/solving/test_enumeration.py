@@ -21,7 +21,7 @@ from oracles.ruled_trees import all_trees, is_proper, present
 from programs.fuzz_rules import check_case
 
 import accel_oct
-from accel_oct.constraints import MaxLeaves, PredictionRule, StatisticalParity, TreeRule
+from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, PredictionRule, StatisticalParity, TreeRule
 from accel_oct.errors import InvalidInputError
 from accel_oct.exact.coded import CodedPoints
 from accel_oct.exact.near_optimal import SideValues, TreeLister
@@ -164,6 +164,16 @@ def test_no_tree_is_allowed(table: Any) -> None:
     result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.002, constraints=[never])
     assert result.status == "infeasible" and result.stats["decided_by"] == "enumeration"
     assert "never" in result.stats["infeasible"]
+
+
+@pytest.mark.parametrize("more", ["nothing", "a limit", "a rule about features"])
+def test_leaves_that_are_heavier_than_all_samples(table: Any, more: str) -> None:
+    """No tree satisfies the rule about leaves, not even a single leaf, whatever else is asked."""
+    X, y = table
+    others = {"a limit": [StatisticalParity(X[:, 0], 0.1)], "a rule about features": [MaxFeatures(1)]}.get(more, [])
+    rules = [TreeRule(same_feature), MinLeafWeight(samples=len(y) + 1), *others]
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.01, constraints=rules)
+    assert result.status == "infeasible" and len(result.stats["infeasible"]) == 1
 
 
 def test_a_stopped_enumeration_has_a_valid_bound(table: Any) -> None:

@@ -137,6 +137,8 @@ class _Enumeration:
 
     def run(self) -> None:
         """List and evaluate trees until the bound is met, nothing is left, or time or memory are used up."""
+        if self.search.no_leaf_is_allowed(self.rules):
+            return
         self.search.reporter.describe(
             lambda: ("listing trees, best first", {"trees": self.trees, "refused subtrees": self.refused_parts})
         )

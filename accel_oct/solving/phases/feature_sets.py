@@ -18,7 +18,6 @@ see `accel_oct.exact.group_sets`.
 from __future__ import annotations
 
 import heapq
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -623,8 +622,7 @@ def _solver(search: Search, stopper: Stopper) -> NodeSolver:
 def _search(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem = search.problem
-    if problem.rules is not None and not problem.rules.allow_a_leaf:
-        search.tighten(-math.inf)
+    if search.no_leaf_is_allowed(problem.rules):
         return
 
     def offer(tree: DecisionTree) -> float:

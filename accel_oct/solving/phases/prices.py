@@ -66,11 +66,7 @@ class PriceAndClose:
 def _price_and_close(search: Search, stopper: Stopper) -> None:
     began = time.perf_counter()
     problem, options = search.problem, search.options
-    if problem.rules is not None and not problem.rules.allow_a_leaf:
-        search.record_infeasible(
-            [constraint for constraint in problem.constraints if constraint.traits.local is not None]
-        )
-        search.tighten(-np.inf)
+    if search.no_leaf_is_allowed(problem.rules):
         return
     limited, rounding = problem.priced(limits_of(problem.coupling)), problem.rounding()
 
