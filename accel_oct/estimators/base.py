@@ -27,6 +27,7 @@ from accel_oct.data.tally import Tally
 from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder, check_table
+from accel_oct.encoding.conditions import value_sets
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -151,7 +152,7 @@ class TreeClassifier(FittedClassifier):
         sources = tuple(table.name(condition.column) for condition in encoder.conditions_) if own else None
         binary = transformed(encoder, table if own else checked.X)
         return EncodedTable(
-            data=checked.dataset(binary, names, sources),
+            data=checked.dataset(binary, names, sources, value_sets(encoder.conditions_) if own else None),
             encoder=encoder,
             features=tuple(map(table.name, range(len(table.columns)))),
             n_rows=len(table),
