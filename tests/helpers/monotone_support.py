@@ -44,13 +44,13 @@ def random_case(rng: np.random.Generator, max_depth: int | None = None) -> Monot
     """A small instance with one or two monotone constraints; half of them on a table with columns of several kinds."""
     depth = int(rng.choice([1, 2, 2, 2, 3])) if max_depth is None else max_depth
     while True:
-        instance = random_instance(rng, max_samples=10, max_features=2 if depth == 3 else 4, max_depth=depth)
+        instance = random_instance(rng, max_samples=10, max_features=3 if depth == 3 else 4, max_depth=depth)
         most = 2 if depth == 3 else 3
-        if 2 <= instance.dataset.n_classes <= most and instance.leaf_penalty < 0.2:
+        if 2 <= instance.dataset.n_classes <= most and instance.leaf_penalty < 0.06 and len(instance.y) > 5:
             break
     dataset, columns = instance.dataset, binary_columns(instance.X.shape[1])
     if rng.random() < 0.6:
-        dataset, columns = _table(rng, instance, 3 if depth == 3 else 4)
+        dataset, columns = _table(rng, instance)
     ordered = [column.name for column in columns if column.n_ordered]
     chosen = rng.choice(ordered, min(len(ordered), int(rng.integers(1, 3))), replace=False).tolist()
     return MonotoneCase(instance, dataset, columns, [_constraint(rng, name, dataset) for name in chosen])
@@ -63,13 +63,13 @@ def _constraint(rng: np.random.Generator, name: str, dataset: BinaryDataset) -> 
     return Monotone(name, direction, None if order is None else [classes[place] for place in order])
 
 
-def _table(rng: np.random.Generator, instance: Instance, most: int) -> tuple[BinaryDataset, list[Column]]:
+def _table(rng: np.random.Generator, instance: Instance) -> tuple[BinaryDataset, list[Column]]:
     """The same classes and weights with other features: conditions on two columns, the first of which is ordered."""
     kinds = [_thresholds, _thresholds, _missing, _missing, _buckets]
     made = [kinds[int(rng.integers(len(kinds)))](rng), [*kinds, _categories][int(rng.integers(len(kinds) + 1))](rng)]
     kept: list[tuple[int, Condition, Any]] = []
     for at, (_, _, conditions, functions) in enumerate(made):
-        for place in sorted(rng.choice(len(conditions), min(len(conditions), most - 1 - at), replace=False).tolist()):
+        for place in sorted(rng.choice(len(conditions), 2, replace=False).tolist()):
             kept.append((at, replace(conditions[place], column=at), functions[place]))
     columns = [
         Column(f"c{at}", values, n_ordered, [function for own, _, function in kept if own == at])

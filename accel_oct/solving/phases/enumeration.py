@@ -157,6 +157,7 @@ class _Enumeration:
         if not math.isnan(self.best):
             if relaxation.is_exact:
                 self.search.notes["relaxed_objective"] = self.problem.reported(self.best)
+                self.search.notes["relaxed_constraints"] = tuple(each.name for each in self.asked)
             norm = self.problem.score.norm
             self.search.statistics["enumeration"] = EnumerationStatistics(
                 time.perf_counter() - self.began, self.trees, self.refused_parts, (self.best - self.last) / norm
