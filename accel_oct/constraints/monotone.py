@@ -89,7 +89,9 @@ class Monotone(Constraint):
             raise InvalidInputError(f"{where} must be the name of a column of the table, got {shown(self.column)}")
         places = feature_places(self.column, dataset, where)
         if dataset.value_sets is None and len(places) > 1:
-            raise InvalidInputError(f"{where}: the values that the features of {shown(self.column)} stand for are unknown")
+            raise InvalidInputError(
+                f"{where}: the values that the features of {shown(self.column)} stand for are unknown"
+            )
         return places
 
     def _order(self, dataset: BinaryDataset) -> list[int]:

@@ -301,13 +301,16 @@ class TreeClassifier(FittedClassifier):
 
     def _monotone(self) -> list[Monotone]:
         """Return the constraints of `monotonic_cst`, after the columns of X are known."""
-        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        if self.monotonic_cst is None:
+            return []
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{place}" for place in range(self.n_features_in_)] if names is None else names
         return monotone_constraints(self.monotonic_cst, [str(name) for name in names])
 
     def _n_by_parameter(self) -> int:
         """Return the number of constraints that come from other parameters than `constraints`."""
-        given = (self.min_samples_leaf != 1, self.max_leaf_nodes is not None, self.max_features_used is not None)
-        return sum(given) + len(self._monotone())
+        given: tuple[bool, ...] = (self.min_samples_leaf != 1, self.max_leaf_nodes is not None, self.max_features_used is not None)
+        return int(sum(given)) + len(self._monotone())
 
     def _all_constraints(self, data: TrainingData) -> list[Constraint]:
         found = all_constraints(

@@ -174,7 +174,7 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, progress, verbose
         announce(progress, "encoding")
         first = self._classifier(depths[0] or 1, penalties[0])
         data = first._prepare(first._source(X, y, given))
-        check_splittable(bind_all(self._all_constraints(data), data.dataset), data.score)
+        check_splittable(bind_all(first._all_constraints(data), data.dataset), data.score)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
         scores, leaves, failures = self._cross_validate(

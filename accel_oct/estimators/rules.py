@@ -73,7 +73,7 @@ def monotone_constraints(monotonic_cst: Any, names: Sequence[str]) -> list[Monot
     else:
         if isinstance(monotonic_cst, str) or not isinstance(monotonic_cst, Sequence | np.ndarray):
             raise InvalidInputError(
-                f"monotonic_cst must map names of columns to 1, 0 or -1, or be a list of these, got {shown(monotonic_cst)}"
+                f"monotonic_cst must map names of columns to 1, 0 or -1, or list these, got {shown(monotonic_cst)}"
             )
         signs = list(monotonic_cst)
         if len(signs) != len(names):

@@ -106,7 +106,11 @@ def _missing(rng: np.random.Generator) -> _Made:
 
 def _buckets(rng: np.random.Generator) -> _Made:
     a, b = sorted(rng.choice([0.5, 1.5, 2.5, 3.5, 4.5], 2, replace=False).tolist())
-    conditions = [Condition(0, "between", high=a), Condition(0, "between", low=a, high=b), Condition(0, "between", low=b)]
+    conditions = [
+        Condition(0, "between", high=a),
+        Condition(0, "between", low=a, high=b),
+        Condition(0, "between", low=b),
+    ]
     return [*NUMBERS, math.nan], 6, conditions, [lambda v: v < a, lambda v: a <= v < b, lambda v: v >= b]
 
 

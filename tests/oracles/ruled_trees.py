@@ -15,9 +15,7 @@ from accel_oct.tree import DecisionTree
 from oracles.enumeration import to_decision_tree
 
 
-def all_trees(
-    dataset: BinaryDataset, rows: list[int], depth: int, empty: bool = True
-) -> list[tuple[float, int, Any]]:
+def all_trees(dataset: BinaryDataset, rows: list[int], depth: int, empty: bool = True) -> list[tuple[float, int, Any]]:
     """Score, number of leaves and nested form of every labelled tree on some rows; or of those without empty leaves."""
     w, y = dataset.weights, dataset.y
     found: list[tuple[float, int, Any]] = [

@@ -80,7 +80,9 @@ def _joined(name: str, features: Sequence[str], X: Any, y: Any, signs: dict[str,
     values: dict[str, Any] = {}
     for place, feature in enumerate(features):
         bucket = re.fullmatch(r"(.+?)(<|=|>=)(\d+)(-\d+)?", feature)
-        alone = bucket is None or sum(other.startswith(f"{bucket[1]}{sign}") for other in features for sign in "<=>") < 2
+        alone = (
+            bucket is None or sum(other.startswith(f"{bucket[1]}{sign}") for other in features for sign in "<=>") < 2
+        )
         if bucket is None or alone:
             values[feature] = X[:, place].astype(float)
         else:
@@ -159,7 +161,11 @@ def main() -> None:
             table.row(
                 *(data.name, depth, model.status_, f"{spent.cpu:.1f}"),
                 *(stats.get("enumeration", {}).get("refused_parts", 0), f"{cost:.4f}", wrong),
-                *(f"{each.score(*rows):.3f}" for each in (model,) for rows in ((X, data.y[train]), (unseen, data.y[test]))),
+                *(
+                    f"{each.score(*rows):.3f}"
+                    for each in (model,)
+                    for rows in ((X, data.y[train]), (unseen, data.y[test]))
+                ),
                 *(f"{cart.score(data.X[rows], data.y[rows]):.3f}" for rows in (train, test)),
                 *(f"{free.score(*rows):.3f}" for rows in ((X, data.y[train]), (unseen, data.y[test]))),
             )
