@@ -309,8 +309,8 @@ class TreeClassifier(FittedClassifier):
 
     def _n_by_parameter(self) -> int:
         """Return the number of constraints that come from other parameters than `constraints`."""
-        given: tuple[bool, ...] = (self.min_samples_leaf != 1, self.max_leaf_nodes is not None, self.max_features_used is not None)
-        return int(sum(given)) + len(self._monotone())
+        limits = (self.max_leaf_nodes, self.max_features_used)
+        return int(self.min_samples_leaf != 1) + sum(each is not None for each in limits) + len(self._monotone())
 
     def _all_constraints(self, data: TrainingData) -> list[Constraint]:
         found = all_constraints(

@@ -151,7 +151,7 @@ def main() -> None:
             )
             model, spent = timed(partial(unfitted.fit, X, data.y[train]))
             stats = model.result_.stats
-            cost = stats["relaxed_objective"] - model.objective_ if "relaxed_objective" in stats else np.nan
+            cost = max(0.0, stats["relaxed_objective"] - model.objective_) if "relaxed_objective" in stats else np.nan
             everything = Columns(data.name, data.names, data.X, data.y, data.signs)
             wrong = violations(everything, lambda points, model=model: model.predict(points))
             free = OptimalTreeClassifier(depth, options.penalty, time_limit=options.time_limit)
