@@ -114,6 +114,27 @@ def test_solves_on_instances_with_ties(instance: Instance, data: Any) -> None:
     assert result.status == "optimal" and result.objective == pytest.approx(best, abs=1e-9)
 
 
+def test_subtrees_are_judged_where_they_stand() -> None:
+    """A split on a bucket that is in order only below another bucket, in lists that another path shares.
+
+    Below ``not x < 1`` the sides of ``1 <= x < 3`` are in order, elsewhere they are not. Column h separates the same
+    rows as ``x < 1``, and is the first feature, so its sides are listed first.
+    """
+    rows = [(x, g) for x in (0.0, 2.0, 4.0) for g in (0, 1)] * 2
+    x, g = np.array(rows).T
+    conditions = [
+        Condition(1, "equals", value=1.0),
+        Condition(0, "between", high=1.0),
+        Condition(0, "between", low=1.0, high=3.0),
+        Condition(2, "equals", value=1.0),
+    ]
+    y = np.where(x < 1, g, np.where(x < 3, 1, 2)).astype(int)
+    X = np.column_stack([x >= 1, x < 1, (x >= 1) & (x < 3), g == 1])
+    data = _described(BinaryDataset.from_arrays(X, y), ("h", "x", "x", "g"), conditions)
+    result = accel_oct.solve(data, max_depth=2, leaf_penalty=0.001, constraints=[Monotone("x", "increasing")])
+    assert result.objective == pytest.approx(0.996, abs=1e-12) and result.tree.feature[0] == 1
+
+
 # ---------------------------------------------------------------- values of columns
 
 

@@ -106,7 +106,8 @@ def _check(
     empty = len(measured) == len(bound)
     best = best_allowed(data, instance.max_depth, instance.leaf_penalty, feasible, empty)
     result = accel_oct.solve(
-        *arguments,
+        *arguments[:2],
+        sample_weight=arguments[2] if len(arguments) > 2 else None,
         max_depth=instance.max_depth,
         leaf_penalty=instance.leaf_penalty,
         constraints=constraints,
