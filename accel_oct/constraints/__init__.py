@@ -11,6 +11,7 @@ from accel_oct.constraints.fairness import (
 from accel_oct.constraints.features import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures
 from accel_oct.constraints.leaves import MaxLeaves, MinLeafWeight
 from accel_oct.constraints.linear import Linear
+from accel_oct.constraints.monotone import Monotone
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.constraints.rules import PredictionRule, TreeRule
 from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, LinearLimit, Traits
@@ -33,6 +34,7 @@ __all__ = [
     "MaxFeatures",
     "MaxLeaves",
     "MinLeafWeight",
+    "Monotone",
     "PositiveBudget",
     "Precision",
     "PredictionRule",

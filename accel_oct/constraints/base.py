@@ -19,8 +19,9 @@ cuts are disabled.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accel_oct.constraints.traits import LinearLimit, Traits
@@ -47,19 +48,29 @@ __all__ = [
 class TreePart:
     """A part of a tree, to be judged by `BoundConstraint.refuses`.
 
-    Either a subtree that may stand at any node: `path` is None. Or a path from the root: `tree` is None, and the node
-    at the end of the path branches on the last feature.
+    A subtree that may stand at any node: `path` is None. Or a path from the root: `nested` is None, and the node at the
+    end of the path branches on the last feature. Or a subtree at the end of a path.
 
     Attributes
     ----------
-    tree : DecisionTree or None
-        A subtree with at least one split, as a tree of its own.
+    nested : tuple or None
+        A subtree with at least one split: (feature, zero side, one side), where a side is such a tuple or a class.
     path : tuple of (feature, side), or None
-        Features from the root on with the side of the next node; the side of the last one is None.
+        Features from the root on with the side of the next node. Without a subtree the side of the last one is None.
     """
 
-    tree: DecisionTree | None = None
+    nested: Any = None
     path: tuple[tuple[int, int | None], ...] | None = None
+
+    @cached_property
+    def tree(self) -> DecisionTree | None:
+        """The subtree as a tree of its own."""
+        return None if self.nested is None else DecisionTree.from_nested(self.nested, nested_depth(self.nested))
+
+
+def nested_depth(nested: Any) -> int:
+    """Return the depth of a tree that is a class or a tuple (feature, zero side, one side)."""
+    return 1 + max(nested_depth(nested[1]), nested_depth(nested[2])) if isinstance(nested, tuple) else 0
 
 
 class BoundConstraint(ABC):
@@ -103,6 +114,13 @@ class BoundConstraint(ABC):
         them the optimum. False is always allowed.
         """
         return False
+
+    def context(self, path: tuple[tuple[int, int], ...]) -> Hashable:
+        """Return what `refuses` uses of the path of a subtree; called if `Traits.refuses` has "nodes".
+
+        Subtrees of equal sets of samples are listed once for all paths with an equal context.
+        """
+        return path
 
     def value(self, tree: DecisionTree) -> float | None:
         """Return the limited quantity in its own unit, for reports; None if not available."""

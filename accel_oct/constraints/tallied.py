@@ -7,7 +7,7 @@ row per leaf and cell of a tree, its own `violation` and `value` measure the tre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,9 @@ class TallyConstraint(BoundConstraint):
 
     def refuses(self, part: TreePart) -> bool:
         return self._bound.refuses(part)
+
+    def context(self, path: tuple[tuple[int, int], ...]) -> Hashable:
+        return self._bound.context(path)
 
     def add_to(self, master: Master) -> None:
         raise NotImplementedError("a tally has no master problem")

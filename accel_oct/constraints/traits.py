@@ -393,7 +393,7 @@ SuperfluousSplits = Literal["matter", "removable", "forbidden"]
 _SUPERFLUOUS = get_args(SuperfluousSplits)
 
 #: Parts of trees that a constraint may refuse.
-PARTS_OF_TREES = frozenset({"subtrees", "paths"})
+PARTS_OF_TREES = frozenset({"subtrees", "paths", "nodes"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,7 +438,8 @@ class Traits:
       the same class; a tree without such splits is *proper*. "matter": the constraint may allow a tree and forbid the
       tree that remains if its superfluous splits are removed. "removable": it allows that tree too. "forbidden": it
       allows proper trees only. Except in the first case only proper trees are enumerated.
-    - `refuses`. Which parts of trees `BoundConstraint.refuses` judges: "subtrees", "paths" or both.
+    - `refuses`. Which parts of trees `BoundConstraint.refuses` judges: "subtrees" that may stand anywhere, "paths", or
+      subtrees at their "nodes", of which `BoundConstraint.context` says what of the path matters.
     - `relaxed`. A weaker statement: every tree that satisfies the constraint satisfies its forms.
 
     `accel_oct.constraints.conformance` checks the declarations on random data.
@@ -457,7 +458,7 @@ class Traits:
         Whether `violation` depends on the tree only by its predictions for the samples.
     superfluous_splits : {"matter", "removable", "forbidden"}
         Whether superfluous splits matter; they are removable with `by_predictions`.
-    refuses : set of {"subtrees", "paths"}
+    refuses : set of {"subtrees", "paths", "nodes"}
         Parts that `BoundConstraint.refuses` judges.
     relaxed : Traits, optional
         Forms that the constraint implies.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from accel_oct.data.binary_matrix import BoolMatrix, as_binary_matrix, column_names, pack_rows
 from accel_oct.data.labels import as_names, encode_labels
+from accel_oct.data.value_sets import ValueSet
 from accel_oct.data.weights import ExactWeights, given_weights, in_usual_range, on_grid, round_to_grid
 from accel_oct.errors import InvalidInputError
 from accel_oct.support.arrays import FloatArray, IntArray
@@ -41,6 +42,8 @@ class BinaryDataset:
         Weights are multiples of ``2.0 ** -grid_bits``.
     sources : tuple of str or None
         Column of the user's table from which each feature was computed; None if features are columns.
+    value_sets : tuple of ValueSet or None
+        Values of its column that have each feature; None if unknown.
     row_values : mapping from names to arrays
         Further values of the rows that constraints may name, such as the columns of the user's table.
     columns : tuple of str
@@ -96,6 +99,7 @@ class BinaryDataset:
     columns: tuple[str, ...] = ()
     given: FloatArray | None = None
     rounded_to: float = 0.0
+    value_sets: tuple[ValueSet, ...] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.X, self.y, self.weights, self.classes):

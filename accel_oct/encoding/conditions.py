@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_oct.data.value_sets import ValueSet
 from accel_oct.encoding.scales import Scale
 from accel_oct.encoding.values import EXACT, format_number
 from accel_oct.errors import InvalidInputError, shown
@@ -235,3 +236,55 @@ def changed_in_single_precision(
         wrong = set(every[crossed].tolist())
         found.update(place for place in places if wrong.intersection(limits[place]))
     return tuple(sorted(found))
+
+
+# ---------------------------------------------------------------- the values that conditions tell apart
+
+
+def value_sets(conditions: Sequence[Condition]) -> tuple[ValueSet, ...]:
+    """Return, for each condition, which values of its column fulfil it.
+
+    A column of numbers may hold any number, a column of categories any text, whether or not it was seen, a column of
+    booleans or of 0 and 1 these two values, and every column a missing value.
+    """
+    places: dict[int, list[int]] = {}
+    for place, condition in enumerate(conditions):
+        places.setdefault(condition.column, []).append(place)
+    found: dict[int, ValueSet] = {}
+    for column, own in places.items():
+        asked = [conditions[place] for place in own]
+        values, n_ordered = _distinguished_values(asked)
+        simple = len(asked) == 1 or _are_simple(asked)
+        for place, condition in zip(own, asked, strict=True):
+            bits = sum(1 << value for value, holds in enumerate(condition.holds(values).tolist()) if holds)
+            found[place] = ValueSet(column, bits, len(values), n_ordered, simple)
+    return tuple(found[place] for place in range(len(conditions)))
+
+
+def _distinguished_values(conditions: Sequence[Condition]) -> tuple[NDArray[Any], int]:
+    """Return a value for every combination of conditions on a column that some value fulfils, and how many are ordered.
+
+    The ordered ones come first, the missing value last.
+    """
+    texts = {c.value for c in conditions if isinstance(c.value, str)}
+    texts.update(*(c.values or () for c in conditions))
+    if texts:
+        known = sorted(texts)
+        return np.array([*known, max(known, key=len) + "?", None], dtype=object), 0
+    tests = {c.test for c in conditions} - {"is_missing"}
+    numbers = {c.value for c in conditions if c.value is not None}
+    if tests <= {"is_true", "equals"} and numbers <= {1.0}:
+        return np.array([0.0, 1.0, np.nan] if tests else [0.0, np.nan]), 2 if tests else 1
+    limits: set[Any] = {limit for c in conditions for limit in (c.low, c.high) if limit is not None}
+    limits |= {limit for number in numbers for limit in (number, math.nextafter(float(number), math.inf))}
+    ordered = [-math.inf, *sorted(limits)]  # what is below the first limit, and from each limit to the next
+    exact = all(isinstance(limit, float) for limit in ordered)
+    return np.array([*ordered, math.nan], dtype=np.float64 if exact else object), len(ordered)
+
+
+def _are_simple(conditions: Sequence[Condition]) -> bool:
+    """Return whether conditions on a column are thresholds alone, or categories alone; see `ValueSet`."""
+    if any(condition.holds_if_missing for condition in conditions):
+        return False
+    tests = {condition.test for condition in conditions}
+    return tests == {"at_least"} or (tests == {"equals"} and isinstance(conditions[0].value, str))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from accel_oct.constraints import Constraint
+from accel_oct.constraints import Constraint, Monotone
 from accel_oct.constraints.fairness import SENSITIVE
 from accel_oct.constraints.tallied import for_tally
 from accel_oct.data.dataset import weighted_bincount
@@ -27,6 +27,7 @@ from accel_oct.data.tally import Tally
 from accel_oct.data.weights import as_weights
 from accel_oct.encoding.auto import DEFAULT_BUDGET, AutoEncoder
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder, check_table
+from accel_oct.encoding.conditions import value_sets
 from accel_oct.errors import InvalidInputError, as_invalid_input, shown
 from accel_oct.estimators.by_name import given_data
 from accel_oct.estimators.constraint_table import ConstraintTable
@@ -40,7 +41,13 @@ from accel_oct.estimators.in_pieces import (
     source_columns,
     table_rows,
 )
-from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
+from accel_oct.estimators.rules import (
+    all_constraints,
+    excluded_columns,
+    monotone_constraints,
+    nested_parameters,
+    with_nested,
+)
 from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
 from accel_oct.objectives import ClassWeights, Objective, as_objective
 from accel_oct.objectives.built_in import COSTS, balancing
@@ -76,6 +83,7 @@ class TreeClassifier(FittedClassifier):
     min_samples_leaf: Any
     max_leaf_nodes: Any
     max_features_used: Any
+    monotonic_cst: Any
     exclude: Any
     verbose: Any
 
@@ -141,6 +149,7 @@ class TreeClassifier(FittedClassifier):
         weights = as_weights(named.sample_weight, len(table))
         given = attached(named.sensitive_features, costs, len(table))
         ignored = excluded_columns(self.exclude, table)
+        self._monotone()  # rejects an invalid monotonic_cst before the encoding
         self._class_factors(codes, weights)  # rejects an invalid class_weight before the encoding
         weighted, rows = named.sample_weight is not None, RowValues(table, given)
         return CheckedRows(named.X, named.y, table, self.classes_, codes, weights, weighted, given, rows, ignored)
@@ -151,7 +160,7 @@ class TreeClassifier(FittedClassifier):
         sources = tuple(table.name(condition.column) for condition in encoder.conditions_) if own else None
         binary = transformed(encoder, table if own else checked.X)
         return EncodedTable(
-            data=checked.dataset(binary, names, sources),
+            data=checked.dataset(binary, names, sources, value_sets(encoder.conditions_) if own else None),
             encoder=encoder,
             features=tuple(map(table.name, range(len(table.columns)))),
             n_rows=len(table),
@@ -212,7 +221,7 @@ class TreeClassifier(FittedClassifier):
             encoder=encoder,
             depth=depth,
             constraints=self.constraints,
-            keep="auto" if tallies and depth <= _DEEPEST_TALLY and not self.components else "rows",
+            keep="auto" if tallies and depth <= _DEEPEST_TALLY and not self._needs_rows() else "rows",
             progress=progress,
         )
 
@@ -281,7 +290,27 @@ class TreeClassifier(FittedClassifier):
         budget = DEFAULT_BUDGET if self.time_limit is None else min(DEFAULT_BUDGET, max(0.0, self.time_limit / 2))
         if not as_objective(self.objective).is_accuracy:
             budget *= _OTHER_OBJECTIVES
-        return budget, _UNDER_CONSTRAINTS if self.constraints or self.max_features_used is not None else None
+        limited = self.constraints or self.max_features_used is not None or self.monotonic_cst is not None
+        return budget, _UNDER_CONSTRAINTS if limited else None
+
+    def _needs_rows(self) -> bool:
+        """Return whether a parameter is not supported on a tally."""
+        listed = self.constraints if isinstance(self.constraints, list | tuple) else ()
+        monotone = self.monotonic_cst is not None or any(isinstance(each, Monotone) for each in listed)
+        return monotone or bool(self.components)
+
+    def _monotone(self) -> list[Monotone]:
+        """Return the constraints of `monotonic_cst`, after the columns of X are known."""
+        if self.monotonic_cst is None:
+            return []
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{place}" for place in range(self.n_features_in_)] if names is None else names
+        return monotone_constraints(self.monotonic_cst, [str(name) for name in names])
+
+    def _n_by_parameter(self) -> int:
+        """Return the number of constraints that come from other parameters than `constraints`."""
+        limits = (self.max_leaf_nodes, self.max_features_used)
+        return int(self.min_samples_leaf != 1) + sum(each is not None for each in limits) + len(self._monotone())
 
     def _all_constraints(self, data: TrainingData) -> list[Constraint]:
         found = all_constraints(
@@ -292,6 +321,7 @@ class TreeClassifier(FittedClassifier):
             data.n_samples,
             int(data.dataset.sample_counts.sum()),
         )
+        found += self._monotone()
         return found if data.tally is None else for_tally(found, counted=data.dataset.samples is not None)
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
@@ -319,7 +349,7 @@ class TreeClassifier(FittedClassifier):
         self.bound_ = result.bound
         self.gap_ = result.gap
         self.status_ = result.status
-        self.constraints_ = ConstraintTable(result.constraints, self.proof_)
+        self.constraints_ = ConstraintTable.of(result, self.proof_)
 
     def _like(self: Classifier) -> Classifier:
         """Return an unfitted classifier with the same parameters and the same fitted encoder."""

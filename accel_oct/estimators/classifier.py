@@ -89,6 +89,10 @@ class OptimalTreeClassifier(TreeClassifier):
         Maximum number of leaves.
     max_features_used : int or None
         Maximum number of columns of X in the whole tree. (Not scikit-learn's `max_features`.)
+    monotonic_cst : dict or array-like of int, or None
+        1, -1 or 0 for each column, by name or in the order of the columns, as in scikit-learn: the predicted class does
+        not fall (1), or not rise (-1), when the values of the column increase, see `accel_oct.constraints.Monotone`.
+        Classes are in the order of `classes_`, which must be numbers if there are more than two.
     exclude : list of str or int, or None
         Columns of X that no split may use, by name or position. They are not encoded, but constraints may name them.
     progress : callable or None
@@ -114,7 +118,8 @@ class OptimalTreeClassifier(TreeClassifier):
     proof_ : str
         Description of what is proven.
     constraints_ : ConstraintTable
-        Limits, training value, slack and multiplier of each constraint; `print` shows a table.
+        Limits, training value, slack and multiplier of each constraint; `print` shows a table, and what `monotonic_cst`
+        and rules cost.
     result_ : Result
         Complete result of the solve, with feature and class names.
     feature_importances_ : array
@@ -146,6 +151,7 @@ class OptimalTreeClassifier(TreeClassifier):
         min_samples_leaf: Any = 1,
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
+        monotonic_cst: Any = None,
         exclude: Any = None,
         progress: Sink | None = None,
         verbose: int = 0,
@@ -164,6 +170,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
+        self.monotonic_cst = monotonic_cst
         self.exclude = exclude
         self.progress = progress
         self.verbose = verbose
@@ -491,7 +498,7 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _warn_of_single_leaf(self) -> None:
         """Warn of a single leaf, unless the parameters require one or the data have a single class."""
-        asked = self.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints
+        asked = self.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints or self._monotone()
         if self.tree_.n_leaves > 1 or asked or np.count_nonzero(self.tree_.class_weights[0]) < 2:
             return
         place = int(self.tree_.label[0])
@@ -527,5 +534,5 @@ class OptimalTreeClassifier(TreeClassifier):
         model = cls(**stored.parameters)
         for name, value in stored.attributes.items():
             setattr(model, name, value)
-        model.constraints_ = ConstraintTable(model.result_.constraints, model.proof_)
+        model.constraints_ = ConstraintTable.of(model.result_, model.proof_)
         return model

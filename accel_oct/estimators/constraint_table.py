@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from accel_oct.errors import AccelOctError
-from accel_oct.solving.result import ConstraintReport
+from accel_oct.solving.result import ConstraintReport, Result
 
 _HEAD = ("constraint", "at least", "at most", "value", "slack", "multiplier")
 
@@ -19,17 +19,32 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
     ----------
     proof : str
         Description of what is proven among the trees that satisfy the constraints; the last line of the table.
+    cost : str
+        What the constraints without a form, such as `Monotone`, cost in the objective, if it is known: a line before
+        the last one.
     """
 
     proof: str
+    cost: str
 
-    def __new__(cls, reports: Iterable[ConstraintReport] = (), proof: str = "") -> ConstraintTable:
+    def __new__(cls, reports: Iterable[ConstraintReport] = (), proof: str = "", cost: str = "") -> ConstraintTable:
         table = super().__new__(cls, reports)
-        table.proof = proof
+        table.proof, table.cost = proof, cost
         return table
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (tuple(self), self.proof)
+        return type(self), (tuple(self), self.proof, self.cost)
+
+    @classmethod
+    def of(cls, result: Result, proof: str) -> ConstraintTable:
+        """Return the table of a result."""
+        names, best = result.stats.get("relaxed_constraints", ()), result.stats.get("relaxed_objective")
+        if best is None or not result.constraints:
+            return cls(result.constraints, proof)
+        lost = f"{'' if result.status == 'optimal' else 'at most '}{max(0.0, best - result.objective):.4g}"
+        listed = ", ".join(f"`{name}`" for name in names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
+        cost = f"without {listed} the best objective over these splits is {best:.4g}: they cost {lost}"
+        return cls(result.constraints, proof, cost)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return (name, lower, upper, value, slack, multiplier) of each constraint."""
@@ -43,7 +58,8 @@ class ConstraintTable(tuple[ConstraintReport, ...]):
         return "\n".join([*aligned([_HEAD, *(_cells(row) for row in self.rows())], n_left=1), *self._claim()])
 
     def _claim(self) -> list[str]:
-        return [f"{self.proof}, among trees that satisfy the constraints"] if self and self.proof else []
+        claim = [f"{self.proof}, among trees that satisfy the constraints"] if self.proof else []
+        return [line for line in (self.cost, *claim) if line] if self else []
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in _HEAD)

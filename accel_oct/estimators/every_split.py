@@ -42,7 +42,8 @@ from accel_oct.tree import DecisionTree
 
 def _can_search(model: Any) -> bool:
     """Return whether the parameters of a classifier allow this search."""
-    return is_default_config(model.config) and not model.components and model.max_features_used is None
+    coupled = model.max_features_used is not None or bool(model._monotone())
+    return is_default_config(model.config) and not model.components and not coupled
 
 
 def unlimited_depth_error() -> InvalidInputError:

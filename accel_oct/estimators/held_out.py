@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from accel_oct.data.binary_matrix import as_binary_matrix
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.encoding.base import BinaryEncoder
+from accel_oct.encoding.conditions import value_sets
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import as_invalid_input
 from accel_oct.estimators.base import TreeClassifier
@@ -28,10 +29,11 @@ def rows_of(X: Any, chosen: NDArray[Any]) -> Any:
 def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, given: Attached) -> BinaryDataset:
     """Return rows with the features and classes of a fitted model; labels that it has not seen follow its classes."""
     table, names = Table.read(X), feature_names(model.encoder_)
-    sources: tuple[str, ...] | None = None
+    sources, sets = None, None
     own = isinstance(model.encoder_, BinaryEncoder)
     if own:
         sources = tuple(table.name(condition.column) for condition in model.encoder_.conditions_) or ("",)
+        sets = value_sets(model.encoder_.conditions_) or None
     binary = as_binary_matrix(transformed(model.encoder_, table if own else X), name="encoder output")
     if not binary.shape[1]:
         binary = np.zeros((len(y), 1), dtype=bool)
@@ -45,7 +47,7 @@ def held_out_data(model: TreeClassifier, X: Any, y: NDArray[Any], weights: Any, 
     dataset = BinaryDataset.from_arrays(
         binary, codes, weights, feature_names=distinct, class_names=names_of_classes, classes=classes
     )
-    return replace(dataset, sources=sources, row_values=RowValues(table, given))
+    return replace(dataset, sources=sources, value_sets=sets, row_values=RowValues(table, given))
 
 
 def objective_score(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import BoundConstraint, Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
+from accel_oct.constraints import BoundConstraint, Constraint, MaxFeatures, MaxLeaves, MinLeafWeight, Monotone
+from accel_oct.constraints.monotone import Direction
 from accel_oct.encoding.tables import Table
-from accel_oct.errors import InvalidInputError, shown
+from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.mip import as_solver
 from accel_oct.objectives import Score
 from accel_oct.support.arguments import as_whole, whole_number
@@ -51,6 +52,37 @@ def _least_samples(value: Any, n_samples: int) -> int:
     raise InvalidInputError(
         f"min_samples_leaf must be a whole number of at least 1, or a share between 0 and 1, got {shown(value)}"
     )
+
+
+def monotone_constraints(monotonic_cst: Any, names: Sequence[str]) -> list[Monotone]:
+    """Return the constraints that `monotonic_cst` stands for, in the order of the columns.
+
+    Parameters
+    ----------
+    monotonic_cst : mapping from names to 1, 0 or -1, array-like of these with one entry per column, or None
+    names : sequence of str
+        Names of the columns of X.
+    """
+    if monotonic_cst is None:
+        return []
+    if isinstance(monotonic_cst, Mapping):
+        for name in monotonic_cst:
+            if name not in names:
+                raise InvalidInputError(f"monotonic_cst: X has no column {shown(name)}{did_you_mean(name, names)}")
+        signs = [monotonic_cst.get(name, 0) for name in names]
+    else:
+        if isinstance(monotonic_cst, str) or not isinstance(monotonic_cst, Sequence | np.ndarray):
+            raise InvalidInputError(
+                f"monotonic_cst must map names of columns to 1, 0 or -1, or list these, got {shown(monotonic_cst)}"
+            )
+        signs = list(monotonic_cst)
+        if len(signs) != len(names):
+            raise InvalidInputError(f"monotonic_cst has {len(signs)} entries, but X has {len(names)} columns")
+    for name, sign in zip(names, signs, strict=True):
+        if as_whole(sign) not in (-1, 0, 1):
+            raise InvalidInputError(f"monotonic_cst must be 1, 0 or -1 for each column, got {shown(sign)} for {name!r}")
+    directions: Mapping[int, Direction] = {1: "increasing", -1: "decreasing"}
+    return [Monotone(name, directions[int(sign)]) for name, sign in zip(names, signs, strict=True) if sign]
 
 
 def checked_penalties(leaf_penalties: Any) -> list[float]:

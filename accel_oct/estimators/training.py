@@ -14,6 +14,7 @@ from accel_oct.data.binary_matrix import usable_features
 from accel_oct.data.dataset import BinaryDataset
 from accel_oct.data.labels import combined_groups
 from accel_oct.data.tally import Tally
+from accel_oct.data.value_sets import ValueSet
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import Fixed, LinearScore, Objective, Score
@@ -236,7 +237,13 @@ class CheckedRows:
         chosen = np.random.default_rng(0).choice(present, min(n_rows, len(present)), replace=False)
         return replace(self, table=self.table.rows(chosen), codes=self.codes[chosen], weights=self.weights[chosen])
 
-    def dataset(self, binary: Any, names: tuple[str, ...], sources: tuple[str, ...] | None) -> BinaryDataset:
+    def dataset(
+        self,
+        binary: Any,
+        names: tuple[str, ...],
+        sources: tuple[str, ...] | None,
+        sets: tuple[ValueSet, ...] | None = None,
+    ) -> BinaryDataset:
         """Return a data set of the rows with binary features.
 
         Parameters
@@ -246,6 +253,8 @@ class CheckedRows:
             Names of the binary features.
         sources : tuple of str or None
             Source column of each binary feature, if known.
+        sets : tuple of ValueSet or None
+            Values of its column that have each feature, if known.
         """
         X, names, sources = usable_features(binary, names, sources)
         dataset = BinaryDataset.from_arrays(
@@ -257,7 +266,7 @@ class CheckedRows:
             classes=self.classes,  # constraints name the user's classes
             name="encoder output",
         )
-        return replace(dataset, sources=sources, row_values=self.rows)
+        return replace(dataset, sources=sources, row_values=self.rows, value_sets=sets or None)
 
 
 def as_tree(nested: Any) -> DecisionTree:

@@ -223,11 +223,14 @@ class TreeFilter(Protocol):
 
     by_path: bool
 
+    def context(self, path: Path) -> Hashable:
+        """Return what the other methods use of a path; equal sets have one list for all paths with equal context."""
+
     def allows_set(self, samples: SampleSet) -> bool:
         """Return whether a set may be a leaf; if not, no tree on it is listed."""
 
-    def allows_subtree(self, tree: Nested) -> bool:
-        """Return whether a subtree with at least one split may be part of a listed tree, wherever it stands."""
+    def allows_subtree(self, tree: Nested, path: Path) -> bool:
+        """Return whether a subtree with at least one split may stand at the end of a path in a listed tree."""
 
     def allows_split(self, path: Path, feature: int) -> bool:
         """Return whether the node at the end of a path may branch on a feature."""
@@ -277,9 +280,7 @@ class TreeLister:
 
     def list_of(self, samples: SampleSet, height: int, best: int, path: Path) -> _TreeList:
         """Return the list of the trees of some height on a set; `best` is the code of the best of them."""
-        key: Hashable = (self.problem.key(samples), height)
-        if self.kept is not None and self.kept.by_path:
-            key = (path, height)
+        key: Hashable = (self.problem.key(samples), height, () if self.kept is None else self.kept.context(path))
         found = self._lists.get(key)
         if found is None:
             self.spend(2)
@@ -405,7 +406,7 @@ class _TreeList:
 
     def _keep(self, code: int, tree: Nested) -> None:
         kept = self._lister.kept
-        if kept is not None and isinstance(tree, tuple) and not kept.allows_subtree(tree):
+        if kept is not None and isinstance(tree, tuple) and not kept.allows_subtree(tree, self._path):
             return
         self._lister.spend(1)
         self._found.append((code, tree))

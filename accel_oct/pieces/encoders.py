@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from accel_oct.data.binary_matrix import as_binary_matrix
+from accel_oct.data.value_sets import ValueSet
 from accel_oct.encoding import (
     AllThresholdsEncoder,
     AutoEncoder,
@@ -27,6 +28,7 @@ from accel_oct.encoding import (
     TableEncoder,
 )
 from accel_oct.encoding.base import PassthroughEncoder
+from accel_oct.encoding.conditions import value_sets
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.pieces.batches import Batch, Coded, coded
 from accel_oct.pieces.counting import Counted
@@ -210,6 +212,11 @@ class BatchEncoder:
         if not isinstance(self.encoder, BinaryEncoder):
             return None
         return tuple(self.names[condition.column] for condition in self.encoder.conditions_)
+
+    @property
+    def value_sets(self) -> tuple[ValueSet, ...] | None:
+        """Values of its column that have each feature, if known."""
+        return value_sets(self.encoder.conditions_) or None if isinstance(self.encoder, BinaryEncoder) else None
 
     def __call__(self, batch: Batch) -> NDArray[np.bool_]:
         """Return the features (n_features, n_rows) of a batch; each feature is contiguous in memory."""

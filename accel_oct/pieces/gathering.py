@@ -228,6 +228,7 @@ def _dataset(state: Reduced, work: ReducePass, seen: Counted) -> BinaryDataset:
         class_names=tuple(map(str, work.target.values)),
         grid_bits=work.unit.grid_bits,
         sources=sources,
+        value_sets=encoder.value_sets,
         row_values=values,
         samples=rows.samples,
         columns=encoder.names,

@@ -43,6 +43,7 @@ CONSTRAINTS = _by_name(
         constraints.FeatureCosts,
         constraints.ForbiddenFeatures,
         constraints.ForbiddenPairs,
+        constraints.Monotone,
         constraints.Linear,
     ]
 )

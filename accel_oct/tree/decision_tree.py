@@ -86,6 +86,11 @@ class DecisionTree:
                 label[place] = part
         return cls._trusted(np.array(feature, dtype=np.int64), np.array(label, dtype=np.int64))
 
+    def nested(self, node: int = 1) -> Any:
+        """Return the subtree at a node as a class (a leaf) or a tuple (feature, zero side, one side)."""
+        feature = int(self.feature[node - 1])
+        return int(self.label[node - 1]) if feature < 0 else (feature, self.nested(2 * node), self.nested(2 * node + 1))
+
     @classmethod
     def _trusted(cls, feature: IntArray, label: IntArray) -> DecisionTree:
         """Create a tree without check and copy, from valid arrays that nothing else refers to."""

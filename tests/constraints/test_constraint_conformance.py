@@ -70,6 +70,10 @@ BUILT_IN: dict[str, list[ConstraintFactory]] = {
             no_feature_twice, refuses=lambda tree, data: not no_feature_twice(tree, data)
         ),
     ],
+    "Monotone": [
+        lambda data: constraints.Monotone(0, "increasing", sorted(data.classes.tolist())),
+        lambda data: constraints.Monotone(data.feature_names[-1], "decreasing", sorted(data.classes.tolist())),
+    ],
     "PredictionRule": [lambda data: constraints.PredictionRule(few_ones_per_half)],
     "ConditionalParity": [lambda data: constraints.ConditionalParity("group", 0.4, "b", "amount")],
 }

@@ -15,8 +15,8 @@ from accel_oct.tree import DecisionTree
 from oracles.enumeration import to_decision_tree
 
 
-def all_trees(dataset: BinaryDataset, rows: list[int], depth: int) -> list[tuple[float, int, Any]]:
-    """Score, number of leaves and nested form of every labelled tree on some rows."""
+def all_trees(dataset: BinaryDataset, rows: list[int], depth: int, empty: bool = True) -> list[tuple[float, int, Any]]:
+    """Score, number of leaves and nested form of every labelled tree on some rows; or of those without empty leaves."""
     w, y = dataset.weights, dataset.y
     found: list[tuple[float, int, Any]] = [
         (float(sum(w[i] for i in rows if y[i] == label)), 1, label) for label in range(dataset.n_classes)
@@ -24,7 +24,9 @@ def all_trees(dataset: BinaryDataset, rows: list[int], depth: int) -> list[tuple
     if depth > 0:
         for feature in range(dataset.n_features):
             sides = [[i for i in rows if dataset.X[i, feature] == side] for side in (0, 1)]
-            below = [all_trees(dataset, side, depth - 1) for side in sides]
+            if not empty and not all(sides):
+                continue
+            below = [all_trees(dataset, side, depth - 1, empty) for side in sides]
             for score, leaves, zero in below[0]:
                 for more, others, one in below[1]:
                     found.append((score + more, leaves + others, (feature, zero, one)))
@@ -43,11 +45,19 @@ def is_proper(nested: Any, dataset: BinaryDataset, rows: list[int]) -> bool:
 
 
 def best_allowed(
-    dataset: BinaryDataset, max_depth: int, leaf_penalty: float, allows: Callable[[DecisionTree, Any], bool]
+    dataset: BinaryDataset,
+    max_depth: int,
+    leaf_penalty: float,
+    allows: Callable[[DecisionTree, Any], bool],
+    empty: bool = True,
 ) -> float:
-    """The largest objective of a tree that `allows(tree, nested)`; minus infinity without one."""
+    """The largest objective of a tree that `allows(tree, nested)`; minus infinity without one.
+
+    Without `empty`, every leaf must hold a row of positive weight.
+    """
     total = float(dataset.weights.sum())
-    trees = all_trees(dataset, list(range(dataset.n_samples)), max_depth)
+    rows = list(range(dataset.n_samples)) if empty else present(dataset)
+    trees = all_trees(dataset, rows, max_depth, empty)
     values = np.array([score / total - leaf_penalty * leaves for score, leaves, _ in trees])
     for place in np.argsort(-values, kind="stable").tolist():
         nested = trees[place][2]

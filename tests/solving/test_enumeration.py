@@ -49,7 +49,10 @@ class _OnPaths:
     def allows_set(self, samples: Any) -> bool:
         return True
 
-    def allows_subtree(self, tree: Any) -> bool:
+    def context(self, path: Any) -> Any:
+        return path
+
+    def allows_subtree(self, tree: Any, path: Any) -> bool:
         return True
 
     def allows_split(self, path: Any, feature: int) -> bool:

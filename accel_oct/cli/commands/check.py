@@ -103,6 +103,7 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
     least = model.min_samples_leaf if same else 1
     sizes = (rows.n_samples, int((rows.weights > 0).sum()))
     listed = all_constraints(model.constraints, least, model.max_leaf_nodes, model.max_features_used, *sizes)
+    listed += model._monotone()
     for each in listed:
         try:
             (bound,) = bind_all([each], rows)
@@ -112,7 +113,6 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
         value = bound.value(model.tree_.tree)
         holds = bound.violation(model.tree_.tree) <= 0
         yield Finding(bound.name, holds, "" if value is None else f"value {value:.6g}")
-    by_parameter = (model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None)
-    if not model.constraints and len(model.constraints_) > sum(by_parameter):
+    if not model.constraints and len(model.constraints_) > model._n_by_parameter():
         names = "; ".join(report.name for report in model.constraints_)
         yield Finding("constraints", None, f"the model names them ({names}) but not their columns; use --constraint")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -157,6 +157,7 @@ class _Enumeration:
         if not math.isnan(self.best):
             if relaxation.is_exact:
                 self.search.notes["relaxed_objective"] = self.problem.reported(self.best)
+                self.search.notes["relaxed_constraints"] = tuple(each.name for each in self.asked)
             norm = self.problem.score.norm
             self.search.statistics["enumeration"] = EnumerationStatistics(
                 time.perf_counter() - self.began, self.trees, self.refused_parts, (self.best - self.last) / norm
@@ -300,6 +301,7 @@ class _Kept:
         constraints, forms = enumeration.problem.constraints, enumeration.forms
         self._on_subtrees = [each for each in constraints if "subtrees" in each.traits.refuses]
         self._on_paths = [each for each in constraints if "paths" in each.traits.refuses]
+        self._on_nodes = [each for each in constraints if "nodes" in each.traits.refuses]
         self.by_path = bool(self._on_paths)
         self._max_leaves = min((traits.leaves for traits in forms if traits.leaves is not None), default=None)
         self._features: list[FeatureRule] = [traits.features for traits in forms if traits.features is not None]
@@ -315,13 +317,18 @@ class _Kept:
         points: IntArray = samples
         return bool(self._rules.enough(self._rules.masses[:, points].sum(axis=1)))
 
-    def allows_subtree(self, tree: Nested) -> bool:
-        allowed = self._allows(tree)
+    def context(self, path: Path) -> Hashable:
+        if self._on_paths:
+            return path
+        return tuple(each.context(path) for each in self._on_nodes)
+
+    def allows_subtree(self, tree: Nested, path: Path) -> bool:
+        allowed = self._allows(tree, path)
         if not allowed:
             self._enumeration.refused_parts += 1
         return allowed
 
-    def _allows(self, tree: Nested) -> bool:
+    def _allows(self, tree: Nested, path: Path) -> bool:
         if self._max_leaves is not None and _n_leaves(tree) > self._max_leaves:
             return False
         if self._apart is not None and self._apart[tree[0], [tree[0], *_features(tree[1]), *_features(tree[2])]].any():
@@ -330,8 +337,12 @@ class _Kept:
         if any(rule.excess(set(rule.group[used].tolist())) > 0 for rule in self._features):
             return False
         if self._on_subtrees:
-            part = TreePart(tree=DecisionTree.from_nested(tree, _depth(tree)))
-            return not any(each.refuses(part) for each in self._on_subtrees)
+            part = TreePart(nested=tree)
+            if any(each.refuses(part) for each in self._on_subtrees):
+                return False
+        if self._on_nodes:
+            part = TreePart(nested=tree, path=path)
+            return not any(each.refuses(part) for each in self._on_nodes)
         return True
 
     def allows_split(self, path: Path, feature: int) -> bool:
@@ -341,10 +352,6 @@ class _Kept:
 
 def _n_leaves(tree: Nested) -> int:
     return _n_leaves(tree[1]) + _n_leaves(tree[2]) if isinstance(tree, tuple) else 1
-
-
-def _depth(tree: Nested) -> int:
-    return 1 + max(_depth(tree[1]), _depth(tree[2])) if isinstance(tree, tuple) else 0
 
 
 def _features(tree: Nested) -> set[int]:
