@@ -11,6 +11,7 @@ from accel_oct.constraints.fairness import (
 from accel_oct.constraints.features import FeatureCosts, ForbiddenFeatures, ForbiddenPairs, MaxFeatures
 from accel_oct.constraints.leaves import MaxLeaves, MinLeafWeight
 from accel_oct.constraints.linear import Linear
+from accel_oct.constraints.paths import FirstSplit, InteractionGroups, SplitOrder
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.constraints.rules import PredictionRule, TreeRule
 from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, LinearLimit, Traits
@@ -26,8 +27,10 @@ __all__ = [
     "FeatureCosts",
     "FeaturePairs",
     "FeatureRule",
+    "FirstSplit",
     "ForbiddenFeatures",
     "ForbiddenPairs",
+    "InteractionGroups",
     "Linear",
     "LinearLimit",
     "MaxFeatures",
@@ -39,6 +42,7 @@ __all__ = [
     "PredictiveEquality",
     "Recall",
     "Specificity",
+    "SplitOrder",
     "StatisticalParity",
     "Traits",
     "TreePart",

@@ -40,7 +40,13 @@ from accel_oct.estimators.in_pieces import (
     source_columns,
     table_rows,
 )
-from accel_oct.estimators.rules import all_constraints, excluded_columns, nested_parameters, with_nested
+from accel_oct.estimators.rules import (
+    all_constraints,
+    excluded_columns,
+    interactions,
+    nested_parameters,
+    with_nested,
+)
 from accel_oct.estimators.training import CheckedRows, RowValues, TrainingData, as_tree, attached
 from accel_oct.objectives import ClassWeights, Objective, as_objective
 from accel_oct.objectives.built_in import COSTS, balancing
@@ -77,6 +83,7 @@ class TreeClassifier(FittedClassifier):
     max_leaf_nodes: Any
     max_features_used: Any
     exclude: Any
+    interaction_cst: Any
     verbose: Any
 
     # ---------------------------------------------------------------- fitting
@@ -292,7 +299,15 @@ class TreeClassifier(FittedClassifier):
             data.n_samples,
             int(data.dataset.sample_counts.sum()),
         )
+        found += self._interactions(data)
         return found if data.tally is None else for_tally(found, counted=data.dataset.samples is not None)
+
+    def _interactions(self, data: TrainingData) -> list[Constraint]:
+        """Return `interaction_cst` as a list of constraints on columns by name."""
+        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        if self.interaction_cst is not None and data.dataset.sources is None:
+            raise InvalidInputError("interaction_cst needs an encoder of accel_oct, which knows the columns of X")
+        return interactions(self.interaction_cst, list(names))
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:
         """Store the tree of a result, and its proof, in the fitted attributes."""

@@ -91,6 +91,9 @@ class OptimalTreeClassifier(TreeClassifier):
         Maximum number of columns of X in the whole tree. (Not scikit-learn's `max_features`.)
     exclude : list of str or int, or None
         Columns of X that no split may use, by name or position. They are not encoded, but constraints may name them.
+    interaction_cst : list of lists of str or int, "pairwise", "no_interactions" or None
+        Groups of columns of X, by name or position, that may be used on one path, as in scikit-learn's gradient
+        boosting: see `accel_oct.constraints.InteractionGroups`.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
@@ -147,6 +150,7 @@ class OptimalTreeClassifier(TreeClassifier):
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
+        interaction_cst: Any = None,
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -165,6 +169,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
         self.exclude = exclude
+        self.interaction_cst = interaction_cst
         self.progress = progress
         self.verbose = verbose
 

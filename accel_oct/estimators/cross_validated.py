@@ -58,7 +58,7 @@ class OptimalTreeClassifierCV(TreeClassifier):
     n_jobs : int or None
         Number of folds that are solved in parallel, each with the threads of `solver`; as in scikit-learn.
     solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
-max_leaf_nodes, max_features_used, exclude, progress, verbose
+max_leaf_nodes, max_features_used, exclude, interaction_cst, progress, verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data. The time limit applies to each solve.
         `progress` also receives events with the number of folds that are done.
 
@@ -104,6 +104,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         max_leaf_nodes: int | None = None,
         max_features_used: int | None = None,
         exclude: Any = None,
+        interaction_cst: Any = None,
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -126,6 +127,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features_used = max_features_used
         self.exclude = exclude
+        self.interaction_cst = interaction_cst
         self.progress = progress
         self.verbose = verbose
 
@@ -172,7 +174,7 @@ max_leaf_nodes, max_features_used, exclude, progress, verbose
         announce(progress, "encoding")
         first = self._classifier(depths[0] or 1, penalties[0])
         data = first._prepare(first._source(X, y, given))
-        check_splittable(bind_all(self._all_constraints(data), data.dataset), data.score)
+        check_splittable(bind_all(first._all_constraints(data), data.dataset), data.score)
         n_rows = data.dataset.n_samples
         weights = None if given[0] is None else as_weights(given[0], n_rows)
         scores, leaves, failures = self._cross_validate(

@@ -231,20 +231,26 @@ class TableSearch:
 
 def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
     """Return whether all constraints are local to leaves or paths in every encoding; tested on raw columns."""
-    if not model.constraints:
+    if not _names_columns(model):
         return True
     data = _with_columns(model, checked, range(len(checked.table.columns)))
+    stated = [*(model.constraints or ()), *model._interactions(data)]
     try:
-        bound = bind_all(model.constraints, data.dataset)
+        bound = bind_all(stated, data.dataset)
     except InvalidInputError:
         return False  # a constraint names a feature, not a column: search chosen splits
     local = [each.traits.leaves is not None or each.traits.on_paths(data.n_samples) is not None for each in bound]
     return all(local) and all(fits_every_encoding(each.traits.reads) for each in bound)
 
 
+def _names_columns(model: Any) -> bool:
+    """Return whether some constraint of a classifier may name columns."""
+    return bool(model.constraints) or model.interaction_cst is not None
+
+
 def _with_orders(model: Any, checked: CheckedRows, orders: TableOrders) -> TrainingData:
     """Return the rows with one feature per order, if there are constraints that may name columns."""
-    return _with_columns(model, checked, [order.column for order in orders.orders] if model.constraints else ())
+    return _with_columns(model, checked, [order.column for order in orders.orders] if _names_columns(model) else ())
 
 
 def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> TrainingData:

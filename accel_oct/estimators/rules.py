@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import BoundConstraint, Constraint, MaxFeatures, MaxLeaves, MinLeafWeight
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    InteractionGroups,
+    MaxFeatures,
+    MaxLeaves,
+    MinLeafWeight,
+)
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip import as_solver
@@ -40,6 +47,35 @@ def all_constraints(
         if value is not None:
             found.append(kind(whole_number(value, name, fewest)))
     return found
+
+
+def interactions(interaction_cst: Any, names: Sequence[str]) -> list[Constraint]:
+    """Return `interaction_cst` as a list of constraints; `names` are the columns of the table."""
+    if interaction_cst is None:
+        return []
+    if isinstance(interaction_cst, str):
+        if interaction_cst not in ("pairwise", "no_interactions"):
+            raise InvalidInputError(
+                f"interaction_cst must be 'pairwise', 'no_interactions' or lists of columns, got {interaction_cst!r}"
+            )
+        return [InteractionGroups(interaction_cst)]
+    groups = _entries(interaction_cst)
+    return [InteractionGroups([[_column(column, names) for column in _entries(group)] for group in groups])]
+
+
+def _entries(values: Any) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Collection | np.ndarray):
+        raise InvalidInputError(f"interaction_cst must hold lists of columns, got {shown(values)}")
+    return list(values)
+
+
+def _column(column: Any, names: Sequence[str]) -> str:
+    if isinstance(column, str) and column in names:
+        return column
+    place = as_whole(column)
+    if place is None or not 0 <= place < len(names):
+        raise InvalidInputError(f"interaction_cst: X has no column {shown(column)}; it has {shown(list(names))}")
+    return names[place]
 
 
 def _least_samples(value: Any, n_samples: int) -> int:

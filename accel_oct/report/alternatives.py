@@ -48,7 +48,10 @@ def _problem(model: Any, trees: NearOptimalTrees) -> str | None:
     if trees.optimum is None:
         return "The search for other trees ended before the best objective was known."
     limits = getattr(model, "constraints_", ())
-    by_parameter = (model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None)
+    by_parameter = (
+        *(model.min_samples_leaf != 1, model.max_leaf_nodes is not None, model.max_features_used is not None),
+        model.interaction_cst is not None,
+    )
     if len(limits) > len(model.constraints or ()) + sum(by_parameter):
         return "Not listed: the constraints are not stored with this model, so trees cannot be checked against them."
     if model.status_ == "optimal" and not limits and abs(trees.optimum - model.objective_) > _TOLERANCE:

@@ -43,6 +43,9 @@ CONSTRAINTS = _by_name(
         constraints.FeatureCosts,
         constraints.ForbiddenFeatures,
         constraints.ForbiddenPairs,
+        constraints.InteractionGroups,
+        constraints.FirstSplit,
+        constraints.SplitOrder,
         constraints.Linear,
     ]
 )
