@@ -44,9 +44,8 @@ def in_a_group(groups: list[list[int]], n: int) -> Any:
     return lambda path: any(set(path) <= group for group in sets)
 
 
-def random_rule(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
-    """A constraint, and what it says of a path."""
-    kind = int(rng.integers(6))
+def random_rule(rng: np.random.Generator, n: int, kind: int) -> tuple[Any, Any]:
+    """A constraint of one of six kinds, and what it says of a path."""
     if kind == 0:
         chosen = np.flatnonzero(rng.random(n) < 0.4).tolist() or [0]
         return FirstSplit(chosen), lambda path: path[0] in chosen
@@ -68,7 +67,7 @@ def check(seed: int, depths: Sequence[int] = (2, 3, 3), **options: Any) -> str:
     rng = np.random.default_rng([seed, 1])
     X, y, weight = tables(seed, classes=int(rng.integers(2, 4)))
     depth, penalty = int(rng.choice(depths)), float(rng.choice([0.0, 0.01, 0.03]))
-    constraint, allows = random_rule(rng, X.shape[1])
+    constraint, allows = random_rule(rng, X.shape[1], seed % 6)
     data = BinaryDataset.from_arrays(X, y, weight)
     best = best_on_paths(data, depth, penalty, allows)
     result = accel_oct.solve(
@@ -84,12 +83,12 @@ def check(seed: int, depths: Sequence[int] = (2, 3, 3), **options: Any) -> str:
 
 def test_solves_agree_with_recursion_over_all_trees() -> None:
     """Every kind of rule at depth two and three, decided by the tables and by enumeration."""
-    assert {check(seed) for seed in range(25)} >= {"enumeration", "subtree bounds"}
+    assert {check(seed) for seed in range(18)} >= {"enumeration", "subtree bounds"}
 
 
 @pytest.mark.long
 def test_many_solves_agree_with_recursion_over_all_trees() -> None:
-    for seed in range(25, 1500):
+    for seed in range(18, 1500):
         check(seed)
 
 
