@@ -30,7 +30,7 @@ from accel_oct.support.arrays import IntArray
 from accel_oct.support.progress import Sink
 from accel_oct.tree import DecisionTree
 
-__all__ = ["ClosestTree", "agreement_score", "closest_to", "closest_tree"]
+__all__ = ["ClosestTree", "agreement_score", "closest_to", "closest_tree", "linear_score"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def closest_tree(
     if isinstance(X, Tally):
         raise InvalidInputError("close_to needs rows, which a tally does not have")
     X = BinaryDataset.of(X, y, sample_weight)
-    score = _linear(as_objective(objective).bind(X))
+    score = linear_score(as_objective(objective).bind(X))
     agreement = agreement_score(X, close_to)
 
     def solved(goal: Objective, penalty: float, more: Sequence[Constraint], **options: Any) -> Result:
@@ -189,7 +189,8 @@ def closest_to(
     return ClosestTree(result, share, max(agreement_bound, share), optimum, float(within), status, seconds)
 
 
-def _linear(score: Any) -> LinearScore:
+def linear_score(score: Any) -> LinearScore:
+    """Return an objective that is a sum over the samples, or raise InvalidInputError."""
     if isinstance(score, RatioScore):
         raise InvalidInputError(
             f"objective: a tree close to an old model needs a sum over the samples, not {score.name}"
@@ -221,7 +222,10 @@ def _classes(dataset: BinaryDataset, close_to: Any) -> IntArray:
             f"got {shown(close_to)}"
         )
     place = {label: index for index, label in enumerate(dataset.classes.tolist())}
-    return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    found = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    if (found < 0).all():
+        raise InvalidInputError(f"close_to predicts no class of y, whose classes are {shown(list(place))}")
+    return found
 
 
 # ---------------------------------------------------------------- limits on a score

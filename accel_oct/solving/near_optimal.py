@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -136,8 +135,8 @@ def near_optimal(
     slack = number_not_negative(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")
-    most = None if limit is None else wholenumber_not_negative(limit, "limit", 1)
-    memory = wholenumber_not_negative(memory_limit, "memory_limit", 1)
+    most = None if limit is None else whole_number(limit, "limit", 1)
+    memory = whole_number(memory_limit, "memory_limit", 1)
     seconds = None if time_limit is None else number_not_negative(time_limit, "time_limit")
     usable = usable_threads(as_solver(solver).n_threads)
     run = NearOptimalRun(Clock(began, seconds), progress)

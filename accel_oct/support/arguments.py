@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import math
+import operator
 import time
 from collections.abc import Sequence
 from typing import Any
