@@ -90,7 +90,7 @@ class InteractionGroups(Constraint):
 def _largest(groups: BoolArray) -> BoolArray:
     """Return the groups (G, columns) that lie in no other one."""
     groups = np.unique(groups, axis=0)
-    inside: BoolArray = ~(groups[:, None] & ~groups[None]).any(axis=2)
+    inside = np.asarray(~(groups[:, None] & ~groups[None]).any(axis=2))
     np.fill_diagonal(inside, False)
     return groups[~inside.any(axis=1)]
 
@@ -172,7 +172,8 @@ class BoundInteractionGroups(BoundPathRule):
     def traits(self) -> Traits:
         neighbours = self._neighbours
         apart = ~neighbours[np.ix_(self.column_of, self.column_of)]
-        pairs = LocalRules.pairs(self.dataset.n_samples, self.dataset.n_features, np.argwhere(apart).tolist())
+        places = zip(*(place.tolist() for place in np.nonzero(apart)), strict=True)
+        pairs = LocalRules.pairs(self.dataset.n_samples, self.dataset.n_features, places)
         if self._by_pairs:
             return Traits(local=pairs, reads=self._reads)
         relaxed = Traits(local=pairs, reads=self._reads)

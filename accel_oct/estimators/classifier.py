@@ -255,7 +255,8 @@ class OptimalTreeClassifier(TreeClassifier):
             raise InvalidInputError("close_to needs a limit on the depth, but max_depth is None")
         source = self._source(X, y, given, progress, tallies=not stable)
         search: TableSearch | FeatureSearch | None = None if stable else TableSearch.of(self, source)
-        vars(self).pop("closest_", None)
+        if hasattr(self, "closest_"):
+            del self.closest_
         if search is None:
             data = self._prepare(source)
             search = FeatureSearch.of(self, data) if self.max_depth is None else None

@@ -257,7 +257,7 @@ class AtLeast(Constraint, BoundConstraint):
     @cached_property
     def traits(self) -> Traits:
         limit = LinearLimit(self.name, -self.amount.score.gains, -self.least, leaves=self.amount.leaf_price)
-        return Traits(limits=[limit])
+        return Traits(limits=(limit,))
 
     def violation(self, tree: DecisionTree) -> float:
         return self.least - self.amount.of(tree)
