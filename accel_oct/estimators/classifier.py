@@ -31,6 +31,7 @@ from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
+from accel_oct.solving.closest import ClosestTree
 from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.problem import PROOF_TOLERANCE
@@ -141,6 +142,8 @@ class OptimalTreeClassifier(TreeClassifier):
     >>> model.status_
     'optimal'
     """
+
+    closest_: ClosestTree
 
     def __init__(
         self,

@@ -27,6 +27,8 @@ def instance(seed: int) -> tuple[Any, ...]:
     weight = rng.integers(0, 4, len(X)) if rng.random() < 0.5 else np.ones(len(X))
     weight[:classes] = 1
     old = rng.integers(0, classes, len(X)) if rng.random() < 0.5 else X[:, 0] * (classes - 1)
+    old = np.where(rng.random(len(X)) < rng.choice([0.0, 0.5]), 9, old)  # a class that no tree predicts
+    old[0] = 0
     penalty = float(rng.choice([0.0, 0.01, 0.05, 1 / 16]))
     within = float(rng.choice([0.0, 0.05, 0.1, 0.3, 1 / len(X), 2 * penalty]))
     return X, y, weight, old, depth, penalty, within
@@ -118,6 +120,21 @@ def test_the_leaf_penalty_counts_in_the_slack() -> None:
     for within, agreement in ((0.4, 1.0), (0.39, 0.5)):
         found = closest_tree(X, y, close_to=old, max_depth=1, leaf_penalty=0.1, within=within)
         assert found.optimum == pytest.approx(0.8) and found.agreement == agreement
+
+
+def test_a_loss_within_the_tolerance_of_the_slack_is_allowed() -> None:
+    """A loss of 29 of 100 rows is within 0.29 - 5e-10, and not within 0.29 - 5e-9."""
+    X = np.repeat([[0], [1]], [71, 29], axis=0)
+    for missing, agreement in ((0.0, 1.0), (5e-10, 1.0), (5e-9, 0.71)):
+        old = np.zeros(100)
+        found = closest_tree(X, X[:, 0], close_to=old, max_depth=1, leaf_penalty=0.0, within=0.29 - missing)
+        assert found.agreement == agreement
+
+
+@pytest.mark.parametrize("seed", [45, 46, 92])
+def test_of_trees_that_agree_as_much_the_best_is_taken(seed: int) -> None:
+    """Instances in which the second problem alone gives a tree with a smaller objective."""
+    check(seed)
 
 
 def test_unknown_classes_agree_with_no_tree() -> None:
