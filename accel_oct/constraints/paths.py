@@ -55,7 +55,9 @@ class InteractionGroups(Constraint):
     column of C lies in at least two of these, so C is contained in T and lies in a group: a contradiction.
 
     Where the criterion holds (disjoint groups, for example) the constraint is stated by pairs (`Traits.local`), and
-    the subtree tables apply it. Otherwise the pairs are implied (`Traits.relaxed`), and trees are enumerated.
+    the subtree tables apply it. Otherwise the pairs are implied (`Traits.relaxed`). With a column c at the root only
+    the groups with c matter. Where the criterion holds for these, for every c, each root is searched by the tables
+    (`Traits.apart_below`); "pairwise" and the example above are of this kind. Else trees are enumerated.
     """
 
     groups: Any
@@ -176,8 +178,26 @@ class BoundInteractionGroups(BoundPathRule):
         pairs = LocalRules.pairs(self.dataset.n_samples, self.dataset.n_features, places)
         if self._by_pairs:
             return Traits(local=pairs, reads=self._reads)
-        relaxed = Traits(local=pairs, reads=self._reads)
-        return Traits(superfluous_splits="removable", refuses={"paths"}, relaxed=relaxed, reads=self._reads)
+        groups = self.groups
+        below = groups is None or all(pairs_suffice(groups[own]) for own in groups.T)
+        return Traits(
+            superfluous_splits="removable",
+            refuses={"paths"},
+            relaxed=Traits(local=pairs, reads=self._reads),
+            apart_below=self._apart_below if below else None,
+            reads=self._reads,
+        )
+
+    def _apart_below(self, feature: int) -> BoolArray:
+        """Return which features (F, F) are in no group with each other and with the feature at the root."""
+        column = int(self.column_of[feature])
+        if self.groups is None:  # pairs: the column at the root and another one
+            neighbours = np.eye(len(self._neighbours), dtype=bool)
+            neighbours[column] = neighbours[:, column] = True
+        else:
+            whole = self.groups[self.groups[:, column]].astype(np.int64)
+            neighbours = whole.T @ whole > 0
+        return np.asarray(~neighbours[np.ix_(self.column_of, self.column_of)])
 
     @cached_property
     def _by_pairs(self) -> bool:
