@@ -19,8 +19,8 @@ from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
 from accel_oct.objectives import Fixed, LinearScore, Objective
-from accel_oct.solving.closest import ClosestTree, agreement_score, closest_to, linear_score
-from accel_oct.solving.config import is_default_config
+from accel_oct.solving.closest import ClosestTree, Listing, agreement_score, closest_to, linear_score
+from accel_oct.solving.config import as_config, is_default_config
 from accel_oct.solving.frontier import frontier, solve_path
 from accel_oct.solving.near_optimal import NearOptimalTrees, near_optimal
 from accel_oct.solving.result import Result, Status, chosen_result
@@ -233,6 +233,7 @@ def near_old_model(
         model.within,
         bind_all(constraints, data.dataset),
         began,
+        Listing(model.max_depth, exact.solver, as_config(model.config), time_left(model.time_limit, began)),
     )
     return Solved(model.encoder_, data, found.result), found
 

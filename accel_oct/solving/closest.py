@@ -1,12 +1,14 @@
 """Stable retraining: of all trees close to the optimum the one that agrees most with an old model.
 
 Three problems follow each other, each with a proof: the largest objective; the largest agreement of a tree whose
-objective is at least the optimum minus `within`; the largest objective of a tree with that agreement. Objective and
-agreement are sums over samples and leaves, so that each limit is linear and is solved like any other (prices first).
+objective is at least the optimum minus `within`; the largest objective of a tree with that agreement. Where few trees
+are close to the optimum, they are listed. Otherwise, as objective and agreement are sums over samples and leaves, each
+limit is linear and is solved like any other (prices first).
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,18 +21,25 @@ from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, Trai
 from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip import Solver, as_solver
+from accel_oct.mip.options import usable_threads
 from accel_oct.objectives import Fixed, LinearScore, Objective, RatioScore, as_objective
 from accel_oct.pieces.entry import read_pieces
-from accel_oct.solving.config import Config
+from accel_oct.solving.config import Config, as_config
+from accel_oct.solving.near_optimal import Setting, near_search
 from accel_oct.solving.problem import PROOF_TOLERANCE
 from accel_oct.solving.result import Result, Status, chosen_result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import number_not_negative, time_left
 from accel_oct.support.arrays import IntArray
 from accel_oct.support.progress import Sink
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
-__all__ = ["ClosestTree", "agreement_score", "closest_to", "closest_tree", "linear_score"]
+__all__ = ["ClosestTree", "Listing", "agreement_score", "closest_to", "closest_tree", "linear_score"]
+
+
+#: The list of near-optimal trees: largest depth, number of trees and seconds.
+_DEEPEST_LIST, _MOST_LISTED, _LIST_SECONDS = 4, 5_000, 10.0
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,9 @@ def closest_tree(
         )
 
     first = solved(Fixed(score), leaf_penalty, ())
-    return closest_to(solved, first, score, agreement, leaf_penalty, within, bind_all(constraints, X), began)
+    listing = Listing(max_depth, as_solver(solver), as_config(config), time_left(time_limit, began))
+    bound = bind_all(constraints, X)
+    return closest_to(solved, first, score, agreement, leaf_penalty, within, bound, began, listing)
 
 
 def closest_to(
@@ -155,6 +166,7 @@ def closest_to(
     within: float,
     constraints: Sequence[BoundConstraint],
     began: float,
+    listing: Listing,
 ) -> ClosestTree:
     """Solve the second and the third problem.
 
@@ -171,7 +183,13 @@ def closest_to(
     chosen = best
     if first.status == "optimal":
         optimum, agreement_bound = first.objective, share
-        if agreed.of(best) < agreed.most:
+        listed = None
+        if agreed.of(best) < agreed.most and not constraints:
+            listed = listing.best(score, agreed, leaf_penalty, within)
+        if listed is not None:
+            chosen = listed
+            agreement_bound = agreement.value(chosen)
+        elif agreed.of(best) < agreed.most:
             near = AtLeast("near the optimum", value, value.of(best) - within * score.norm - value.tolerance)
             second = solved(Fixed(agreement), 0.0, [near], start=[best])
             chosen, agreement_bound, status = second.tree, second.bound, second.status
@@ -187,6 +205,44 @@ def closest_to(
         result = replace(result, stats={**first.stats, **result.stats}, scope=first.scope)
     seconds = time.perf_counter() - began
     return ClosestTree(result, share, max(agreement_bound, share), optimum, float(within), status, seconds)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The list of the trees close to the optimum, if it is short.
+
+    Every tree within the slack becomes a proper tree if superfluous splits are removed: with the same predictions, and
+    no more leaves. So one of the proper trees, which are listed, is the answer, where there are no constraints.
+    """
+
+    max_depth: int
+    solver: Solver
+    config: Config
+    time_limit: float | None
+
+    def best(self, score: LinearScore, agreed: _Amount, leaf_penalty: float, within: float) -> DecisionTree | None:
+        """Return the tree with the largest agreement, then objective; None if not all trees could be listed."""
+        if not self.config.enumeration or self.max_depth > _DEEPEST_LIST:
+            return None
+        setting = Setting.of(score, leaf_penalty, self.max_depth)
+        seconds = _LIST_SECONDS if self.time_limit is None else min(_LIST_SECONDS, self.time_limit / 4)
+        stopper = Stopper(time.monotonic() + seconds)
+        memory = self.config.subtree_bounds.memory_limit
+        threads = usable_threads(self.solver.n_threads)
+        try:
+            search = near_search(setting, within, "any", stopper, threads, memory)
+        except InvalidInputError:
+            return None  # the values are too far apart for exact lists
+        found = search.run(_MOST_LISTED, count=False)
+        if not found.complete:
+            return None
+        best, most = None, -math.inf
+        for listed in found.trees:  # best objective first
+            tree = DecisionTree.from_nested(listed.tree, self.max_depth)
+            amount = agreed.of(tree)
+            if amount > most + (0.0 if best is None else agreed.tolerance):
+                best, most = tree, amount
+        return best
 
 
 def linear_score(score: Any) -> LinearScore:

@@ -140,7 +140,7 @@ def near_optimal(
     seconds = None if time_limit is None else number_not_negative(time_limit, "time_limit")
     usable = usable_threads(as_solver(solver).n_threads)
     run = NearOptimalRun(Clock(began, seconds), progress)
-    search = _search(setting, slack, labels, run.stopper, usable, memory, run.report)
+    search = near_search(setting, slack, labels, run.stopper, usable, memory, run.report)
     outcome = drive(run, [SinglePhase("near-optimal trees", lambda run: run.search(search, most))])
     found = search.found
     trees = NearOptimalTrees(
@@ -194,15 +194,16 @@ def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, sources: Any) -> 
     return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, sources)
 
 
-def _search(
+def near_search(
     setting: Setting,
     within: float,
     labels: str,
     stopper: Stopper,
     threads: int,
     memory_limit: int,
-    report: Callable[[int, int], None],
+    report: Callable[[int, int], None] = lambda listed, counted: None,
 ) -> NearOptimalSearch:
+    """Return the search for all trees of a setting within a distance of the optimum."""
     slack = within * setting.score.norm + PROOF_TOLERANCE * setting.score.rows.total_weight
     numbers = setting.leaf_price, setting.max_depth, slack, labels == "any"
     problem: CodedProblem

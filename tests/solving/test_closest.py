@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ import pytest
 from oracles.closest import closest
 
 import accel_oct
-from accel_oct import Tally, closest_tree
+from accel_oct import Config, Tally, closest_tree
 from accel_oct.constraints import MaxLeaves, PositiveBudget
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.tree import DecisionTree
+
+LIMITS = replace(Config.preset("default"), enumeration=False)
+"""Near-optimal trees are not listed."""
 
 
 def instance(seed: int) -> tuple[Any, ...]:
@@ -57,8 +61,9 @@ def check(seed: int, **options: Any) -> None:
 @pytest.mark.daily(25)
 @pytest.mark.parametrize("seed", range(250))
 def test_agreement_objective_and_optimum_agree_with_a_list_of_all_trees(seed: int) -> None:
-    """Most agreement within the slack, leaf penalties counted, then the largest objective."""
+    """Most agreement within the slack, leaf penalties counted, then the largest objective: by lists and by limits."""
     check(seed)
+    check(seed, config=LIMITS)
 
 
 @pytest.mark.slow
@@ -134,7 +139,7 @@ def test_a_loss_within_the_tolerance_of_the_slack_is_allowed() -> None:
 @pytest.mark.parametrize("seed", [45, 46, 92])
 def test_of_trees_that_agree_as_much_the_best_is_taken(seed: int) -> None:
     """Instances in which the second problem alone gives a tree with a smaller objective."""
-    check(seed)
+    check(seed, config=LIMITS)
 
 
 def test_unknown_classes_agree_with_no_tree() -> None:
