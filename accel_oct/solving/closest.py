@@ -233,7 +233,8 @@ class Listing:
             search = near_search(setting, within, "any", stopper, threads, memory)
         except InvalidInputError:
             return None  # the values are too far apart for exact lists
-        found = search.run(_MOST_LISTED, count=False)
+        stopper.run(lambda stopper: search.run(_MOST_LISTED, count=False))
+        found = search.found
         if not found.complete:
             return None
         best, most = None, -math.inf
