@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accel_oct.io.tables import read_table
     from accel_oct.mip.options import Solver
     from accel_oct.pieces.gathering import gather
+    from accel_oct.solving.closest import ClosestTree, closest_tree
     from accel_oct.solving.config import Config
     from accel_oct.solving.frontier import Frontier, FrontierPoint, frontier, solve_path
     from accel_oct.solving.near_optimal import NearOptimalTree, NearOptimalTrees, near_optimal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from accel_oct.solving.solve import solve
 
 __all__ = [
+    "ClosestTree",
     "Config",
     "EncodedTable",
     "Frontier",
@@ -41,6 +43,7 @@ __all__ = [
     "TradeOff",
     "TradeOffPoint",
     "__version__",
+    "closest_tree",
     "frontier",
     "gather",
     "near_optimal",
@@ -52,6 +55,7 @@ __all__ = [
 
 #: Where each public name is defined; a test compares it with the imports for type checkers above.
 _HOMES = {
+    "ClosestTree": "accel_oct.solving.closest",
     "Config": "accel_oct.solving.config",
     "EncodedTable": "accel_oct.data.encoded_table",
     "Frontier": "accel_oct.solving.frontier",
@@ -65,6 +69,7 @@ _HOMES = {
     "Tally": "accel_oct.data.tally",
     "TradeOff": "accel_oct.estimators.trade_off",
     "TradeOffPoint": "accel_oct.estimators.trade_off",
+    "closest_tree": "accel_oct.solving.closest",
     "frontier": "accel_oct.solving.frontier",
     "gather": "accel_oct.pieces.gathering",
     "near_optimal": "accel_oct.solving.near_optimal",

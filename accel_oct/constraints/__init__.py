@@ -12,6 +12,7 @@ from accel_oct.constraints.features import FeatureCosts, ForbiddenFeatures, Forb
 from accel_oct.constraints.leaves import MaxLeaves, MinLeafWeight
 from accel_oct.constraints.linear import Linear
 from accel_oct.constraints.monotone import Monotone
+from accel_oct.constraints.paths import FirstSplit, InteractionGroups, SplitOrder
 from accel_oct.constraints.rates import FalsePositiveRate, PositiveBudget, Precision, Recall, Specificity
 from accel_oct.constraints.rules import PredictionRule, TreeRule
 from accel_oct.constraints.traits import FeatureBudget, FeaturePairs, FeatureRule, LinearLimit, Traits
@@ -27,8 +28,10 @@ __all__ = [
     "FeatureCosts",
     "FeaturePairs",
     "FeatureRule",
+    "FirstSplit",
     "ForbiddenFeatures",
     "ForbiddenPairs",
+    "InteractionGroups",
     "Linear",
     "LinearLimit",
     "MaxFeatures",
@@ -41,6 +44,7 @@ __all__ = [
     "PredictiveEquality",
     "Recall",
     "Specificity",
+    "SplitOrder",
     "StatisticalParity",
     "Traits",
     "TreePart",

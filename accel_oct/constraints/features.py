@@ -44,7 +44,7 @@ class MaxFeatures(Constraint):
         whole_number(self.n, "MaxFeatures: n")
 
     def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
-        names, group = _grouped(self.sources, dataset, "MaxFeatures: sources")
+        names, group = grouped(self.sources, dataset, "MaxFeatures: sources")
         budget = FeatureBudget(group, np.ones(len(names)), float(self.n))
         return BoundFeatureRule(f"at most {self.n} feature{'s' * (self.n != 1)}", budget, self.sources is not None)
 
@@ -76,7 +76,7 @@ class FeatureCosts(Constraint):
 
     def bind(self, dataset: BinaryDataset) -> BoundFeatureRule:
         assert self.at_most is not None
-        names, group = _grouped(self.sources, dataset, "FeatureCosts: sources")
+        names, group = grouped(self.sources, dataset, "FeatureCosts: sources")
         if isinstance(self.prices, Mapping):
             price = self._named_prices(
                 names if self.sources is not None or dataset.sources else list(dataset.feature_names),
@@ -225,7 +225,7 @@ class BoundPathPairs(BoundConstraint):
         return float(sum(f in used and g in used for used in paths for f, g in self.pairs))
 
 
-def _grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:
+def grouped(groups: Any, dataset: BinaryDataset, where: str) -> tuple[list[Any], IntArray]:
     """Return the distinct groups in sorted order, and the place of each column's group among them."""
     if groups is None and dataset.sources is not None:
         groups = dataset.sources

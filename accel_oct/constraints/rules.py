@@ -12,6 +12,7 @@ import numpy as np
 from accel_oct.constraints.base import BoundConstraint, Constraint, TreePart
 from accel_oct.constraints.traits import Traits
 from accel_oct.data import BinaryDataset
+from accel_oct.data.binary_matrix import BoolMatrix
 from accel_oct.data.reads import READS
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.tree import DecisionTree
@@ -70,8 +71,7 @@ class _BoundTreeRule(BoundConstraint):
 
     @cached_property
     def _present(self) -> Any:
-        data = self.dataset
-        return data.X if np.all(data.weights > 0) else data.X[data.weights > 0]
+        return rows_of_weight(self.dataset)
 
     def violation(self, tree: DecisionTree) -> float:
         allowed = _verdict(self.rule.allows(tree, self.dataset), self.name)
@@ -115,6 +115,11 @@ class _BoundPredictionRule(BoundConstraint):
     def violation(self, tree: DecisionTree) -> float:
         predicted = self.dataset.classes[tree.predictions(self.dataset.X)]
         return 0.0 if _verdict(self.rule.allows(predicted, self.dataset), self.name) else 1.0
+
+
+def rows_of_weight(dataset: BinaryDataset) -> BoolMatrix:
+    """Return the features of the samples of positive weight."""
+    return dataset.X if np.all(dataset.weights > 0) else dataset.X[dataset.weights > 0]
 
 
 def _check_callable(value: Any, where: str) -> None:

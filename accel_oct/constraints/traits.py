@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -462,6 +462,10 @@ class Traits:
         Parts that `BoundConstraint.refuses` judges.
     relaxed : Traits, optional
         Forms that the constraint implies.
+    apart_below : callable (feature) -> bool array (F, F), optional
+        The constraint is about paths, allows a single leaf, and is a rule about pairs once the first split is known: a
+        tree with this feature at its root satisfies the constraint if and only if no path uses two features that are
+        apart. A feature apart from itself may not be used in such a tree. Root features are then searched one by one.
     """
 
     limits: tuple[LinearLimit, ...] | None = None
@@ -474,6 +478,7 @@ class Traits:
     superfluous_splits: SuperfluousSplits = "matter"
     refuses: Set[str] = frozenset()
     relaxed: Traits | None = None
+    apart_below: Callable[[int], BoolArray] | None = None
 
     def __post_init__(self) -> None:
         limits = None if self.limits is None else tuple(self.limits)
@@ -566,6 +571,11 @@ class Traits:
             over = self.local.excess(tree, X)
             if over > ROUNDING if satisfied else over < -ROUNDING:
                 yield "local"
+        if self.apart_below is not None:
+            root = int(tree.feature[0])
+            rules = None if root < 0 else LocalRules(np.zeros((1, len(X))), (0.0,), self.apart_below(root))
+            if satisfied != (rules is None or rules.excess(tree, X) <= 0.0):
+                yield "apart_below"
         if self.leaves is not None and satisfied != (tree.n_leaves <= self.leaves):
             yield "leaves"
         if self.features is not None:

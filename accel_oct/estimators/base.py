@@ -43,8 +43,9 @@ from accel_oct.estimators.in_pieces import (
 )
 from accel_oct.estimators.rules import (
     all_constraints,
+    column_constraints,
     excluded_columns,
-    monotone_constraints,
+    n_by_parameter,
     nested_parameters,
     with_nested,
 )
@@ -85,6 +86,7 @@ class TreeClassifier(FittedClassifier):
     max_features_used: Any
     monotonic_cst: Any
     exclude: Any
+    interaction_cst: Any
     verbose: Any
 
     # ---------------------------------------------------------------- fitting
@@ -149,7 +151,7 @@ class TreeClassifier(FittedClassifier):
         weights = as_weights(named.sample_weight, len(table))
         given = attached(named.sensitive_features, costs, len(table))
         ignored = excluded_columns(self.exclude, table)
-        self._monotone()  # rejects an invalid monotonic_cst before the encoding
+        column_constraints(self)  # rejects invalid arguments before the encoding
         self._class_factors(codes, weights)  # rejects an invalid class_weight before the encoding
         weighted, rows = named.sample_weight is not None, RowValues(table, given)
         return CheckedRows(named.X, named.y, table, self.classes_, codes, weights, weighted, given, rows, ignored)
@@ -299,18 +301,8 @@ class TreeClassifier(FittedClassifier):
         monotone = self.monotonic_cst is not None or any(isinstance(each, Monotone) for each in listed)
         return monotone or bool(self.components)
 
-    def _monotone(self) -> list[Monotone]:
-        """Return the constraints of `monotonic_cst`, after the columns of X are known."""
-        if self.monotonic_cst is None:
-            return []
-        names = getattr(self, "feature_names_in_", None)
-        names = [f"x{place}" for place in range(self.n_features_in_)] if names is None else names
-        return monotone_constraints(self.monotonic_cst, [str(name) for name in names])
-
     def _n_by_parameter(self) -> int:
-        """Return the number of constraints that come from other parameters than `constraints`."""
-        limits = (self.max_leaf_nodes, self.max_features_used)
-        return int(self.min_samples_leaf != 1) + sum(each is not None for each in limits) + len(self._monotone())
+        return n_by_parameter(self)
 
     def _all_constraints(self, data: TrainingData) -> list[Constraint]:
         found = all_constraints(
@@ -321,7 +313,9 @@ class TreeClassifier(FittedClassifier):
             data.n_samples,
             int(data.dataset.sample_counts.sum()),
         )
-        found += self._monotone()
+        if self.interaction_cst is not None and data.dataset.sources is None:
+            raise InvalidInputError("interaction_cst needs an encoder of accel_oct, which knows the columns of X")
+        found += column_constraints(self)
         return found if data.tally is None else for_tally(found, counted=data.dataset.samples is not None)
 
     def _adopt(self, result: Result, data: TrainingData, relabel: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,20 +17,21 @@ from sklearn.exceptions import ConvergenceWarning
 from accel_oct.constraints import Constraint
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
-from accel_oct.errors import SingleLeafWarning, shown
+from accel_oct.errors import InvalidInputError, SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
-from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees
+from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees, near_old_model
 from accel_oct.estimators.fitted import feature_names
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.refining import Refinement
-from accel_oct.estimators.rules import checked_penalties
+from accel_oct.estimators.rules import checked_penalties, column_constraints
 from accel_oct.estimators.trade_off import TradeOff, trade_off
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.export.stored_model import MAX_BYTES, read_json
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
+from accel_oct.solving.closest import ClosestTree
 from accel_oct.solving.config import Config, is_default_config
 from accel_oct.solving.near_optimal import NearOptimalTrees
 from accel_oct.solving.problem import PROOF_TOLERANCE
@@ -95,6 +97,16 @@ class OptimalTreeClassifier(TreeClassifier):
         Classes are in the order of `classes_`, which must be numbers if there are more than two.
     exclude : list of str or int, or None
         Columns of X that no split may use, by name or position. They are not encoded, but constraints may name them.
+    interaction_cst : list of lists of str or int, "pairwise", "no_interactions" or None
+        Groups of columns of X, by name or position, that may be used on one path, as in scikit-learn's gradient
+        boosting: see `accel_oct.constraints.InteractionGroups`.
+    close_to : fitted classifier, DecisionTree or None
+        Old model: of all trees with an objective within `within` of the optimum, `fit` takes the one that predicts the
+        same class for the largest weight of the training rows; see `accel_oct.closest_tree`. Any object whose
+        `predict` accepts X, or a tree over the features of the encoder. Used by `fit` alone; not stored by `to_json`,
+        nor in the pickle of a fitted classifier.
+    within : float
+        For `close_to`: largest loss of the objective; 0 chooses among optimal trees.
     progress : callable or None
         Called with every `ProgressEvent` while solving; see docs/live-view.md.
     verbose : int
@@ -120,6 +132,8 @@ class OptimalTreeClassifier(TreeClassifier):
     constraints_ : ConstraintTable
         Limits, training value, slack and multiplier of each constraint; `print` shows a table, and what `monotonic_cst`
         and rules cost.
+    closest_ : ClosestTree
+        With `close_to` only: agreement with the old model, the optimum, and the status of the proof.
     result_ : Result
         Complete result of the solve, with feature and class names.
     feature_importances_ : array
@@ -133,6 +147,8 @@ class OptimalTreeClassifier(TreeClassifier):
     >>> model.status_
     'optimal'
     """
+
+    closest_: ClosestTree
 
     def __init__(
         self,
@@ -153,6 +169,9 @@ class OptimalTreeClassifier(TreeClassifier):
         max_features_used: int | None = None,
         monotonic_cst: Any = None,
         exclude: Any = None,
+        interaction_cst: Any = None,
+        close_to: Any = None,
+        within: float = 0.0,
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -172,6 +191,9 @@ class OptimalTreeClassifier(TreeClassifier):
         self.max_features_used = max_features_used
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
+        self.interaction_cst = interaction_cst
+        self.close_to = close_to
+        self.within = within
         self.progress = progress
         self.verbose = verbose
 
@@ -238,17 +260,37 @@ class OptimalTreeClassifier(TreeClassifier):
     def _fit(self, X: Any, y: Any, given: tuple[Any, Any, Any], progress: Sink | None) -> None:
         began = time.perf_counter()
         announce(progress, "encoding")
-        source = self._source(X, y, given, progress, tallies=True)
-        search: TableSearch | FeatureSearch | None = TableSearch.of(self, source)
+        stable = self.close_to is not None
+        if stable and self.max_depth is None:
+            raise InvalidInputError("close_to needs a limit on the depth, but max_depth is None")
+        source = self._source(X, y, given, progress, tallies=not stable)
+        search: TableSearch | FeatureSearch | None = None if stable else TableSearch.of(self, source)
+        if hasattr(self, "closest_"):
+            del self.closest_
         if search is None:
             data = self._prepare(source)
             search = FeatureSearch.of(self, data) if self.max_depth is None else None
         with kept_interrupts() as stopped:  # once there is a tree, Ctrl-C does not discard it
             if search is not None:
                 solved = search.solve(self.leaf_penalty, Clock(began, self.time_limit), progress)
+            elif stable:
+                solved, self.closest_ = near_old_model(self, source, data, began, stopped.is_set, progress)
             else:
                 solved = self._solve_refining(source, data, began, stopped.is_set, progress, bounded=True)
-            self._adopt(solved.result, solved.data)
+            self._adopt(solved.result, solved.data, relabel=not stable)
+
+    def __sklearn_clone__(self) -> OptimalTreeClassifier:
+        """Return an unfitted classifier with the same parameters and the same, still fitted, old model."""
+        plain = copy.copy(self)
+        plain.close_to = None
+        other: OptimalTreeClassifier = super(OptimalTreeClassifier, plain).__sklearn_clone__()
+        other.close_to = self.close_to
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles; a fitted classifier does not keep the old model."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "close_to": None} if "tree_" in state else state
 
     def _with_table_bound(
         self,
@@ -486,6 +528,15 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _warn_of_result(self) -> None:
         """Warn if the tree is not proven optimal, or is a single leaf."""
+        if "closest_" in vars(self):
+            if self.closest_.status != "optimal":
+                warnings.warn(
+                    f"the tree is not proven to agree most with the old model ({self.closest_.status}): it agrees on "
+                    f"{self.closest_.agreement:.6g}, and the bound is {self.closest_.agreement_bound:.6g}",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+            return
         if self.status_ == "optimal" or self.gap_ <= as_solver(self.solver).gap:
             self._warn_of_single_leaf()
             return
@@ -498,7 +549,7 @@ class OptimalTreeClassifier(TreeClassifier):
 
     def _warn_of_single_leaf(self) -> None:
         """Warn of a single leaf, unless the parameters require one or the data have a single class."""
-        asked = self.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints or self._monotone()
+        asked = self.max_depth == 0 or self.max_leaf_nodes == 1 or self.constraints or column_constraints(self)
         if self.tree_.n_leaves > 1 or asked or np.count_nonzero(self.tree_.class_weights[0]) < 2:
             return
         place = int(self.tree_.label[0])

@@ -58,7 +58,7 @@ class OptimalTreeClassifierCV(TreeClassifier):
     n_jobs : int or None
         Number of folds that are solved in parallel, each with the threads of `solver`; as in scikit-learn.
     solver, config, components, time_limit, encoder, missing, class_weight, objective, constraints, min_samples_leaf, \
-max_leaf_nodes, max_features_used, monotonic_cst, exclude, progress, verbose
+max_leaf_nodes, max_features_used, monotonic_cst, exclude, interaction_cst, progress, verbose
         As in `OptimalTreeClassifier`, for the folds and for the fit on all data. The time limit applies to each solve.
         `progress` also receives events with the number of folds that are done.
 
@@ -105,6 +105,7 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, progress, verbose
         max_features_used: int | None = None,
         monotonic_cst: Any = None,
         exclude: Any = None,
+        interaction_cst: Any = None,
         progress: Sink | None = None,
         verbose: int = 0,
     ) -> None:
@@ -128,6 +129,7 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, progress, verbose
         self.max_features_used = max_features_used
         self.monotonic_cst = monotonic_cst
         self.exclude = exclude
+        self.interaction_cst = interaction_cst
         self.progress = progress
         self.verbose = verbose
 
@@ -254,7 +256,7 @@ max_leaf_nodes, max_features_used, monotonic_cst, exclude, progress, verbose
     def _classifier(
         self, max_depth: int | None, leaf_penalty: float, progress: Sink | None = None
     ) -> OptimalTreeClassifier:
-        own = ("encoder", "progress", "max_depth", "leaf_penalty")
+        own = ("encoder", "progress", "max_depth", "leaf_penalty", "close_to", "within")
         shared = [name for name in OptimalTreeClassifier._get_param_names() if name not in own]
         encoder = self.encoder if self.encoder is None or isinstance(self.encoder, str) else clone(self.encoder)
         return OptimalTreeClassifier(

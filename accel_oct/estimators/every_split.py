@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import MaxLeaves, bind_all
+from accel_oct.constraints import MaxLeaves, Monotone, bind_all
 from accel_oct.constraints.base import limits_of
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.reads import fits_every_encoding
@@ -26,6 +26,7 @@ from accel_oct.encoding.orders import TableOrders
 from accel_oct.encoding.table_encoder import DEFAULT_CATEGORIES
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.estimators.greedy import greedy_trees, is_large
+from accel_oct.estimators.rules import column_constraints
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, as_solver, candidate_backends
@@ -42,7 +43,8 @@ from accel_oct.tree import DecisionTree
 
 def _can_search(model: Any) -> bool:
     """Return whether the parameters of a classifier allow this search."""
-    coupled = model.max_features_used is not None or bool(model._monotone())
+    monotone = any(isinstance(each, Monotone) for each in column_constraints(model))
+    coupled = model.max_features_used is not None or monotone
     return is_default_config(model.config) and not model.components and not coupled
 
 
@@ -232,20 +234,26 @@ class TableSearch:
 
 def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
     """Return whether all constraints are local to leaves or paths in every encoding; tested on raw columns."""
-    if not model.constraints:
+    if not _names_columns(model):
         return True
     data = _with_columns(model, checked, range(len(checked.table.columns)))
+    stated = [*(model.constraints or ()), *column_constraints(model)]
     try:
-        bound = bind_all(model.constraints, data.dataset)
+        bound = bind_all(stated, data.dataset)
     except InvalidInputError:
         return False  # a constraint names a feature, not a column: search chosen splits
     local = [each.traits.leaves is not None or each.traits.on_paths(data.n_samples) is not None for each in bound]
     return all(local) and all(fits_every_encoding(each.traits.reads) for each in bound)
 
 
+def _names_columns(model: Any) -> bool:
+    """Return whether some constraint of a classifier may name columns."""
+    return bool(model.constraints) or model.interaction_cst is not None
+
+
 def _with_orders(model: Any, checked: CheckedRows, orders: TableOrders) -> TrainingData:
     """Return the rows with one feature per order, if there are constraints that may name columns."""
-    return _with_columns(model, checked, [order.column for order in orders.orders] if model.constraints else ())
+    return _with_columns(model, checked, [order.column for order in orders.orders] if _names_columns(model) else ())
 
 
 def _with_columns(model: Any, checked: CheckedRows, columns: Iterable[int]) -> TrainingData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -9,20 +10,22 @@ from typing import Any
 
 from sklearn.base import clone
 
-from accel_oct.constraints import bind_all
+from accel_oct.constraints import Constraint, bind_all
 from accel_oct.data.encoded_table import EncodedTable
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import InvalidInputError, shown
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch
 from accel_oct.estimators.in_pieces import check_rows
 from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.live import watched
 from accel_oct.mip import Solver, as_solver
-from accel_oct.objectives import Fixed, LinearScore
-from accel_oct.solving.config import is_default_config
+from accel_oct.objectives import Fixed, LinearScore, Objective
+from accel_oct.solving.closest import ClosestTree, Listing, agreement_score, closest_to, linear_score
+from accel_oct.solving.config import as_config, is_default_config
 from accel_oct.solving.frontier import frontier, solve_path
 from accel_oct.solving.near_optimal import NearOptimalTrees, near_optimal
 from accel_oct.solving.result import Result, Status, chosen_result
-from accel_oct.support.arguments import checked_depth, time_left
+from accel_oct.solving.solve import solve
+from accel_oct.support.arguments import checked_depth, number_not_negative, time_left
 from accel_oct.support.progress import Sink, announce
 from accel_oct.support.stopping import Clock
 from accel_oct.tree import DecisionTree
@@ -178,3 +181,67 @@ def listed_trees(
         for constraint in constraints:
             trees = trees.filter(constraint)
         return trees.among_feasible(best.objective, within, limit, trees.status)
+
+
+# ---------------------------------------------------------------- close to an old model
+
+
+def near_old_model(
+    model: Any,
+    source: CheckedRows | EncodedTable,
+    data: TrainingData,
+    began: float,
+    is_stopped: Callable[[], bool],
+    progress: Sink | None,
+) -> tuple[Solved, ClosestTree]:
+    """Return the tree within `model.within` of the optimum that agrees most with `model.close_to`.
+
+    The model stores the encoder.
+    """
+    number_not_negative(model.within, "within")
+    check_rows(source, "close_to")
+    linear_score(data.score)
+    exact = copy.copy(model)
+    old = model.close_to if isinstance(model.close_to, DecisionTree) else _old_classes(model.close_to, source)
+    agreement_score(data.dataset, old)  # rejects invalid predictions before the search
+    exact.solver = replace(as_solver(model.solver), gap=0.0)
+    _, data, first = exact._solve_refining(source, data, began, is_stopped, progress)
+    model.encoder_ = exact.encoder_
+    constraints = model._all_constraints(data)
+
+    def solved(goal: Objective, penalty: float, more: Sequence[Constraint], start: Sequence[DecisionTree]) -> Result:
+        return solve(
+            data.dataset,
+            max_depth=model.max_depth,
+            leaf_penalty=penalty,
+            constraints=[*constraints, *more],
+            objective=goal,
+            solver=exact.solver,
+            config=model.config,
+            components=model.components,
+            time_limit=time_left(model.time_limit, began),
+            progress=progress,
+            start=start,
+        )
+
+    found = closest_to(
+        solved,
+        replace(first, scope=model._scope()),
+        linear_score(data.score),
+        agreement_score(data.dataset, old),
+        model.leaf_penalty,
+        model.within,
+        bind_all(constraints, data.dataset),
+        began,
+        Listing(model.max_depth, exact.solver, as_config(model.config), time_left(model.time_limit, began)),
+    )
+    return Solved(model.encoder_, data, found.result), found
+
+
+def _old_classes(close_to: Any, source: CheckedRows | EncodedTable) -> Any:
+    """Return the classes that an old model predicts for the rows."""
+    if not callable(getattr(close_to, "predict", None)) or isinstance(close_to, type):
+        raise InvalidInputError(f"close_to must be a fitted classifier or a DecisionTree, got {shown(close_to)}")
+    if isinstance(source, EncodedTable):
+        raise InvalidInputError("close_to must be a DecisionTree where X is an EncodedTable or data in pieces")
+    return close_to.predict(source.X)

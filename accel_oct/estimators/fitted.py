@@ -144,6 +144,9 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         over = f"over {scope.splits}, {scope.depth}"
         if scope.max_depth is None:
             over += f" (searched to depth {self.result_.stats.get('searched_depth')})"
+        near = getattr(self, "closest_", None)
+        if near is not None and near.status == "optimal":
+            return f"proven to agree most with the old model within {near.within:g} of the optimum {over}"
         if self.status_ == "optimal":
             return f"proven optimal {over}{self._beyond_chosen()}"
         gap = "below 0.01%" if 0 < self.gap_ < 5e-5 else f"{self.gap_:.2%}"

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import BoundConstraint, Constraint, MaxFeatures, MaxLeaves, MinLeafWeight, Monotone
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    InteractionGroups,
+    MaxFeatures,
+    MaxLeaves,
+    MinLeafWeight,
+    Monotone,
+)
 from accel_oct.constraints.monotone import Direction
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
@@ -43,6 +51,47 @@ def all_constraints(
     return found
 
 
+def column_constraints(model: Any) -> list[Constraint]:
+    """Return the constraints of `monotonic_cst` and `interaction_cst`, after the columns of X are known."""
+    names = getattr(model, "feature_names_in_", None)
+    names = [f"x{place}" for place in range(model.n_features_in_)] if names is None else list(map(str, names))
+    return [*_monotone_constraints(model.monotonic_cst, names), *_interactions(model.interaction_cst, names)]
+
+
+def n_by_parameter(model: Any) -> int:
+    """Return the number of constraints that come from other parameters than `constraints`."""
+    limits = model.max_leaf_nodes, model.max_features_used
+    return int(model.min_samples_leaf != 1) + sum(each is not None for each in limits) + len(column_constraints(model))
+
+
+def _interactions(interaction_cst: Any, names: Sequence[str]) -> list[Constraint]:
+    if interaction_cst is None:
+        return []
+    if isinstance(interaction_cst, str):
+        if interaction_cst not in ("pairwise", "no_interactions"):
+            raise InvalidInputError(
+                f"interaction_cst must be 'pairwise', 'no_interactions' or lists of columns, got {interaction_cst!r}"
+            )
+        return [InteractionGroups(interaction_cst)]
+    groups = _entries(interaction_cst)
+    return [InteractionGroups([[_column(column, names) for column in _entries(group)] for group in groups])]
+
+
+def _entries(values: Any) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Collection | np.ndarray):
+        raise InvalidInputError(f"interaction_cst must hold lists of columns, got {shown(values)}")
+    return list(values)
+
+
+def _column(column: Any, names: Sequence[str]) -> str:
+    if isinstance(column, str) and column in names:
+        return column
+    place = as_whole(column)
+    if place is None or not 0 <= place < len(names):
+        raise InvalidInputError(f"interaction_cst: X has no column {shown(column)}; it has {shown(list(names))}")
+    return names[place]
+
+
 def _least_samples(value: Any, n_samples: int) -> int:
     """Return `min_samples_leaf` as a count; a share is rounded up, as in scikit-learn."""
     if (whole := as_whole(value)) is not None and whole >= 1:
@@ -54,7 +103,7 @@ def _least_samples(value: Any, n_samples: int) -> int:
     )
 
 
-def monotone_constraints(monotonic_cst: Any, names: Sequence[str]) -> list[Monotone]:
+def _monotone_constraints(monotonic_cst: Any, names: Sequence[str]) -> list[Monotone]:
     """Return the constraints that `monotonic_cst` stands for, in the order of the columns.
 
     Parameters

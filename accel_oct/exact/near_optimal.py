@@ -767,8 +767,8 @@ class NearOptimalSearch:
         self._should_stop, self._on_progress = should_stop, on_progress
         self._memory_limit = memory_limit
 
-    def run(self, limit: int | None = None) -> FoundTrees:
-        """List up to `limit` trees, then count all; a stopped search returns its results so far."""
+    def run(self, limit: int | None = None, *, count: bool = True) -> FoundTrees:
+        """List up to `limit` trees, then count all unless not wanted; a stopped search returns its results so far."""
         found = self.found
         try:
             self._list(limit)
@@ -776,7 +776,7 @@ class NearOptimalSearch:
                 found.count, found.counted = len(found.trees), True
                 for tree in found.trees:
                     found.by_leaves[tree.n_leaves] = found.by_leaves.get(tree.n_leaves, 0) + 1
-            else:
+            elif count:
                 self._count()
         except Stopped:
             found.ended = "stopped"

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from accel_oct.data import BinaryDataset, scored_dataset
+from accel_oct.data import BinaryDataset, ScoredDataset, scored_dataset
 from accel_oct.data.reads import READS, checked_reads
 from accel_oct.support.arrays import FloatArray
 from accel_oct.tree import DecisionTree
@@ -85,6 +85,14 @@ class LinearScore:
     def rows(self) -> BinaryDataset:
         """The rows on which trees are scored: each has its weight as reward for the prediction of its class."""
         return self.dataset if self.amounts is None else scored_dataset(self.dataset, self.amounts)
+
+    @cached_property
+    def gains(self) -> FloatArray:
+        """What each prediction earns for each sample on `rows`, (n_samples, n_classes)."""
+        rows, gains = self.rows, np.zeros((self.dataset.n_samples, self.dataset.n_classes))
+        source = rows.source if isinstance(rows, ScoredDataset) else np.arange(self.dataset.n_samples)
+        gains[source, rows.y] = rows.weights
+        return gains
 
     def value(self, tree: DecisionTree) -> float:
         """Return the score of a tree without leaf penalties."""

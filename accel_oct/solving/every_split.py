@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
-from accel_oct.data import ScoredDataset
 from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact import LocalRules
 from accel_oct.exact.limited_points import LimitedProblem
@@ -118,11 +117,7 @@ class EverySplit:
     @cached_property
     def gains(self) -> Floats:
         """What each label earns on each sample, (n_samples, n_classes)."""
-        rows, dataset = self.score.rows, self.score.dataset
-        gains = np.zeros((dataset.n_samples, dataset.n_classes))
-        source = rows.source if isinstance(rows, ScoredDataset) else np.arange(dataset.n_samples)
-        gains[source, rows.y] = rows.weights
-        return gains
+        return self.score.gains
 
     @property
     def limits(self) -> LeafLimits | None:

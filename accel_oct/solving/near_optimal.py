@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.problem import PROOF_TOLERANCE, check_not_with_tally, checked_tally
 from accel_oct.solving.result import Status
-from accel_oct.support.arguments import checked_depth, whole_number
+from accel_oct.support.arguments import checked_depth, number_not_negative, whole_number
 from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.support.progress import Figure, Sink
 from accel_oct.support.stopping import DEFAULT_MEMORY_LIMIT, Clock, Stopper
@@ -133,15 +132,15 @@ def near_optimal(
             raise InvalidInputError(f"objective: near_optimal does not support {score.name}, a ratio")
         setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), sources)
     setting = replace(setting, as_model=as_model, splits=splits)
-    slack = _number(within, "within")
+    slack = number_not_negative(within, "within")
     if labels not in ("any", "best"):
         raise InvalidInputError(f"labels must be 'any' or 'best', got {shown(labels)}")
     most = None if limit is None else whole_number(limit, "limit", 1)
     memory = whole_number(memory_limit, "memory_limit", 1)
-    seconds = None if time_limit is None else _number(time_limit, "time_limit")
+    seconds = None if time_limit is None else number_not_negative(time_limit, "time_limit")
     usable = usable_threads(as_solver(solver).n_threads)
     run = NearOptimalRun(Clock(began, seconds), progress)
-    search = _search(setting, slack, labels, run.stopper, usable, memory, run.report)
+    search = near_search(setting, slack, labels, run.stopper, usable, memory, run.report)
     outcome = drive(run, [SinglePhase("near-optimal trees", lambda run: run.search(search, most))])
     found = search.found
     trees = NearOptimalTrees(
@@ -195,15 +194,16 @@ def _of_tally(tally: Tally, leaf_penalty: Any, max_depth: int, sources: Any) -> 
     return Setting.of_tally(tallied_trees(tally), leaf_penalty, depth, sources)
 
 
-def _search(
+def near_search(
     setting: Setting,
     within: float,
     labels: str,
     stopper: Stopper,
     threads: int,
     memory_limit: int,
-    report: Callable[[int, int], None],
+    report: Callable[[int, int], None] = lambda listed, counted: None,
 ) -> NearOptimalSearch:
+    """Return the search for all trees of a setting within a distance of the optimum."""
     slack = within * setting.score.norm + PROOF_TOLERANCE * setting.score.rows.total_weight
     numbers = setting.leaf_price, setting.max_depth, slack, labels == "any"
     problem: CodedProblem
@@ -214,17 +214,6 @@ def _search(
     return NearOptimalSearch(
         problem, should_stop=stopper, threads=threads, memory_limit=memory_limit, on_progress=report
     )
-
-
-def _number(value: Any, argument: str) -> float:
-    """Return a nonnegative number, possibly infinite, or raise InvalidInputError."""
-    try:
-        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not number >= 0:
-        raise InvalidInputError(f"{argument} must be a number that is not negative, got {shown(value)}")
-    return number
 
 
 # ---------------------------------------------------------------- the data

@@ -44,6 +44,9 @@ CONSTRAINTS = _by_name(
         constraints.ForbiddenFeatures,
         constraints.ForbiddenPairs,
         constraints.Monotone,
+        constraints.InteractionGroups,
+        constraints.FirstSplit,
+        constraints.SplitOrder,
         constraints.Linear,
     ]
 )

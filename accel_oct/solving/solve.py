@@ -25,6 +25,7 @@ from accel_oct.solving.phases import (
     IntegerProgram,
     LastStep,
     PriceAndClose,
+    RootByRoot,
     SingleLeaf,
     SubtreeTables,
     WarmStart,
@@ -128,8 +129,8 @@ def solve(
     check_traits(problem.constraints, problem.original, some_trees(problem.original, problem.max_depth))
     branch_and_cut.prepare(search)
     search.offer_starts(trees)
-    before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), EnumerateAndEvaluate()]
-    return search.solve([*before, SubtreeTables(), branch_and_cut, LastStep()])
+    before: list[Phase[Search]] = [SingleLeaf(), FeatureSets(), PriceAndClose(), WarmStart(), RootByRoot()]
+    return search.solve([*before, EnumerateAndEvaluate(), SubtreeTables(), branch_and_cut, LastStep()])
 
 
 # ---------------------------------------------------------------- tallies

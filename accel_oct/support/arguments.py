@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import time
 from collections.abc import Sequence
@@ -56,6 +57,17 @@ def number_array(values: Any, shape: tuple[int, ...], where: str, meaning: str =
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{where} holds a NaN or infinite value")
     return array
+
+
+def number_not_negative(value: Any, argument: str) -> float:
+    """Return a nonnegative number, possibly infinite, or raise InvalidInputError."""
+    try:
+        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not number >= 0:
+        raise InvalidInputError(f"{argument} must be a number that is not negative, got {shown(value)}")
+    return number
 
 
 def class_index(label: Any, classes: Sequence[Any], where: str) -> int:

@@ -74,6 +74,14 @@ BUILT_IN: dict[str, list[ConstraintFactory]] = {
         lambda data: constraints.Monotone(0, "increasing", sorted(data.classes.tolist())),
         lambda data: constraints.Monotone(data.feature_names[-1], "decreasing", sorted(data.classes.tolist())),
     ],
+    "InteractionGroups": [
+        lambda data: constraints.InteractionGroups([[0]]),
+        lambda data: constraints.InteractionGroups("no_interactions"),
+        lambda data: constraints.InteractionGroups("pairwise"),
+        lambda data: constraints.InteractionGroups(_cycle(data)),
+    ],
+    "FirstSplit": [lambda data: constraints.FirstSplit(data.n_features - 1), lambda data: constraints.FirstSplit("x0")],
+    "SplitOrder": [lambda data: constraints.SplitOrder(0, [data.n_features - 1] if data.n_features > 1 else [])],
     "PredictionRule": [lambda data: constraints.PredictionRule(few_ones_per_half)],
     "ConditionalParity": [lambda data: constraints.ConditionalParity("group", 0.4, "b", "amount")],
 }
@@ -87,6 +95,11 @@ FACTORIES = [
 
 def _pairs(data: BinaryDataset) -> list[tuple[int, int]]:
     return [(0, 1)] if data.n_features > 1 else []
+
+
+def _cycle(data: BinaryDataset) -> list[list[int]]:
+    """Groups of two columns each, for which pairs do not suffice if there are three columns."""
+    return [sorted({place, (place + 1) % data.n_features}) for place in range(min(3, data.n_features))]
 
 
 def _amounts(data: BinaryDataset) -> np.ndarray:

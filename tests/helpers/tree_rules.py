@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from accel_oct.constraints import BoundConstraint, Constraint, PredictionRule, Traits, TreePart, TreeRule
+from accel_oct.constraints import (
+    BoundConstraint,
+    Constraint,
+    FirstSplit,
+    InteractionGroups,
+    PredictionRule,
+    SplitOrder,
+    Traits,
+    TreePart,
+    TreeRule,
+)
 from accel_oct.data import BinaryDataset
 from accel_oct.tree import DecisionTree
 
@@ -131,6 +141,19 @@ def as_constraint(rng: np.random.Generator, rule: Callable[[DecisionTree, Binary
     kinds = [lambda: TreeRule(rule), lambda: Undeclared(rule)]
     if rule in HEREDITARY:
         kinds += [lambda: TreeRule(rule, refuses=lambda tree, data: not rule(tree, data)), lambda: Refusing(rule)]
+    return kinds[int(rng.integers(len(kinds)))]()
+
+
+def path_rule(rng: np.random.Generator, n_features: int) -> Constraint:
+    """A rule about paths: groups of columns, the first split or an order of splits."""
+    some = np.flatnonzero(rng.random(n_features) < 0.5).tolist()
+    others = sorted(set(range(n_features)) - set(some))
+    pairs = [[f, (f + 1) % n_features] for f in range(n_features)]
+    kinds: list[Callable[[], Constraint]] = [
+        *(lambda: FirstSplit(some or [0]), lambda: SplitOrder(some, others), lambda: InteractionGroups([some])),
+        *(lambda: InteractionGroups(pairs), lambda: InteractionGroups("pairwise")),
+        lambda: InteractionGroups("no_interactions"),
+    ]
     return kinds[int(rng.integers(len(kinds)))]()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from helpers.constraint_support import KINDS, random_constraint
 from helpers.monotone_support import MonotoneCase, random_case
-from helpers.tree_rules import TREE_RULES, as_constraint, few_ones_per_half, prediction_rule
+from helpers.tree_rules import TREE_RULES, as_constraint, few_ones_per_half, path_rule, prediction_rule
 from oracles.instances import Instance, random_instance
 from oracles.ruled_trees import best_allowed, is_proper, present
 
@@ -31,7 +31,7 @@ MORE = (*KINDS, MinLeafWeight, MaxFeatures, ForbiddenPairs)
 def draw(number: int) -> tuple[Instance, list[Constraint], str]:
     """Instance, constraints and name of the rule of a case: each rule alone, then with one or two others."""
     rng = np.random.default_rng(number)
-    rules: list[Any] = [*TREE_RULES, None]
+    rules: list[Any] = [*TREE_RULES, None, path_rule]
     rule = rules[number % len(rules)]
     while True:
         depth = int(rng.choice([1, 2, 2, 2, 3]))
@@ -39,7 +39,10 @@ def draw(number: int) -> tuple[Instance, list[Constraint], str]:
         varied = len(np.unique(instance.X, axis=0)) > 2 and instance.leaf_penalty < 0.2
         if varied and 2 <= instance.dataset.n_classes <= (2 if depth == 3 else 3):
             break
-    constraint = prediction_rule() if rule is None else as_constraint(rng, rule)
+    if rule is path_rule:
+        constraint = path_rule(rng, instance.X.shape[1])
+    else:
+        constraint = prediction_rule() if rule is None else as_constraint(rng, rule)
     more = [_another(rng, instance) for _ in range(number // len(rules) % 3)]
     return instance, [constraint, *more], few_ones_per_half.__name__ if rule is None else rule.__name__
 

@@ -16,7 +16,7 @@ from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.estimators.held_out import held_out_data, objective_score
-from accel_oct.estimators.rules import all_constraints
+from accel_oct.estimators.rules import all_constraints, column_constraints, n_by_parameter
 from accel_oct.estimators.training import attached
 from accel_oct.solving.parsing import constraint, objective
 
@@ -103,7 +103,7 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
     least = model.min_samples_leaf if same else 1
     sizes = (rows.n_samples, int((rows.weights > 0).sum()))
     listed = all_constraints(model.constraints, least, model.max_leaf_nodes, model.max_features_used, *sizes)
-    listed += model._monotone()
+    listed += column_constraints(model)
     for each in listed:
         try:
             (bound,) = bind_all([each], rows)
@@ -113,6 +113,6 @@ def _constraints(stored: Stored, rows: BinaryDataset, same: bool | None) -> Iter
         value = bound.value(model.tree_.tree)
         holds = bound.violation(model.tree_.tree) <= 0
         yield Finding(bound.name, holds, "" if value is None else f"value {value:.6g}")
-    if not model.constraints and len(model.constraints_) > model._n_by_parameter():
+    if not model.constraints and len(model.constraints_) > n_by_parameter(model):
         names = "; ".join(report.name for report in model.constraints_)
         yield Finding("constraints", None, f"the model names them ({names}) but not their columns; use --constraint")
