@@ -57,6 +57,8 @@ class Capabilities:
     injection: Support = Support.NO
     start: Support = Support.NO
     branch_priorities: Support = Support.NO
+    duals: Support = Support.NO
+    node_bounds: Support = Support.NO
     continuous_columns: Support = Support.NATIVE
 
 
@@ -163,10 +165,7 @@ class Backend(ABC):
         """Add rows to the loaded model permanently."""
         arrays = self._loaded
         rows.check(arrays.n_columns)
-        joined = Rows.concatenate([arrays.rows, rows.scaled_up()])
-        self._arrays = ModelArrays(
-            arrays.maximise, arrays.objective, arrays.lower, arrays.upper, arrays.integer, joined
-        )
+        self._arrays = arrays.with_rows(rows)
 
     def set_start(self, x: npt.ArrayLike | None) -> None:
         """Set a full solution from which the next solves start; None removes it."""
@@ -231,6 +230,8 @@ class Backend(ABC):
             )
         if needs.bounds and not callable(getattr(handler, "on_bound", None)):
             raise HandlerError("the handler's needs declare `bounds`, but it has no method `on_bound`")
+        if (needs.duals or needs.node_bounds) and Event.RELAXATION not in needs.events:
+            raise HandlerError("duals and node bounds come with relaxation points, which the handler's needs lack")
         missing = []
         if Event.RELAXATION in needs.events and not able.relaxation_points:
             missing.append("relaxation points")
@@ -238,6 +239,10 @@ class Backend(ABC):
             missing.append("lazy rows")
         if Validity.IMPLIED in needs.cuts and Event.RELAXATION in needs.events and not able.user_cuts:
             missing.append("user cuts")
+        if needs.duals and not able.duals:
+            missing.append("duals at relaxation points")
+        if needs.node_bounds and not able.node_bounds:
+            missing.append("depth and column bounds of nodes")
         if needs.injects and not able.injection:
             missing.append("injection of solutions")
         if missing:

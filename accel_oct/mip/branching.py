@@ -65,6 +65,13 @@ class _OpenNode(NamedTuple):
     """Distance by which branching moved the column."""
 
 
+def _depth(fixing: _Fixing | None) -> int:
+    depth = 0
+    while fixing is not None:
+        depth, fixing = depth + 1, fixing.above
+    return depth
+
+
 class BranchingSearch:
     """The integer phase of a solve, on an engine that can branch.
 
@@ -187,7 +194,7 @@ class BranchingSearch:
                 if not rejected and self._is_settled_by(run.x, sign * run.bound):
                     return None
             elif session.wants(Event.RELAXATION) and not shown:
-                self._pool.add(session.consult(Event.RELAXATION, run.x).cuts)
+                self._pool.add(self._relaxation.consult(run, run.x, _depth(node.fixing)).cuts)
                 shown = True
             if session.is_proven:
                 return Termination.OPTIMAL

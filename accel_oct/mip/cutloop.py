@@ -63,7 +63,8 @@ class CutLoop:
             termination, active = self._strengthen()
             if termination is not None:
                 return termination, self.nodes
-        wanted = bool(session.needs.cuts) or session.options.branch_priorities is not None
+        needs = session.needs
+        wanted = bool(needs.cuts) or needs.duals or needs.node_bounds or session.options.branch_priorities is not None
         if wanted and isinstance(self.engine, BranchingEngine):
             branching = BranchingSearch(session, self.pool, self.relaxation, session.options.node_limit)
             termination = branching.run()
@@ -129,11 +130,11 @@ class CutLoop:
             if session.stop_requested:
                 return Termination.STOPPED, relaxation.present
             candidate = session.model.is_integral(run.x)
-            verdict = session.consult(
-                Event.CANDIDATE if candidate else Event.RELAXATION,
-                run.x,
-                cut_off=candidate and self.pool.rules_out(session.model, run.x),
-            )
+            if candidate:
+                cut_off = self.pool.rules_out(session.model, run.x)
+                verdict = session.consult(Event.CANDIDATE, run.x, cut_off=cut_off)
+            else:
+                verdict = relaxation.consult(run, run.x)
             if session.is_proven:
                 return Termination.OPTIMAL, relaxation.present
             self.pool.add(verdict.cuts)

@@ -67,6 +67,63 @@ class Cuts:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchNode:
+    """The node of the search tree to which a relaxation point belongs.
+
+    Attributes
+    ----------
+    depth : int
+        Number of branchings between the root, which has depth 0, and this node.
+    lower, upper : float arrays, read-only
+        Bounds of the columns of the loaded model in this node and all nodes below it. They may leave out points that
+        are no better than the incumbent.
+    """
+
+    depth: int
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            bounds = np.array(getattr(self, name), dtype=np.float64)
+            bounds.flags.writeable = False
+            object.__setattr__(self, name, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Duals:
+    """An optimal dual solution of the LP whose optimum is a relaxation point.
+
+    Every dual is the derivative of the LP's objective by the side of its row at which the row is tight, in the units of
+    the model. When maximising, a row that is tight at its upper side has a dual >= 0, and at its lower side <= 0; when
+    minimising it is the other way round. So for the objective c of the model, whose direction does not change c,
+
+        c  =  rows A  +  of_cuts C  +  columns,
+
+    where A are the rows of the model and C those of `cuts`. A row with a dual other than 0 is tight, a column with a
+    reduced cost other than 0 is at a bound of the node, and the objective is the sum of all duals times their sides
+    and of all reduced costs times those bounds.
+
+    Attributes
+    ----------
+    rows : float array
+        One per row of the model, and of those that were added to the backend, in that order.
+    columns : float array
+        Reduced cost of every column of the model.
+    cuts : Rows
+        The other rows of the LP: cuts of the handler, rows with small coefficients multiplied by a power of two, and on
+        some backends those of the solver.
+    of_cuts : float array
+        One per row of `cuts`.
+    """
+
+    rows: FloatArray
+    columns: FloatArray
+    cuts: Rows
+    of_cuts: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """A point of the solver, with the state of the solve.
 
@@ -83,6 +140,11 @@ class Point:
         A valid bound on the optimum (``inf`` or ``-inf`` before there is one).
     seconds : float
         Time since the start of the solve.
+    node : SearchNode, optional
+        At relaxation points, if the needs declare `node_bounds`.
+    duals : Duals, optional
+        At relaxation points, if the needs declare `duals`. None where the solver has no dual solution that proves its
+        optimum, which is rare.
     """
 
     event: Event
@@ -91,6 +153,8 @@ class Point:
     incumbent: float | None
     bound: float
     seconds: float
+    node: SearchNode | None = None
+    duals: Duals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +209,10 @@ class Needs:
         choose different optima.
     bounds : bool
         Whether it receives `BoundReport`s; it must be a `BoundListener`.
+    duals : bool
+        Whether relaxation points come with `Duals`.
+    node_bounds : bool
+        Whether relaxation points come with the depth and the column bounds of their `SearchNode`.
     """
 
     events: frozenset[Event] = field(default_factory=frozenset)
@@ -152,6 +220,8 @@ class Needs:
     injects: bool = False
     keeps: frozenset[str] = field(default_factory=frozenset)
     bounds: bool = False
+    duals: bool = False
+    node_bounds: bool = False
 
     def __init__(
         self,
@@ -160,12 +230,16 @@ class Needs:
         injects: bool = False,
         keeps: str | Iterable[str] = (),
         bounds: bool = False,
+        duals: bool = False,
+        node_bounds: bool = False,
     ) -> None:
         object.__setattr__(self, "events", frozenset(events))
         object.__setattr__(self, "cuts", frozenset(cuts))
         object.__setattr__(self, "injects", injects)
         object.__setattr__(self, "keeps", frozenset([keeps] if isinstance(keeps, str) else keeps))
         object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "duals", duals)
+        object.__setattr__(self, "node_bounds", node_bounds)
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(
@@ -174,6 +248,8 @@ class Needs:
             self.injects or other.injects,
             self.keeps | other.keeps,
             self.bounds or other.bounds,
+            self.duals or other.duals,
+            self.node_bounds or other.node_bounds,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -165,7 +165,7 @@ class MipModel:
 
 @dataclass(frozen=True)
 class ModelArrays:
-    """The arrays of a model when it is loaded into a backend; its rows are scaled up."""
+    """The arrays of a model when it is loaded into a backend; its rows are scaled up by ``2.0**exponents``."""
 
     maximise: bool
     objective: FloatArray
@@ -173,11 +173,20 @@ class ModelArrays:
     upper: FloatArray
     integer: BoolArray
     rows: Rows
+    exponents: IntArray
 
     @classmethod
     def of(cls, model: MipModel) -> ModelArrays:
         """Return the arrays of a model in its current state."""
-        return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows.scaled_up())
+        rows = model.rows
+        return cls(
+            model.maximise, model.objective, model.lower, model.upper, model.integer, rows.scaled_up(), rows.exponents
+        )
+
+    def with_rows(self, rows: Rows) -> ModelArrays:
+        """Return the model with further rows."""
+        exponents = np.concatenate([self.exponents, rows.exponents])
+        return replace(self, rows=Rows.concatenate([self.rows, rows.scaled_up()]), exponents=exponents)
 
     @property
     def n_columns(self) -> int:

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from accel_oct.mip.certificates import LinearProgram
 from accel_oct.mip.engine import BranchingEngine, EngineRun, LoopEngine
-from accel_oct.mip.exchange import Cuts, Validity
+from accel_oct.mip.exchange import Cuts, Duals, Event, SearchNode, Validity
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
 from accel_oct.mip.rows import Rows
-from accel_oct.mip.session import SolveSession
+from accel_oct.mip.session import SolveSession, Verdict
 from accel_oct.support.arrays import FloatArray, IntArray
 
 
@@ -155,11 +155,30 @@ class CutRelaxation:
         model = self._session.model
         return LinearProgram(model.objective, model.sign, self._rows, self._lower, self._upper)
 
+    def duals(self, run: EngineRun) -> Duals | None:
+        """Return the duals of a run that `solve` returned, if they are proven."""
+        program, model = self._program(), self._session.model
+        duals = program.duals(run)
+        if duals is None:
+            return None
+        n_rows = model.rows.n_rows
+        cuts = program.rows.take(np.arange(n_rows, program.rows.n_rows))
+        # The duals of the user's rows, which were scaled up.
+        rows = np.ldexp(duals[:n_rows], model.exponents)
+        return Duals(rows, program.reduced_costs(duals), cuts, duals[n_rows:])
+
     def set_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some columns, on a `BranchingEngine`."""
         assert isinstance(self._engine, BranchingEngine)
         self._engine.set_relaxation_bounds(columns, lower, upper)
         self._lower[columns], self._upper[columns] = lower, upper
+
+    def consult(self, run: EngineRun, x: FloatArray, depth: int = 0) -> Verdict:
+        """Show the handler the optimum x of a run as a relaxation, with what it needs to know of node and LP."""
+        needs = self._session.needs
+        node = SearchNode(depth, self._lower, self._upper) if needs.node_bounds else None
+        duals = self.duals(run) if needs.duals else None
+        return self._session.consult(Event.RELAXATION, x, node=node, duals=duals)
 
     def add(self, numbers: IntArray) -> None:
         """Add rows of the pool."""

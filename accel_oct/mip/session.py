@@ -24,6 +24,7 @@ from accel_oct.mip.exchange import (
     BoundListener,
     BoundReport,
     Cuts,
+    Duals,
     Event,
     Handler,
     HandlerStatistics,
@@ -31,6 +32,7 @@ from accel_oct.mip.exchange import (
     Needs,
     Point,
     Reply,
+    SearchNode,
     SolutionStatus,
     Termination,
     Validity,
@@ -252,21 +254,32 @@ class SolveSession:
     def wants(self, event: Event) -> bool:
         return event in self.needs.events
 
-    def consult(self, event: Event, x: FloatArray, bound: float | None = None, cut_off: bool = False) -> Verdict:
+    def consult(
+        self,
+        event: Event,
+        x: FloatArray,
+        bound: float | None = None,
+        cut_off: bool = False,
+        node: SearchNode | None = None,
+        duals: Duals | None = None,
+    ) -> Verdict:
         """Call the handler with a point and return the verdict.
 
-        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now.
+        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now. `node` and `duals`
+        are passed on with a relaxation, where the needs declare them.
         A candidate that is not rejected becomes the incumbent if it is the best. Solutions in the reply are checked
         (by the model, then by the handler's own REQUIRED cuts); those that improve become the incumbent and are queued
         for the solver. Changes are reported.
         """
         if bound is not None:
             self.tighten(bound)
-        verdict = self._judge(event, x, cut_off)
+        verdict = self._judge(event, x, cut_off, node, duals)
         self.report()
         return verdict
 
-    def _judge(self, event: Event, x: FloatArray, cut_off: bool) -> Verdict:
+    def _judge(
+        self, event: Event, x: FloatArray, cut_off: bool, node: SearchNode | None, duals: Duals | None
+    ) -> Verdict:
         point = self.model.rounded(x) if event is Event.CANDIDATE else np.array(x, dtype=np.float64)
         cuts, self._early = self._early, []
         cut_off = cut_off or (event is Event.CANDIDATE and any(rejects(batch, point) for batch in cuts))
@@ -275,7 +288,7 @@ class SolveSession:
                 self.accept(point)
             return Verdict(tuple(cuts), rejected=cut_off)
         offers: deque[FloatArray] = deque()
-        rejected = self._call_handler(event, point, cuts, offers, cut_off)
+        rejected = self._call_handler(event, point, cuts, offers, cut_off, node, duals)
         self._vet_all(offers, cuts)
         return Verdict(tuple(cuts), rejected)
 
@@ -300,13 +313,20 @@ class SolveSession:
                 self.statistics.injections_accepted += 1
 
     def _call_handler(
-        self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray], cut_off: bool = False
+        self,
+        event: Event,
+        x: FloatArray,
+        cuts: list[Cuts],
+        offers: deque[FloatArray],
+        cut_off: bool = False,
+        node: SearchNode | None = None,
+        duals: Duals | None = None,
     ) -> bool:
         """Call the handler once; return whether a candidate must be rejected."""
         assert self.handler is not None
         x.flags.writeable = False
         bound = self.model.sign * math.inf if self._hides_bounds else self.bound
-        point = Point(event, x, self.model.value(x), self.incumbent, bound, self.seconds)
+        point = Point(event, x, self.model.value(x), self.incumbent, bound, self.seconds, node, duals)
         began = time.perf_counter()
         try:
             reply = self.handler(point)

@@ -73,6 +73,8 @@ class CoptBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.EMULATED,
+        duals=Support.EMULATED,
+        node_bounds=Support.EMULATED,
     )
 
     @classmethod

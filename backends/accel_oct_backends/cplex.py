@@ -16,13 +16,14 @@ from accel_oct.mip import (
     LicenceError,
     ModelArrays,
     Rows,
+    SearchNode,
     SolveOptions,
     SolverError,
     SolveSession,
     Support,
     Termination,
 )
-from accel_oct_backends.native_search import NativeSearch, OneSidedRows, log_stream
+from accel_oct_backends.native_search import NativeSearch, OneSidedRows, log_stream, unclipped
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class CplexBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
+        node_bounds=Support.NATIVE,
     )
 
     @classmethod
@@ -125,7 +127,7 @@ class _CplexSearch(NativeSearch):
         }
         if options.node_limit is not None:
             settings["mip.limits.nodes"] = options.node_limit
-        if session.needs.cuts:
+        if session.needs.cuts or session.needs.node_bounds:
             settings |= LAZY_SETTINGS
         for name, value in settings.items():
             self._set(name, value)
@@ -245,11 +247,18 @@ class _CplexSearch(NativeSearch):
             if context.is_candidate_point():
                 self._on_candidate(context)
         elif context.in_relaxation():
-            self._add_cuts(context, self.relaxation(np.array(context.get_relaxation_point())).rows)
+            x = np.array(context.get_relaxation_point())
+            node = self._node(context) if self.session.needs.node_bounds else None
+            self._add_cuts(context, self.relaxation(x, node).rows)
         elif context.in_global_progress():
             self._on_progress(context)
             return  # the one context in which CPLEX takes no solutions
         self._inject(context)
+
+    def _node(self, context: Any) -> SearchNode:
+        bounds = (context.get_local_lower_bounds(), context.get_local_upper_bounds())
+        lower, upper = (unclipped(np.array(each), _INFINITY) for each in bounds)
+        return SearchNode(int(context.get_long_info(context.info.node_depth)), lower, upper)
 
     def _on_progress(self, context: Any) -> None:
         session, info = self.session, context.info

@@ -49,6 +49,8 @@ class HighsBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.EMULATED,
+        duals=Support.EMULATED,
+        node_bounds=Support.EMULATED,
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:

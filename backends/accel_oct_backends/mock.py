@@ -19,6 +19,7 @@ from accel_oct.mip import (
     BoundReport,
     Capabilities,
     CutLoop,
+    Duals,
     EngineRun,
     Event,
     FloatArray,
@@ -32,6 +33,7 @@ from accel_oct.mip import (
     Reply,
     Rows,
     RunStatus,
+    SearchNode,
     SolveOptions,
     SolveSession,
     Support,
@@ -52,16 +54,20 @@ _SCRIPTED = replace(
     _NATIVE,
     user_cuts=Support.NATIVE,
     relaxation_points=Support.NATIVE,
+    duals=Support.NATIVE,
+    node_bounds=Support.NATIVE,
     continuous_columns=Support.NATIVE,
 )
 
 
 @dataclass(frozen=True)
 class ScriptedPoint:
-    """A point to pass to the handler."""
+    """A point to pass to the handler; node and duals are passed on if its needs declare them."""
 
     event: Event
     x: FloatArray
+    node: SearchNode | None = None
+    duals: Duals | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,13 @@ class ScriptedBound:
     bound: float
 
 
-def _step(item: tuple[Event, FloatArray] | float) -> ScriptedPoint | ScriptedBound:
+#: A step of a script: a point, its two fields, or a bound.
+Step = ScriptedPoint | tuple[Event, FloatArray] | float
+
+
+def _step(item: Step) -> ScriptedPoint | ScriptedBound:
+    if isinstance(item, ScriptedPoint):
+        return item
     return ScriptedPoint(*item) if isinstance(item, tuple) else ScriptedBound(float(item))
 
 
@@ -80,7 +92,7 @@ class MockBackend(Backend):
 
     Parameters
     ----------
-    script : iterable of (Event, x) or float, optional
+    script : iterable of (Event, x), ScriptedPoint or float, optional
         Points and bounds, in order. Without a script the model is solved by enumeration.
     **switches : Support
         Capabilities to change, such as ``injection=Support.NO``. With ``lazy_rows=Support.EMULATED`` the enumeration
@@ -99,7 +111,7 @@ class MockBackend(Backend):
     name = "mock"
     capabilities = _NATIVE
 
-    def __init__(self, script: Iterable[tuple[Event, FloatArray] | float] | None = None, **switches: Any) -> None:
+    def __init__(self, script: Iterable[Step] | None = None, **switches: Any) -> None:
         super().__init__()
         self.script = None if script is None else [_step(item) for item in script]
         self.capabilities = replace(_NATIVE if script is None else _SCRIPTED, **switches)
@@ -148,7 +160,9 @@ class MockBackend(Backend):
             if isinstance(step, ScriptedBound):
                 session.report(step.bound)
             else:
-                session.consult(step.event, np.asarray(step.x, dtype=np.float64))
+                node = step.node if session.needs.node_bounds else None
+                duals = step.duals if session.needs.duals else None
+                session.consult(step.event, np.asarray(step.x, dtype=np.float64), node=node, duals=duals)
         return Termination.NODE_LIMIT, 0  # a script proves nothing
 
 

@@ -20,11 +20,13 @@ import numpy.typing as npt
 
 from accel_oct.mip import (
     CutPool,
+    Duals,
     Event,
     FloatArray,
     IntArray,
     ModelArrays,
     Rows,
+    SearchNode,
     SolverError,
     SolveSession,
     Termination,
@@ -50,6 +52,8 @@ class OneSidedRows:
     senses: str
     """One character per row: E, L or G."""
     sides: FloatArray
+    origins: IntArray
+    """The row that each comes from."""
 
     @classmethod
     def of(cls, rows: Rows) -> OneSidedRows:
@@ -60,7 +64,8 @@ class OneSidedRows:
         joined = Rows.concatenate(parts)
         senses = "".join(sense * part.n_rows for sense, part in zip("ELG", parts, strict=True))
         sides = np.concatenate([parts[0].upper, parts[1].upper, parts[2].lower])
-        return cls(joined.starts, joined.columns, joined.values, senses, sides)
+        origins = np.concatenate([np.flatnonzero(each) for each in chosen])
+        return cls(joined.starts, joined.columns, joined.values, senses, sides, origins)
 
     def __len__(self) -> int:
         return len(self.senses)
@@ -231,13 +236,13 @@ class NativeSearch(ABC):
         known = self.session.incumbent_x
         return known is not None and np.array_equal(self.session.model.rounded(x), known)
 
-    def relaxation(self, x: FloatArray) -> Verdict:
+    def relaxation(self, x: FloatArray, node: SearchNode | None = None, duals: Duals | None = None) -> Verdict:
         """Show the handler a relaxation; the rows are those of its reply, and those that had to wait for a node."""
         with self._lock:
             batches = [(rows, False) for rows in self._waiting]
             self._waiting = []
             if self.session.wants(Event.RELAXATION):
-                verdict = self.session.consult(Event.RELAXATION, x)
+                verdict = self.session.consult(Event.RELAXATION, x, node=node, duals=duals)
                 batches += [(cuts.rows, cuts.validity is Validity.IMPLIED) for cuts in verdict.cuts]
                 self._pool.add(verdict.cuts)
             return _verdict(batches, False)
@@ -260,6 +265,11 @@ class NativeSearch(ABC):
     def report(self, bound: float | None, nodes: int) -> None:
         with self._lock:
             self.session.report(bound, nodes)
+
+
+def unclipped(bounds: FloatArray, infinity: float) -> FloatArray:
+    """Replace a solver's number for infinity, and numbers beyond it, by infinity."""
+    return np.where(np.abs(bounds) < infinity, bounds, np.copysign(np.inf, bounds))
 
 
 def _verdict(batches: list[tuple[Rows, bool]], rejected: bool) -> Verdict:

@@ -82,6 +82,8 @@ class PyomoBackend(Backend):
         relaxation_points=Support.EMULATED,
         injection=Support.EMULATED,
         start=Support.EMULATED,
+        duals=Support.EMULATED,
+        node_bounds=Support.EMULATED,
     )
 
     def __init__(self, solver: str = DEFAULT_SOLVER) -> None:

@@ -34,6 +34,10 @@ LAZY_SETTINGS: dict[str, Any] = {
 #: Solutions cannot be injected into columns that presolve replaces by a sum of others.
 INJECTION_SETTINGS: dict[str, Any] = {"presolving/donotmultaggr": True}
 
+#: Presolve replaces rows and columns, so that duals of its LP are none of the model. Nodes need the columns only.
+DUAL_SETTINGS: dict[str, Any] = {"presolving/maxrounds": 0, "presolving/maxrestarts": 0, "misc/scaleobj": False}
+NODE_SETTINGS: dict[str, Any] = {"presolving/donotaggr": True, "presolving/donotmultaggr": True}
+
 #: Measured on tree masters: this separator takes about half of the solve, and found no cut.
 FAST_SETTINGS: dict[str, Any] = {"separating/aggregation/freq": -1}
 
@@ -73,6 +77,8 @@ class ScipBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
+        duals=Support.NATIVE,
+        node_bounds=Support.NATIVE,
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
@@ -108,10 +114,12 @@ class _ScipModel:
             settings["limits/time"] = self._session.seconds_left
         if options.node_limit is not None:
             settings["limits/totalnodes"] = options.node_limit
-        if self._session.needs.cuts:
+        if self._session.needs.cuts or self._session.needs.node_bounds:
             settings |= LAZY_SETTINGS | FAST_SETTINGS
         if self._session.needs.injects:
             settings |= INJECTION_SETTINGS
+        if self._session.needs.node_bounds:
+            settings |= NODE_SETTINGS
         for name, value in settings.items():
             self._model.setParam(name, value)
         for name, value in options.native.items():
@@ -119,6 +127,8 @@ class _ScipModel:
                 self._model.setParam(name, value)
             except Exception as error:  # PySCIPOpt raises KeyError, ValueError or a bare Exception
                 raise SolverError(f"SCIP rejects the native option {name}={value!r}: {error}") from error
+        for name, value in (DUAL_SETTINGS if self._session.needs.duals else {}).items():
+            self._model.setParam(name, value)
         if options.branch_priorities is not None:
             self._columns.set_branch_priorities(options.branch_priorities)
 

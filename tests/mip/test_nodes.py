@@ -1,0 +1,135 @@
+"""Duals, depth and bounds of nodes: what the shared branch and cut tells of them, and what handlers must declare."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from accel_oct_backends.mock import MockBackend, ScriptedPoint
+from helpers.mip_support import HiddenRowsProblem, hidden_rows_problems
+from hypothesis import given
+
+from accel_oct.mip import (
+    Duals,
+    Event,
+    FunctionHandler,
+    HandlerError,
+    MipModel,
+    ModelArrays,
+    Needs,
+    Point,
+    Reply,
+    Rows,
+    SearchNode,
+    SolveOptions,
+    SolveSession,
+    create_backend,
+)
+from accel_oct.mip.certificates import LinearProgram, ScipyEngine
+from accel_oct.mip.engine import EngineRun, RunStatus
+from accel_oct.mip.relaxation import CutPool, CutRelaxation
+
+
+def _keeping(points: list[Point], needs: Needs) -> FunctionHandler:
+    def keep(point: Point) -> Reply | None:
+        points.append(point)
+        return None
+
+    return FunctionHandler(keep, needs)
+
+
+def _small_rows() -> MipModel:
+    """max 3x + 2y, 2**-9 (x + y) <= 2**-9 * 4, x <= 1.5 as a row."""
+    model = MipModel(maximise=True)
+    x = model.add_block("x", 2, upper=9.0, integer=True, objective=[3.0, 2.0])
+    small = 2.0**-9
+    model.add_rows(
+        Rows.from_entries([0, 0, 1], x.index[[0, 1, 0]], [small, small, 1.0], n_rows=2, upper=[4 * small, 1.5])
+    )
+    return model
+
+
+@pytest.mark.parametrize("maximise", [True, False])
+def test_duals_are_in_the_units_of_the_model(maximise: bool) -> None:
+    """A row that was scaled up has the dual of the row as given; the sign is that of the derivative."""
+    model = _small_rows()
+    arrays = ModelArrays.of(model)
+    assert arrays.exponents.tolist() == [9, 0]
+    if not maximise:
+        model = MipModel()
+        x = model.add_block("x", 2, upper=9.0, integer=True, objective=[-3.0, -2.0])
+        small = 2.0**-9
+        rows = Rows.from_entries([0, 0, 1], x.index[[0, 1, 0]], [small, small, 1.0], n_rows=2, upper=[4 * small, 1.5])
+        model.add_rows(rows)
+        arrays = ModelArrays.of(model)
+    session = SolveSession(arrays, SolveOptions(), None)
+    relaxation = CutRelaxation(session, ScipyEngine(arrays), CutPool(2))
+    duals = relaxation.duals(relaxation.solve())
+    assert duals is not None
+    sign = 1.0 if maximise else -1.0
+    assert duals.rows == pytest.approx([sign * 2.0 * 2**9, sign * 1.0]) and duals.columns == pytest.approx([0.0, 0.0])
+    assert duals.cuts.n_rows == 0 and duals.of_cuts.size == 0
+
+
+def test_multipliers_that_prove_nothing_are_no_duals() -> None:
+    """A multiplier of a side that is infinite counts as zero; a run without a proof has no duals."""
+    rows = Rows.single([0, 1], 1.0, upper=1.0)
+    program = LinearProgram(np.array([1.0, 1.0]), 1.0, rows, np.zeros(2), np.ones(2))
+    unproven = EngineRun(RunStatus.OPTIMAL, np.array([1.0, 0.0]), 1.0)
+    assert program.duals(unproven) is None
+    assert program.duals(EngineRun(RunStatus.INFEASIBLE, None, -math.inf, multipliers=np.ones(1))) is None
+    checked = program.checked(unproven, math.inf)
+    assert program.duals(checked) == pytest.approx([1.0])
+    # Of either sign, as solvers give them.
+    flipped = EngineRun(RunStatus.OPTIMAL, np.array([1.0, 0.0]), 1.0, multipliers=np.array([-1.0]))
+    assert program.duals(program.checked(flipped, math.inf)) == pytest.approx([1.0])
+    assert program.reduced_costs(np.array([1.0])) == pytest.approx([0.0, 0.0])
+
+
+def test_details_without_relaxations_are_an_error() -> None:
+    """Duals and node bounds come with relaxation points only."""
+    backend = MockBackend(script=[])
+    backend.load(_small_rows())
+    for needs in (Needs([Event.CANDIDATE], duals=True), Needs(node_bounds=True)):
+        with pytest.raises(HandlerError, match="relaxation points, which the handler's needs lack"):
+            backend.solve(handler=_keeping([], needs))
+
+
+def test_needs_are_joined() -> None:
+    """The union of two needs has the details of both."""
+    joined = Needs([Event.RELAXATION], duals=True) | Needs(node_bounds=True)
+    assert joined.duals and joined.node_bounds and not Needs().duals and not Needs().node_bounds
+
+
+def test_scripted_details_come_where_declared() -> None:
+    """The mock passes on node and duals of a scripted point, to handlers that declare them."""
+    node = SearchNode(2, np.zeros(2), np.ones(2))
+    duals = Duals(np.zeros(2), np.zeros(2), Rows.empty(), np.empty(0))
+    mock = MockBackend(script=[ScriptedPoint(Event.RELAXATION, np.full(2, 0.5), node, duals)])
+    mock.load(_small_rows())
+    mock.solve(handler=_keeping([], Needs([Event.RELAXATION], duals=True, node_bounds=True)))
+    assert mock.points[0].node is node and mock.points[0].duals is duals
+    mock.solve(handler=_keeping([], Needs([Event.RELAXATION])))
+    assert mock.points[0].node is None and mock.points[0].duals is None
+
+
+@given(problem=hidden_rows_problems(6))
+def test_duals_bound_every_point_of_the_node(problem: HiddenRowsProblem) -> None:
+    """By weak duality, no 0/1 point within a node's bounds and rows is better than the duals say."""
+    model, points = problem.model(complete=True), list[Point]()
+    backend = create_backend("highs")
+    backend.load(model)
+    backend.solve(handler=_keeping(points, Needs([Event.RELAXATION], duals=True, node_bounds=True)))
+    count, sign = model.n_columns, 1.0 if model.maximise else -1.0
+    every = ((np.arange(2**count)[:, None] >> np.arange(count)) & 1).astype(float)
+    feasible = [x for x in every if model.rows.violation(x).max(initial=0.0) <= 1e-9]
+    for point in points:
+        assert point.node is not None and point.duals is not None
+        y, d = sign * point.duals.rows, sign * point.duals.columns
+        sides = np.where(y > 0.0, model.rows.upper, model.rows.lower)
+        reach = np.where(d > 0.0, point.node.upper, point.node.lower)
+        limit = float(y[y != 0.0] @ sides[y != 0.0] + d @ reach)
+        assert limit <= sign * point.objective + 1e-6
+        inside = [x for x in feasible if np.all((x >= point.node.lower) & (x <= point.node.upper))]
+        assert all(sign * float(model.objective @ x) <= limit + 1e-6 for x in inside)
