@@ -265,8 +265,8 @@ class SolveSession:
     ) -> Verdict:
         """Call the handler with a point and return the verdict.
 
-        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now. `node` and `duals`
-        are passed on with a relaxation, where the needs declare them.
+        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now. `node` and
+        `duals` are those of a relaxation, given if the needs declare them.
         A candidate that is not rejected becomes the incumbent if it is the best. Solutions in the reply are checked
         (by the model, then by the handler's own REQUIRED cuts); those that improve become the incumbent and are queued
         for the solver. Changes are reported.

@@ -39,30 +39,20 @@ def _keeping(points: list[Point], needs: Needs) -> FunctionHandler:
     return FunctionHandler(keep, needs)
 
 
-def _small_rows() -> MipModel:
-    """max 3x + 2y, 2**-9 (x + y) <= 2**-9 * 4, x <= 1.5 as a row."""
-    model = MipModel(maximise=True)
-    x = model.add_block("x", 2, upper=9.0, integer=True, objective=[3.0, 2.0])
-    small = 2.0**-9
-    model.add_rows(
-        Rows.from_entries([0, 0, 1], x.index[[0, 1, 0]], [small, small, 1.0], n_rows=2, upper=[4 * small, 1.5])
-    )
+def _small_rows(*, maximise: bool = True) -> MipModel:
+    """max 3x + 2y, or min -3x - 2y, with 2**-9 (x + y) <= 2**-9 * 4, x <= 1.5 as a row."""
+    model, sign, small = MipModel(maximise=maximise), 1.0 if maximise else -1.0, 2.0**-9
+    x = model.add_block("x", 2, upper=9.0, integer=True, objective=[3.0 * sign, 2.0 * sign])
+    rows = Rows.from_entries([0, 0, 1], x.index[[0, 1, 0]], [small, small, 1.0], n_rows=2, upper=[4 * small, 1.5])
+    model.add_rows(rows)
     return model
 
 
 @pytest.mark.parametrize("maximise", [True, False])
 def test_duals_are_in_the_units_of_the_model(maximise: bool) -> None:
     """A row that was scaled up has the dual of the row as given; the sign is that of the derivative."""
-    model = _small_rows()
-    arrays = ModelArrays.of(model)
+    arrays = ModelArrays.of(_small_rows(maximise=maximise))
     assert arrays.exponents.tolist() == [9, 0]
-    if not maximise:
-        model = MipModel()
-        x = model.add_block("x", 2, upper=9.0, integer=True, objective=[-3.0, -2.0])
-        small = 2.0**-9
-        rows = Rows.from_entries([0, 0, 1], x.index[[0, 1, 0]], [small, small, 1.0], n_rows=2, upper=[4 * small, 1.5])
-        model.add_rows(rows)
-        arrays = ModelArrays.of(model)
     session = SolveSession(arrays, SolveOptions(), None)
     relaxation = CutRelaxation(session, ScipyEngine(arrays), CutPool(2))
     duals = relaxation.duals(relaxation.solve())

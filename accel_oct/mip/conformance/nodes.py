@@ -129,7 +129,7 @@ def _tight_value(y: FloatArray, lower: FloatArray, upper: FloatArray, activity: 
 
 
 def _every_kind_of_row(seed: int, *, maximise: bool) -> MipModel:
-    """A model with inequalities of either direction, a range, an equation, a row of small coefficients and any bounds."""
+    """A model with inequalities of both directions, ranges, an equation, and a row of small coefficients."""
     generator = np.random.default_rng([seed, 11])
     model = MipModel(maximise=maximise)
     n_columns, n_rows = 9, 7
