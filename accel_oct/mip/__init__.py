@@ -47,6 +47,7 @@ from accel_oct.mip.exchange import (
     Validity,
     relative_gap,
 )
+from accel_oct.mip.logs import Log, LogFile, LogLines
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions, Solver, as_solver
 from accel_oct.mip.relaxation import CutPool
@@ -82,6 +83,9 @@ __all__ = [
     "IntegerRequest",
     "InvalidCutError",
     "LicenceError",
+    "Log",
+    "LogFile",
+    "LogLines",
     "LoopEngine",
     "MipError",
     "MipModel",

@@ -59,6 +59,7 @@ class Capabilities:
     branch_priorities: Support = Support.NO
     duals: Support = Support.NO
     node_bounds: Support = Support.NO
+    log: Support = Support.NO
     continuous_columns: Support = Support.NATIVE
 
 
@@ -211,6 +212,8 @@ class Backend(ABC):
         return self._arrays
 
     def _check_options(self, options: SolveOptions) -> None:
+        if options.log is not None and not self.capabilities.log:
+            raise UnsupportedError(f"backend {self.name!r} does not pass on the solver's log")
         if options.branch_priorities is None:
             return
         if not self.capabilities.branch_priorities:

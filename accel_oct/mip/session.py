@@ -40,6 +40,7 @@ from accel_oct.mip.exchange import (
     check_reply,
     rejects,
 )
+from accel_oct.mip.logs import LogLines, line_writer
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.rows import Rows
@@ -200,6 +201,25 @@ class SolveSession:
         """Raise the stored exception, if any."""
         if self._error is not None:
             raise self._error
+
+    # ---------------------------------------------------------------- the solver's log
+
+    def log_stream(self, logger: logging.Logger) -> LogLines | None:
+        """Return a stream for the solver's log: that of the options, or `logger` if it records DEBUG; else None."""
+        log = self.options.log
+        if log is None:
+            enabled = logger.isEnabledFor(logging.DEBUG)
+            return LogLines(lambda line: logger.debug("%s", line)) if enabled else None
+        write = line_writer(log)
+
+        def guarded(line: str) -> None:
+            try:
+                if not self.failed:
+                    write(line)
+            except BaseException as error:  # solvers call this from their own code
+                self.fail(error)
+
+        return LogLines(guarded)
 
     # ---------------------------------------------------------------- what is known
 

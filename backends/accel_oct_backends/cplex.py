@@ -14,6 +14,7 @@ from accel_oct.mip import (
     Event,
     FloatArray,
     LicenceError,
+    LogLines,
     ModelArrays,
     Rows,
     SearchNode,
@@ -23,7 +24,7 @@ from accel_oct.mip import (
     Support,
     Termination,
 )
-from accel_oct_backends.native_search import NativeSearch, OneSidedRows, log_stream, unclipped
+from accel_oct_backends.native_search import NativeSearch, OneSidedRows, unclipped
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +65,7 @@ class CplexBackend(Backend):
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
         node_bounds=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     @classmethod
@@ -84,7 +86,7 @@ class _CplexSearch(NativeSearch):
 
         super().__init__(session, arrays)
         self._cplex = cplex
-        self._problem: Any = _environment()
+        self._problem: Any = _environment(session.log_stream(logger))
         try:
             self._aborter = self._problem.use_aborter(cplex.Aborter())
             self._columns = list(range(arrays.n_columns))
@@ -293,8 +295,8 @@ class _CplexSearch(NativeSearch):
             context.post_heuristic_solution([self._columns, x.tolist()], self.arrays.value(x), strategy)
 
 
-def _environment() -> Any:
-    """Return an empty problem in an environment of its own, with its log passed to `logging`."""
+def _environment(log: LogLines | None = None) -> Any:
+    """Return an empty problem in an environment of its own; nothing is printed."""
     import cplex
 
     try:
@@ -303,14 +305,13 @@ def _environment() -> Any:
         raise _without_licence(error) or LicenceError(
             f'CPLEX does not start ({error}); solver="highs" needs no licence'
         ) from error
-    stream = log_stream(logger)
     for attach in (
         problem.set_log_stream,
         problem.set_results_stream,
         problem.set_warning_stream,
         problem.set_error_stream,
     ):
-        attach(stream)
+        attach(log)
     return problem
 
 

@@ -51,6 +51,7 @@ class HighsBackend(Backend):
         branch_priorities=Support.EMULATED,
         duals=Support.EMULATED,
         node_bounds=Support.EMULATED,
+        log=Support.NATIVE,
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
@@ -108,6 +109,7 @@ class _HighsEngine:
         if self._lp is None:
             self._lp = new_highs(self._session)
             self._lp.passModel(native_model(self._model, integer=False))
+            self._log(self._lp)
             self._lp.cbSimplexInterrupt.subscribe(self._write_stop(lambda: self._session.stop_requested))
         return self._lp
 
@@ -157,6 +159,7 @@ class _HighsEngine:
             if x is not None and sign * (self._model.value(x) - event.data_out.mip_primal_bound) > 0:
                 event.data_in.setSolution(x)
 
+        self._log(mip)
         mip.cbMipSolution.subscribe(self._kept(on_solution))
         mip.cbMipInterrupt.subscribe(self._kept(on_bound))
         mip.cbMipInterrupt.subscribe(self._write_stop(request.should_stop))
@@ -185,6 +188,15 @@ class _HighsEngine:
             mip.setOptionValue("mip_feasibility_tolerance", WIDE_MIP_FEASIBILITY)
 
     # ---------------------------------------------------------------- shared
+
+    def _log(self, highs: Any) -> None:
+        """Pass on the log of the next runs; a subscription ends with `clearCallbacks`."""
+        stream = self._session.log_stream(logger)
+        if stream is None:
+            return
+        highs.setOptionValue("log_to_console", False)
+        highs.setOptionValue("output_flag", True)
+        highs.cbLogging.subscribe(lambda event: stream.write(event.message))
 
     def _unbounded_or_infeasible(self, highs: Any) -> RunStatus:
         """Decide between the two by a solve without objective, if presolve did not."""

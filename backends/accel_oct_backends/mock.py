@@ -6,6 +6,7 @@ model by enumeration. Its capabilities are switches, so that a handler can be te
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,6 +42,8 @@ from accel_oct.mip import (
     UnsupportedError,
 )
 
+logger = logging.getLogger(__name__)
+
 MAX_COLUMNS = 20
 
 _NATIVE = Capabilities(
@@ -48,6 +51,7 @@ _NATIVE = Capabilities(
     injection=Support.NATIVE,
     start=Support.NATIVE,
     branch_priorities=Support.NATIVE,
+    log=Support.NATIVE,
     continuous_columns=Support.NO,
 )
 _SCRIPTED = replace(
@@ -186,6 +190,9 @@ class _BinaryEnumeration:
         points = bits.astype(np.float64)
         inside = np.all((points >= model.lower) & (points <= model.upper), axis=1)
         points = points[inside & _satisfied(model.rows, points)]
+        log = session.log_stream(logger)
+        if log is not None:
+            log.write(f"{len(points)} of {len(inside)} points satisfy bounds and rows\n")
         self._points = points[np.argsort(-model.sign * (points @ model.objective), kind="stable")]
         self._alive = np.ones(len(self._points), dtype=bool)
 

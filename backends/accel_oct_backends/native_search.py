@@ -7,7 +7,6 @@ in a pool, every candidate and the final point are compared with it, and one loc
 
 from __future__ import annotations
 
-import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -275,24 +274,3 @@ def unclipped(bounds: FloatArray, infinity: float) -> FloatArray:
 def _verdict(batches: list[tuple[Rows, bool]], rejected: bool) -> Verdict:
     implied = np.repeat([kind for _, kind in batches], [rows.n_rows for rows, _ in batches]).astype(bool)
     return Verdict(Rows.concatenate([rows for rows, _ in batches]), implied, rejected)
-
-
-class LogLines:
-    """A stream that passes the lines of a solver's log to a logger, at the level DEBUG."""
-
-    def __init__(self, logger: logging.Logger) -> None:
-        self._logger = logger
-        self._rest = ""
-
-    def write(self, text: str) -> None:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._logger.debug("%s", line)
-
-    def flush(self) -> None:
-        pass
-
-
-def log_stream(logger: logging.Logger) -> LogLines | None:
-    """Return a stream for a solver's log; None if the logger does not record DEBUG."""
-    return LogLines(logger) if logger.isEnabledFor(logging.DEBUG) else None

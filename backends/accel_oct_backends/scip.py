@@ -6,6 +6,7 @@ that SCIP calls; it is imported together with the solver package.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -16,12 +17,15 @@ from accel_oct.mip import (
     Backend,
     Capabilities,
     Event,
+    LogFile,
     SolveOptions,
     SolverError,
     SolveSession,
     Support,
     Termination,
 )
+
+logger = logging.getLogger(__name__)
 
 #: Without these, SCIP may discard every solution that satisfies the handler's cuts: it fixes and permutes columns by
 #: arguments about the rows it knows, without the later cuts.
@@ -79,6 +83,7 @@ class ScipBackend(Backend):
         branch_priorities=Support.NATIVE,
         duals=Support.NATIVE,
         node_bounds=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
@@ -141,7 +146,16 @@ class _ScipModel:
             self._model.addSol(solution, free=True)
 
     def optimise(self) -> tuple[Termination, int]:
-        self._run(self._model)
+        stream = self._session.log_stream(logger)
+        log = None if stream is None else LogFile(stream)
+        if log is not None:
+            self._model.setLogfile(log.path)
+        try:
+            self._run(self._model)
+        finally:
+            if log is not None:
+                self._model.setLogfile(None)
+                log.close()
         status = self._model.getStatus()
         if status == "inforunbd":  # presolve did not decide which
             status = "unbounded" if self._has_feasible_point() else "infeasible"

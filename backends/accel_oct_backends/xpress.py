@@ -29,7 +29,7 @@ from accel_oct.mip import (
     Support,
     Termination,
 )
-from accel_oct_backends.native_search import NativeSearch, OneSidedRows, log_stream, unclipped
+from accel_oct_backends.native_search import NativeSearch, OneSidedRows, unclipped
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class XpressBackend(Backend):
         branch_priorities=Support.NATIVE,
         duals=Support.NATIVE,
         node_bounds=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     @classmethod
@@ -171,7 +172,7 @@ class _XpressSearch(NativeSearch):
 
     def _prepare(self, options: SolveOptions) -> None:
         session, problem = self.session, self._problem
-        stream = log_stream(logger)
+        stream = session.log_stream(logger)
         if stream is not None:
             problem.addMessageCallback(lambda prob, data, text, kind: stream.write(f"{text}\n"), None, 0)
         if self.is_probe or not self._is_mip:
