@@ -313,13 +313,13 @@ def decide_again(
     if pool is None:
         pool = CutPool(session.model.n_columns, session.options.seed)
         pool.add(tuple(session.cuts))
-    bound, claimed, x = session.bound, session.incumbent, session.incumbent_x
+    bound, claimed, x, solutions = session.bound, session.incumbent, session.incumbent_x, session.found
     decided = decide(session, pool, relaxation, _NODES_TO_DECIDE if session.is_uneven else _NODES_TO_CONFIRM)[0]
     if session.is_uneven or session.failed:
         return decided
     if decided in (Termination.OPTIMAL, Termination.INFEASIBLE) and not _are_close(session.incumbent, claimed):
         return decided
-    session.bound, session.incumbent, session.incumbent_x = bound, claimed, x
+    session.bound, session.incumbent, session.incumbent_x, session.found = bound, claimed, x, solutions
     return termination
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -382,9 +382,53 @@ class HandlerStatistics:
     """Solves of the relaxed master by the cut loop; 0 on backends with native callbacks."""
 
 
+class FoundSolution(NamedTuple):
+    """A solution that a solve found, with its objective."""
+
+    objective: float
+    x: FloatArray
+
+
+class SolutionPool:
+    """The best distinct solutions that a solve accepted.
+
+    Parameters
+    ----------
+    size : int
+        Number of solutions to keep.
+    sign : float
+        1 if larger objectives are better, else -1.
+    """
+
+    def __init__(self, size: int, sign: float) -> None:
+        self._size = size
+        self._sign = sign
+        self._kept: dict[bytes, FoundSolution] = {}
+
+    def add(self, objective: float, x: FloatArray) -> None:
+        """Keep a solution if it is among the best; of equal ones, the first are kept."""
+        key = (x + 0.0).tobytes()  # + 0.0 makes -0.0 and 0.0 the same
+        if key in self._kept:
+            return
+        self._kept[key] = FoundSolution(objective, np.array(x))
+        if len(self._kept) > self._size:
+            del self._kept[min(reversed(self._kept), key=lambda key: self._sign * self._kept[key].objective)]
+
+    def best(self, incumbent: float | None) -> tuple[FoundSolution, ...]:
+        """Return the solutions, best first, without those that are better than the incumbent."""
+        if incumbent is None:
+            return ()
+        kept = [each for each in self._kept.values() if self._sign * (each.objective - incumbent) <= 0.0]
+        return tuple(sorted(kept, key=lambda each: -self._sign * each.objective))
+
+
 @dataclass(frozen=True)
 class MipResult:
-    """Result of `Backend.solve`, in the direction and units of the model."""
+    """Result of `Backend.solve`, in the direction and units of the model.
+
+    `solutions` are the best solutions that were found, as many as `SolveOptions.solutions` asks for, best first. They
+    satisfy the model and the cuts, but there may be better ones than the second: no search for them is made.
+    """
 
     termination: Termination
     status: SolutionStatus
@@ -394,6 +438,7 @@ class MipResult:
     nodes: int
     seconds: float
     statistics: HandlerStatistics
+    solutions: tuple[FoundSolution, ...] = ()
 
     @property
     def gap(self) -> float:

@@ -129,6 +129,8 @@ class SolveOptions:
         `InvalidCutError`; with this option, one that does so by more than 1e-5. For authors of cuts.
     native : mapping
         Options passed to the solver under its own names.
+    solutions : int
+        Number of the best solutions found to return as `MipResult.solutions`.
     log : callable, logging.Logger or file, optional
         Takes the solver's own log: every line as an argument, as a record of level INFO, or written. Without it the log
         is recorded by the logger of the backend at level DEBUG, if that is enabled.
@@ -142,12 +144,15 @@ class SolveOptions:
     branch_priorities: npt.NDArray[Any] | None = None
     check_cuts: bool = False
     native: Mapping[str, Any] = field(default_factory=dict)
+    solutions: int = 1
     log: Log | None = None
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not self.time_limit >= 0:
             raise ModelError(f"`time_limit` must be a number of seconds >= 0 or None, got {self.time_limit!r}")
         _check_search(self.gap, self.seed, self.node_limit)
+        if not _is_natural(self.solutions) or self.solutions < 1:
+            raise ModelError(f"`solutions` must be a whole number >= 1, got {self.solutions!r}")
         _check_log(self.log)
         object.__setattr__(self, "threads", usable_threads(self.threads))
 

@@ -33,6 +33,7 @@ from accel_oct.mip.exchange import (
     Point,
     Reply,
     SearchNode,
+    SolutionPool,
     SolutionStatus,
     Termination,
     Validity,
@@ -118,6 +119,7 @@ class SolveSession:
         self.statistics = HandlerStatistics()
         self.incumbent_x: FloatArray | None = None
         self.incumbent: float | None = None
+        self.found = SolutionPool(options.solutions, model.sign)
         self.bound = model.sign * math.inf
         self.pending: deque[FloatArray] = deque()
         """Checked injections that the solver has not received yet."""
@@ -229,6 +231,7 @@ class SolveSession:
     def accept(self, x: FloatArray) -> bool:
         """Make x the incumbent if it is the best so far; it must be feasible."""
         value = self.model.value(x)
+        self.found.add(value, x)
         if not self.better(value, self.incumbent):
             return False
         self.incumbent, self.incumbent_x = value, np.array(x)
@@ -268,6 +271,7 @@ class SolveSession:
         """
         self.is_checked, self.is_checking, self.bound = True, True, self.model.sign * math.inf
         self.incumbent = self.incumbent_x = None
+        self.found = SolutionPool(self.options.solutions, self.model.sign)
 
     # ---------------------------------------------------------------- the handler
 
@@ -503,6 +507,7 @@ class SolveSession:
             nodes=nodes,
             seconds=self.seconds,
             statistics=self.statistics,
+            solutions=self.found.best(self.incumbent),
         )
 
     def _check_bound(self, incumbent: float) -> None:

@@ -479,3 +479,33 @@ def _printed() -> Iterator[Callable[[], str]]:
             for stream, console in zip((1, 2), saved, strict=True):
                 os.dup2(console, stream)
                 os.close(console)
+
+
+@check
+def the_best_solutions_found_are_returned(factory: BackendFactory) -> None:
+    """As many as asked for: distinct, feasible, best first, the start among them and the optimum the first."""
+    model = knapsack()
+    for count in (1, 3):
+        backend = loaded(factory, model)
+        if backend.capabilities.start:
+            backend.set_start([0.0, 1.0, 1.0, 0.0])
+        result = backend.solve(SolveOptions(solutions=count))
+        assert result.x is not None and 1 <= len(result.solutions) <= count
+        assert np.array_equal(result.solutions[0].x, result.x) and result.solutions[0].objective == result.objective
+        values = [solution.objective for solution in result.solutions]
+        assert values == sorted(values, reverse=True)
+        assert len({solution.x.tobytes() for solution in result.solutions}) == len(values)
+        for solution in result.solutions:
+            assert close(solution.objective, float(model.objective @ solution.x))
+            assert np.all(model.rows.violation(solution.x) <= TOLERANCE)
+        assert count == 1 or not backend.capabilities.start or any(close(value, 20.0) for value in values)
+
+
+@check_with("lazy_rows")
+def solutions_satisfy_the_cuts(factory: BackendFactory) -> None:
+    """No rejected candidate is among the solutions found."""
+    model = cardinality()
+    backend = loaded(factory, model)
+    result = backend.solve(SolveOptions(solutions=10), cardinality_handler(model, 4))
+    assert result.solutions and close(result.solutions[0].objective, cardinality_optimum(model, 4))
+    assert all(solution.x.sum() <= 4 + TOLERANCE for solution in result.solutions)
