@@ -198,6 +198,25 @@ class ModelArrays:
         """1 for maximisation, -1 for minimisation: larger ``sign * objective`` is better."""
         return 1.0 if self.maximise else -1.0
 
+    def with_columns(self, block: MipModel, entries: Rows) -> ModelArrays:
+        """Return the model with the columns of another model, and their coefficients in the rows of this one."""
+        old = self.rows
+        numbers = np.concatenate([old.row_of_entry, entries.row_of_entry])
+        columns = np.concatenate([old.columns, entries.columns + self.n_columns])
+        # In the units in which the rows were given: with the new columns they are scaled anew.
+        values = np.concatenate([np.ldexp(old.values, -self.exponents[old.row_of_entry]), entries.values])
+        lower, upper = (np.ldexp(side, -self.exponents) for side in (old.lower, old.upper))
+        rows = Rows.from_entries(numbers, columns, values, n_rows=old.n_rows, lower=lower, upper=upper)
+        return ModelArrays(
+            self.maximise,
+            np.concatenate([self.objective, block.objective]),
+            np.concatenate([self.lower, block.lower]),
+            np.concatenate([self.upper, block.upper]),
+            np.concatenate([self.integer, block.integer]),
+            rows.scaled_up(),
+            rows.exponents,
+        )
+
     def value(self, x: FloatArray) -> float:
         """Return the objective of a point."""
         return float(self.objective @ x)

@@ -129,6 +129,8 @@ class SolveOptions:
         `InvalidCutError`; with this option, one that does so by more than 1e-5. For authors of cuts.
     native : mapping
         Options passed to the solver under its own names.
+    warm : bool
+        Begin with what the last solve of the same backend found: its solutions, and on some backends its basis.
     solutions : int
         Number of the best solutions found to return as `MipResult.solutions`.
     log : callable, logging.Logger or file, optional
@@ -144,6 +146,7 @@ class SolveOptions:
     branch_priorities: npt.NDArray[Any] | None = None
     check_cuts: bool = False
     native: Mapping[str, Any] = field(default_factory=dict)
+    warm: bool = False
     solutions: int = 1
     log: Log | None = None
 

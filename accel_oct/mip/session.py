@@ -316,14 +316,15 @@ class SolveSession:
         self._vet_all(offers, cuts)
         return Verdict(tuple(cuts), rejected)
 
-    def offer_start(self, x: FloatArray) -> None:
+    def offer_start(self, x: FloatArray, *, is_found: bool = False) -> None:
         """Check a start and the solutions that the handler proposes for it; the best becomes the first incumbent.
 
-        The cuts of these replies are part of the first verdict.
+        The cuts of these replies are part of the first verdict. A solution of the last solve (`is_found`) may have
+        become infeasible.
         """
         offers: deque[FloatArray] = deque()
         accepted = self._vet(np.array(x), self._early, offers)
-        if not accepted and not self.failed:
+        if not (accepted or self.failed or is_found):
             logger.warning("the start is infeasible and is ignored")
         self.report()
         self._vet_all(offers, self._early)

@@ -28,8 +28,8 @@ from accel_oct.mip import (
     Handler,
     IntArray,
     IntegerRequest,
-    MipModel,
     MipResult,
+    ModelArrays,
     Point,
     Reply,
     Rows,
@@ -123,10 +123,10 @@ class MockBackend(Backend):
         self.replies: list[Reply | None] = []
         self.reports: list[BoundReport] = []
 
-    def load(self, model: MipModel) -> None:
+    def _accept(self, arrays: ModelArrays) -> None:
         if self.script is None:
-            _check_enumerable(model)
-        super().load(model)
+            _check_enumerable(arrays)
+        super()._accept(arrays)
 
     def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
         self.points, self.replies, self.reports = [], [], []
@@ -170,7 +170,7 @@ class MockBackend(Backend):
         return Termination.NODE_LIMIT, 0  # a script proves nothing
 
 
-def _check_enumerable(model: MipModel) -> None:
+def _check_enumerable(model: ModelArrays) -> None:
     if model.n_columns > MAX_COLUMNS:
         raise UnsupportedError(
             f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {model.n_columns}"
