@@ -59,6 +59,7 @@ class Capabilities:
     branch_priorities: Support = Support.NO
     duals: Support = Support.NO
     node_bounds: Support = Support.NO
+    local_cuts: Support = Support.NO
     log: Support = Support.NO
     basis: Support = Support.NO
     continuous_columns: Support = Support.NATIVE
@@ -303,6 +304,8 @@ class Backend(ABC):
             missing.append("duals at relaxation points")
         if needs.node_bounds and not able.node_bounds:
             missing.append("depth and column bounds of nodes")
+        if needs.local_cuts and not able.local_cuts:
+            missing.append("local cuts")
         if needs.injects and not able.injection:
             missing.append("injection of solutions")
         if missing:

@@ -17,7 +17,7 @@ A backend provides a `LoopEngine`, or better a `BranchingEngine`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -138,6 +138,8 @@ class CutLoop:
             if session.is_proven:
                 return Termination.OPTIMAL, relaxation.present
             self.pool.add(verdict.cuts)
+            # The node is the root, with the bounds of the model: its local cuts hold everywhere.
+            self.pool.add(tuple(replace(batch, local=False) for batch in verdict.local))
             stalled = stalled + 1 if self._has_stalled(last_bound) else 0
             last_bound = session.bound
             tight = relaxation.tight(run.x)
@@ -282,7 +284,7 @@ def decide(
         termination, nodes = branching.run(), branching.nodes
     else:
         loop = CutLoop(session, ScipyEngine(session.model), pool)
-        loop.relaxation.add(np.arange(len(pool), dtype=np.int64))
+        loop.relaxation.add(np.flatnonzero(~pool.closed))
         termination, nodes = loop._relaxation_phase(), 0
     session.is_checking = False
     if found is not None and termination is not Termination.OPTIMAL and session.model.is_feasible(found):

@@ -50,6 +50,9 @@ class Cuts:
 
     OPTIMALITY cuts name the rule by which they choose the optimum that they keep (`keeps`): cuts of one rule keep the
     same optimum, while two families of cuts, each valid, may together remove every optimum.
+
+    IMPLIED cuts that are `local` hold for every feasible point within the bounds of the `SearchNode` of the relaxation
+    at which they are returned, and are used there and in the nodes below.
     """
 
     rows: Rows
@@ -57,8 +60,11 @@ class Cuts:
     source: str = "cuts"
     key: str | None = None
     keeps: str | None = None
+    local: bool = False
 
     def __post_init__(self) -> None:
+        if self.local and (self.validity is not Validity.IMPLIED or self.key is not None):
+            raise HandlerError(f"the cuts {self.source!r}: local cuts must be IMPLIED, and have no key")
         if (self.validity is Validity.OPTIMALITY) != bool(self.keeps):
             raise HandlerError(
                 f"the cuts {self.source!r}: OPTIMALITY cuts, and only those, must name the rule by which they choose "
@@ -82,6 +88,10 @@ class SearchNode:
     depth: int
     lower: FloatArray
     upper: FloatArray
+
+    def contains(self, x: FloatArray) -> bool:
+        """Return whether x is within the bounds."""
+        return bool(np.all((x >= self.lower) & (x <= self.upper)))
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
@@ -213,6 +223,8 @@ class Needs:
         Whether relaxation points come with `Duals`.
     node_bounds : bool
         Whether relaxation points come with the depth and the column bounds of their `SearchNode`.
+    local_cuts : bool
+        Whether it may return local cuts; implies `node_bounds`.
     """
 
     events: frozenset[Event] = field(default_factory=frozenset)
@@ -222,6 +234,7 @@ class Needs:
     bounds: bool = False
     duals: bool = False
     node_bounds: bool = False
+    local_cuts: bool = False
 
     def __init__(
         self,
@@ -232,6 +245,7 @@ class Needs:
         bounds: bool = False,
         duals: bool = False,
         node_bounds: bool = False,
+        local_cuts: bool = False,
     ) -> None:
         object.__setattr__(self, "events", frozenset(events))
         object.__setattr__(self, "cuts", frozenset(cuts))
@@ -239,7 +253,8 @@ class Needs:
         object.__setattr__(self, "keeps", frozenset([keeps] if isinstance(keeps, str) else keeps))
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "duals", duals)
-        object.__setattr__(self, "node_bounds", node_bounds)
+        object.__setattr__(self, "node_bounds", node_bounds or local_cuts)
+        object.__setattr__(self, "local_cuts", local_cuts)
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(
@@ -250,6 +265,7 @@ class Needs:
             self.bounds or other.bounds,
             self.duals or other.duals,
             self.node_bounds or other.node_bounds,
+            self.local_cuts or other.local_cuts,
         )
 
 
@@ -292,13 +308,13 @@ class FunctionHandler:
 CONTRADICTION_TOLERANCE = 1e-3
 
 
-def check_reply(reply: Reply | None, needs: Needs, n_columns: int, *, to_bound: bool = False) -> None:
-    """Raise `HandlerError` or `ModelError` unless the needs allow the reply; to a bound, only a stop is allowed."""
+def check_reply(reply: Reply | None, needs: Needs, n_columns: int, event: Event | None) -> None:
+    """Raise `HandlerError` or `ModelError` unless the needs allow the reply to an event; None is a bound."""
     if reply is None:
         return
     if not isinstance(reply, Reply):
         raise HandlerError(f"a handler must return a Reply or None, got {type(reply).__name__}")
-    if to_bound and (reply.cuts or reply.solutions):
+    if event is None and (reply.cuts or reply.solutions):
         raise HandlerError("the handler replied to a bound with cuts or solutions; only a stop is allowed there")
     for batch in reply.cuts:
         if batch.validity not in needs.cuts:
@@ -310,6 +326,10 @@ def check_reply(reply: Reply | None, needs: Needs, n_columns: int, *, to_bound: 
                 f"the OPTIMALITY cuts {batch.source!r} keep an optimum by the rule {batch.keeps!r}, "
                 f"which the handler's needs do not declare"
             )
+        if batch.local and not needs.local_cuts:
+            raise HandlerError(f"the cuts {batch.source!r} are local, which the handler's needs do not declare")
+        if batch.local and event is not Event.RELAXATION:
+            raise HandlerError(f"the cuts {batch.source!r} are local, but a candidate belongs to no node")
         batch.rows.check(n_columns, f"cuts {batch.source!r}")
     if reply.solutions and not needs.injects:
         raise HandlerError("the handler returned solutions, but its needs do not declare `injects`")
@@ -337,8 +357,10 @@ def check_against_solution(batch: Cuts, x: FloatArray, objective: float | None, 
 
 
 def rejects(batch: Cuts, x: FloatArray) -> bool:
-    """Return whether a REQUIRED or IMPLIED batch makes a point infeasible; OPTIMALITY cuts never do."""
-    return batch.validity is not Validity.OPTIMALITY and bool(np.any(batch.rows.violation(x) > REJECTION_TOLERANCE))
+    """Return whether a REQUIRED or IMPLIED batch makes a point infeasible; OPTIMALITY and local cuts never do."""
+    if batch.validity is Validity.OPTIMALITY or batch.local:
+        return False
+    return bool(np.any(batch.rows.violation(x) > REJECTION_TOLERANCE))
 
 
 class Termination(Enum):

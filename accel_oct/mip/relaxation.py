@@ -31,6 +31,9 @@ class CutPool:
         self.replaced = np.empty(0, dtype=bool)
         """Per row: whether a later batch of the same key has replaced it."""
         self._numbers_of_key: dict[str, list[int]] = {}
+        self._local = np.empty(0, dtype=bool)
+        self.closed = np.empty(0, dtype=bool)
+        """Per row: whether it is local and does not hold in the current node."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -46,19 +49,41 @@ class CutPool:
     def add(self, cuts: tuple[Cuts, ...]) -> IntArray:
         """Add new rows; returns their numbers."""
         first = len(self)
+        self._add(cuts)
+        return np.arange(first, len(self), dtype=np.int64)
+
+    def add_local(self, cuts: tuple[Cuts, ...]) -> IntArray:
+        """Add local rows, which hold in the current node; returns the numbers of all, known ones included."""
+        numbers = self._add(cuts)
+        self.closed[numbers] = False
+        return numbers
+
+    def open_local(self, numbers: IntArray) -> None:
+        """Enter a node in which of all local rows only these hold."""
+        self.closed = self._local.copy()
+        self.closed[numbers] = False
+
+    def _add(self, cuts: tuple[Cuts, ...]) -> IntArray:
+        every: list[int] = []
         for batch in cuts:
             known, before = self._known, len(self._known)
             numbers = [known.setdefault(key, len(known)) for key in self._hash(batch.rows).tolist()]
             new = np.diff(np.maximum.accumulate([before - 1, *numbers])) > 0  # numbers rise with each new row
-            self._rejecting = np.concatenate([self._rejecting, np.zeros(np.count_nonzero(new), dtype=bool)])
-            if batch.validity is not Validity.OPTIMALITY:
-                self._rejecting[numbers] = True
-            self.replaced = np.concatenate([self.replaced, np.zeros(np.count_nonzero(new), dtype=bool)])
+            added = np.zeros(np.count_nonzero(new), dtype=bool)
+            self._rejecting = np.concatenate([self._rejecting, added])
+            self.replaced = np.concatenate([self.replaced, added])
+            self._local = np.concatenate([self._local, added | batch.local])
+            self.closed = np.concatenate([self.closed, added | batch.local])
+            if not batch.local:  # a known local row holds everywhere from now on
+                self._local[numbers] = self.closed[numbers] = False
+                if batch.validity is not Validity.OPTIMALITY:
+                    self._rejecting[numbers] = True
             if batch.key is not None:
                 self._replace(batch.key, numbers)
             if new.any():
                 self._batches.append(batch.rows if new.all() else batch.rows.take(new))
-        return np.arange(first, len(self), dtype=np.int64)
+            every += numbers
+        return np.array(every, dtype=np.int64)
 
     def _replace(self, key: str, numbers: list[int]) -> None:
         self.replaced[self._numbers_of_key.get(key, [])] = True
@@ -66,9 +91,9 @@ class CutPool:
         self._numbers_of_key[key] = numbers
 
     def violated(self, x: FloatArray, among: npt.NDArray[np.bool_] | None = None) -> IntArray:
-        """Return the numbers of the rows that x violates, optionally only among some of them."""
+        """Return the numbers of the rows of this node that x violates, optionally only among some of them."""
         violation = self.rows.violation(x)
-        violation[self.replaced] = 0.0
+        violation[self.replaced | self.closed] = 0.0
         if among is not None:
             violation[~among] = 0.0
         return np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
@@ -187,6 +212,17 @@ class CutRelaxation:
         self._slack_rounds = np.concatenate([self._slack_rounds, np.zeros(numbers.size, dtype=np.int64)])
         self._rows = None
 
+    def enter(self, local: IntArray) -> None:
+        """Enter a node with these local rows of the pool; others leave the LP."""
+        self._pool.open_local(local)
+        self._drop(self._pool.closed[self.present])
+
+    def _drop(self, gone: npt.NDArray[np.bool_]) -> None:
+        if gone.any():
+            self._engine.drop_relaxation_rows(np.flatnonzero(gone))
+            self.present, self._slack_rounds = self.present[~gone], self._slack_rounds[~gone]
+            self._rows = None
+
     def exchange(self, x: FloatArray, *, drop: bool = True, count: bool = True) -> bool:
         """Add every known row that the optimum x of the LP violates, and drop stale rows; return whether any was added.
 
@@ -203,9 +239,8 @@ class CutRelaxation:
         if not new.size:
             return False
         stale = (self._slack_rounds >= _ROUNDS_UNTIL_DROPPED) | pool.replaced[self.present]
-        if drop and stale.any():
-            self._engine.drop_relaxation_rows(np.flatnonzero(stale))
-            self.present, self._slack_rounds = self.present[~stale], self._slack_rounds[~stale]
+        if drop:
+            self._drop(stale)
         self.add(new)
         return True
 

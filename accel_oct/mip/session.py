@@ -98,10 +98,16 @@ class ReportGate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of a consultation: the cuts to add, and whether the point must be rejected."""
+    """Result of a consultation: the cuts to add, whether the point must be rejected, and cuts for this node alone."""
 
     cuts: tuple[Cuts, ...] = ()
     rejected: bool = False
+    local: tuple[Cuts, ...] = ()
+
+    def violated_local(self, x: FloatArray) -> Rows:
+        """Return the rows for this node that x violates: a solver that is given others shows the same point again."""
+        rows = Rows.concatenate([batch.rows for batch in self.local])
+        return rows.take(rows.violation(x) > FEASIBILITY_TOLERANCE)
 
 
 class SolveSession:
@@ -314,7 +320,8 @@ class SolveSession:
         offers: deque[FloatArray] = deque()
         rejected = self._call_handler(event, point, cuts, offers, cut_off, node, duals)
         self._vet_all(offers, cuts)
-        return Verdict(tuple(cuts), rejected)
+        everywhere = tuple(batch for batch in cuts if not batch.local)
+        return Verdict(everywhere, rejected, tuple(batch for batch in cuts if batch.local))
 
     def offer_start(self, x: FloatArray, *, is_found: bool = False) -> None:
         """Check a start and the solutions that the handler proposes for it; the best becomes the first incumbent.
@@ -355,7 +362,7 @@ class SolveSession:
         began = time.perf_counter()
         try:
             reply = self.handler(point)
-            self._check(reply)
+            self._check(reply, event, node)
         except BaseException as error:  # raised again after the solver has returned
             self.fail(error)
             return True
@@ -388,7 +395,8 @@ class SolveSession:
 
     def _remember(self, batch: Cuts) -> None:
         if self.is_small:
-            self.cuts.append(batch)
+            if not batch.local:
+                self.cuts.append(batch)
             self.is_uneven = self.is_uneven or batch.rows.is_uneven
             self.is_suspect = self.is_suspect or self.is_uneven
 
@@ -412,10 +420,12 @@ class SolveSession:
         self.pending.append(x)
         return True
 
-    def _check(self, reply: Reply | None) -> None:
-        check_reply(reply, self.needs, self.model.n_columns)
+    def _check(self, reply: Reply | None, event: Event, node: SearchNode | None) -> None:
+        check_reply(reply, self.needs, self.model.n_columns, event)
         if reply is not None and self.incumbent_x is not None:
             for batch in reply.cuts:
+                if batch.local and not (node is not None and node.contains(self.incumbent_x)):
+                    continue
                 check_against_solution(batch, self.incumbent_x, self.incumbent, strict=self.options.check_cuts)
 
     def _count(self, what: str, began: float) -> None:
@@ -449,7 +459,7 @@ class SolveSession:
         began = time.perf_counter()
         try:
             reply = cast(BoundListener, self.handler).on_bound(report)
-            check_reply(reply, self.needs, self.model.n_columns, to_bound=True)
+            check_reply(reply, self.needs, self.model.n_columns, None)
         except BaseException as error:  # as in `_call_handler`
             self.fail(error)
             return

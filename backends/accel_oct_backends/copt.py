@@ -74,6 +74,7 @@ class CoptBackend(Backend):
         branch_priorities=Support.EMULATED,
         duals=Support.EMULATED,
         node_bounds=Support.EMULATED,
+        local_cuts=Support.EMULATED,
         log=Support.NATIVE,
     )
 

@@ -65,6 +65,7 @@ class CplexBackend(Backend):
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
         node_bounds=Support.NATIVE,
+        local_cuts=Support.NATIVE,
         log=Support.NATIVE,
     )
 
@@ -251,7 +252,9 @@ class _CplexSearch(NativeSearch):
         elif context.in_relaxation():
             x = np.array(context.get_relaxation_point())
             node = self._node(context) if self.session.needs.node_bounds else None
-            self._add_cuts(context, self.relaxation(x, node).rows)
+            verdict = self.relaxation(x, node)
+            self._add_cuts(context, verdict.rows)
+            self._add_cuts(context, verdict.local, local=True)
         elif context.in_global_progress():
             self._on_progress(context)
             return  # the one context in which CPLEX takes no solutions
@@ -279,14 +282,14 @@ class _CplexSearch(NativeSearch):
         else:
             self.wait(verdict.rows)
 
-    def _add_cuts(self, context: Any, rows: Rows) -> None:
+    def _add_cuts(self, context: Any, rows: Rows, *, local: bool = False) -> None:
         """Add rows at a node. CPLEX has one kind; those that define feasibility are enforced at candidates."""
         if not rows.n_rows:
             return
         sided = OneSidedRows.of(rows)
         force = self._cplex.callbacks.UserCutCallback.use_cut.force
         context.add_user_cuts(
-            sided.by_row(), sided.senses, sided.sides.tolist(), [force] * len(sided), [False] * len(sided)
+            sided.by_row(), sided.senses, sided.sides.tolist(), [force] * len(sided), [local] * len(sided)
         )
 
     def _inject(self, context: Any) -> None:

@@ -52,6 +52,7 @@ class HighsBackend(Backend):
         branch_priorities=Support.EMULATED,
         duals=Support.EMULATED,
         node_bounds=Support.EMULATED,
+        local_cuts=Support.EMULATED,
         log=Support.NATIVE,
         basis=Support.NATIVE,
     )

@@ -60,6 +60,7 @@ _SCRIPTED = replace(
     relaxation_points=Support.NATIVE,
     duals=Support.NATIVE,
     node_bounds=Support.NATIVE,
+    local_cuts=Support.NATIVE,
     continuous_columns=Support.NATIVE,
 )
 

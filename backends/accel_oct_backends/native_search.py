@@ -34,11 +34,14 @@ from accel_oct.mip import (
 
 
 class Verdict(NamedTuple):
-    """Reply to a point: rows for the solver (`implied` is true for IMPLIED ones), and whether to reject the point."""
+    """Reply to a point: rows for the solver (`implied` is true for IMPLIED ones), whether to reject the point, and rows
+    for its node alone.
+    """
 
     rows: Rows
     implied: npt.NDArray[np.bool_]
     rejected: bool
+    local: Rows
 
 
 @dataclass(frozen=True)
@@ -238,13 +241,14 @@ class NativeSearch(ABC):
     def relaxation(self, x: FloatArray, node: SearchNode | None = None, duals: Duals | None = None) -> Verdict:
         """Show the handler a relaxation; the rows are those of its reply, and those that had to wait for a node."""
         with self._lock:
-            batches = [(rows, False) for rows in self._waiting]
+            batches, local = [(rows, False) for rows in self._waiting], Rows.empty()
             self._waiting = []
             if self.session.wants(Event.RELAXATION):
                 verdict = self.session.consult(Event.RELAXATION, x, node=node, duals=duals)
                 batches += [(cuts.rows, cuts.validity is Validity.IMPLIED) for cuts in verdict.cuts]
+                local = verdict.violated_local(x)
                 self._pool.add(verdict.cuts)
-            return _verdict(batches, False)
+            return _verdict(batches, False, local)
 
     def known_violated(self, x: FloatArray) -> Rows:
         """Return the cuts so far that a point violates."""
@@ -271,6 +275,6 @@ def unclipped(bounds: FloatArray, infinity: float) -> FloatArray:
     return np.where(np.abs(bounds) < infinity, bounds, np.copysign(np.inf, bounds))
 
 
-def _verdict(batches: list[tuple[Rows, bool]], rejected: bool) -> Verdict:
+def _verdict(batches: list[tuple[Rows, bool]], rejected: bool, local: Rows | None = None) -> Verdict:
     implied = np.repeat([kind for _, kind in batches], [rows.n_rows for rows, _ in batches]).astype(bool)
-    return Verdict(Rows.concatenate([rows for rows, _ in batches]), implied, rejected)
+    return Verdict(Rows.concatenate([rows for rows, _ in batches]), implied, rejected, local or Rows.empty())

@@ -84,6 +84,7 @@ class PyomoBackend(Backend):
         start=Support.EMULATED,
         duals=Support.EMULATED,
         node_bounds=Support.EMULATED,
+        local_cuts=Support.EMULATED,
         log=Support.NATIVE,
     )
 

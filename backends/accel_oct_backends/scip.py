@@ -83,6 +83,7 @@ class ScipBackend(Backend):
         branch_priorities=Support.NATIVE,
         duals=Support.NATIVE,
         node_bounds=Support.NATIVE,
+        local_cuts=Support.NATIVE,
         log=Support.NATIVE,
     )
 

@@ -12,7 +12,18 @@ import numpy.typing as npt
 from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, SCIP_STAGE, Conshdlr, Eventhdlr, Heur
 from pyscipopt.scip import Expr, ExprCons, Term, Variable
 
-from accel_oct.mip import CutPool, Duals, Event, FloatArray, IntArray, ModelArrays, Rows, SearchNode, SolveSession
+from accel_oct.mip import (
+    CutPool,
+    Duals,
+    Event,
+    FloatArray,
+    IntArray,
+    ModelArrays,
+    Rows,
+    SearchNode,
+    SolveSession,
+    Verdict,
+)
 from accel_oct_backends.native_search import unclipped
 
 #: Infinity in SCIP.
@@ -113,8 +124,8 @@ class ScipColumns:
         for variable, value in zip(self.variables, x.tolist(), strict=True):
             put(solution, variable, value)
 
-    def add_cuts(self, rows: Rows) -> bool:
-        """Add globally valid rows to the LP; return whether they make the current node infeasible.
+    def add_cuts(self, rows: Rows, *, local: bool = False) -> bool:
+        """Add rows to the LP, valid globally or below the node; return whether they make the node infeasible.
 
         All rows are forced into the LP: when SCIP selected, it kept about one per round, and needed twice as many LPs
         and nodes.
@@ -122,7 +133,7 @@ class ScipColumns:
         model, variables = self.model, self.variables
         put = model.addVarToRow
         for columns, values, lower, upper in _by_row(rows):
-            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=False)
+            row = model.createEmptyRowUnspec("cut", lower, upper, local=local, removable=False)
             model.cacheRowExtensions(row)
             for column, value in zip(columns, values, strict=True):
                 put(row, variables[column], value)
@@ -182,7 +193,7 @@ class Separation:
             return known
         if not self._is_candidate(x) or self._pool.rejects(session.model.rounded(x)):
             return True
-        rejected = self._consult(Event.CANDIDATE, x)
+        rejected = self._consult(Event.CANDIDATE, x).rejected
         if not session.stop_requested:
             self.remember(x, rejected=rejected)
         return rejected
@@ -192,13 +203,13 @@ class Separation:
         model = self.session.model
         return model.is_integral(x) and model.keeps_rows(x)
 
-    def _consult(self, event: Event, x: FloatArray) -> bool:
+    def _consult(self, event: Event, x: FloatArray) -> Verdict:
         needs, known = self.session.needs, event is Event.RELAXATION
         node = self.columns.node() if known and needs.node_bounds else None
         duals = self.columns.duals() if known and needs.duals else None
         verdict = self.session.consult(event, x, node=node, duals=duals)
         self._pool.add(verdict.cuts)
-        return verdict.rejected
+        return verdict
 
     def separate_candidate(self, x: FloatArray) -> int:
         """Return SCIP's result code for an integral LP solution."""
@@ -211,8 +222,11 @@ class Separation:
         """Return SCIP's result code for a fractional LP solution: known rows first, then the handler's."""
         found = self._add_violated(x)
         if found is None and self.session.wants(Event.RELAXATION):
-            self._consult(Event.RELAXATION, x)
+            verdict = self._consult(Event.RELAXATION, x)
             found = self._add_violated(x)
+            local = verdict.violated_local(x)
+            if local.n_rows and found != SCIP_RESULT.CUTOFF:
+                found = self._add(local, local=True)
         return found or int(SCIP_RESULT.DIDNOTFIND)
 
     def _add_violated(self, x: FloatArray) -> int | None:
@@ -221,7 +235,10 @@ class Separation:
         violated = self._pool.violated(x)
         if not violated.size:
             return None
-        infeasible = self.columns.add_cuts(self._pool.rows.take(violated))
+        return self._add(self._pool.rows.take(violated))
+
+    def _add(self, rows: Rows, *, local: bool = False) -> int:
+        infeasible = self.columns.add_cuts(rows, local=local)
         return int(SCIP_RESULT.CUTOFF if infeasible else SCIP_RESULT.SEPARATED)
 
 

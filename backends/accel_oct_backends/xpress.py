@@ -65,6 +65,7 @@ class XpressBackend(Backend):
         branch_priorities=Support.NATIVE,
         duals=Support.NATIVE,
         node_bounds=Support.NATIVE,
+        local_cuts=Support.NATIVE,
         log=Support.NATIVE,
     )
 
@@ -311,7 +312,9 @@ class _XpressSearch(NativeSearch):
         else:
             node = self._node(problem) if self.session.needs.node_bounds else None
             duals = self._duals(problem) if self.session.needs.duals else None
-            self._add_cuts(problem, self.relaxation(x, node, duals).rows)
+            verdict = self.relaxation(x, node, duals)
+            self._add_cuts(problem, verdict.rows)
+            self._add_cuts(problem, verdict.local)
         while (found := self.next_injection()) is not None:
             problem.addMipSol(found)
 

@@ -11,6 +11,7 @@ from helpers.mip_support import HiddenRowsProblem, hidden_rows_problems
 from hypothesis import given
 
 from accel_oct.mip import (
+    Cuts,
     Duals,
     Event,
     FunctionHandler,
@@ -24,9 +25,12 @@ from accel_oct.mip import (
     SearchNode,
     SolveOptions,
     SolveSession,
+    Termination,
+    Validity,
     create_backend,
 )
 from accel_oct.mip.certificates import LinearProgram, ScipyEngine
+from accel_oct.mip.conformance.suite import hard_knapsack
 from accel_oct.mip.engine import EngineRun, RunStatus
 from accel_oct.mip.relaxation import CutPool, CutRelaxation
 
@@ -123,3 +127,99 @@ def test_duals_bound_every_point_of_the_node(problem: HiddenRowsProblem) -> None
         assert limit <= sign * point.objective + 1e-6
         inside = [x for x in feasible if np.all((x >= point.node.lower) & (x <= point.node.upper))]
         assert all(sign * float(model.objective @ x) <= limit + 1e-6 for x in inside)
+
+
+def test_local_rows_hold_where_they_are_opened() -> None:
+    """A local row of the pool is violated in open nodes only and rejects nothing, until the same row is global."""
+    pool, row = CutPool(2), Rows.single([0, 1], 1.0, upper=1.0)
+    local = Cuts(row, Validity.IMPLIED, local=True)
+    ones, none = np.ones(2), np.empty(0, dtype=np.int64)
+    assert pool.add_local((local,)).tolist() == [0] and pool.violated(ones).tolist() == [0]
+    pool.open_local(none)
+    assert not pool.violated(ones).size and not pool.rejects(ones)
+    assert pool.add_local((local,)).tolist() == [0] and pool.violated(ones).tolist() == [0]  # known, and open again
+    assert not pool.rejects(ones)
+    assert not pool.add((Cuts(row, Validity.REQUIRED),)).size and pool.rejects(ones)
+    pool.open_local(none)
+    assert pool.violated(ones).tolist() == [0]
+    assert pool.add_local((local,)).tolist() == [0]  # stays global
+    pool.open_local(none)
+    assert pool.violated(ones).tolist() == [0] and len(pool) == 1
+
+
+@given(problem=hidden_rows_problems(7))
+def test_local_cuts_at_every_node_leave_the_optimum(problem: HiddenRowsProblem) -> None:
+    """Rows that bound the objective by the best point of a node, and lazy rows, against enumeration."""
+    complete, count = problem.model(complete=True), len(problem.objective)
+    every = ((np.arange(2**count)[:, None] >> np.arange(count)) & 1).astype(float)
+    feasible = [x for x in every if complete.rows.violation(x).max(initial=0.0) <= 1e-9]
+    sign = 1.0 if problem.maximise else -1.0
+    side = "upper" if problem.maximise else "lower"
+    hidden = problem.handler(*Event)
+
+    def separate(point: Point) -> Reply | None:
+        reply = hidden(point) or Reply()
+        if point.node is None or not point.node.depth:
+            return reply
+        values = [sign * float(problem.objective @ x) for x in feasible if point.node.contains(x)]
+        limit = {side: sign * max(values, default=-100.0)}
+        row = Rows.single(np.arange(count), problem.objective, **limit)
+        return Reply((*reply.cuts, Cuts(row, Validity.IMPLIED, "local", local=True)))
+
+    backend = create_backend("highs")
+    backend.load(problem.model(complete=False))
+    needs = hidden.needs | Needs(Event, [Validity.IMPLIED], local_cuts=True)
+    result = backend.solve(handler=FunctionHandler(separate, needs))
+    if not feasible:
+        assert result.termination is Termination.INFEASIBLE
+    else:
+        best = max(sign * float(problem.objective @ x) for x in feasible)
+        assert result.termination is Termination.OPTIMAL and result.objective == pytest.approx(sign * best)
+
+
+def test_local_cuts_are_used() -> None:
+    """With the best value of every node as a local row, the tree has fewer nodes."""
+    model = hard_knapsack(12, 3)
+    every = ((np.arange(2**12)[:, None] >> np.arange(12)) & 1).astype(float)
+    feasible = every[[model.rows.violation(x).max() == 0.0 for x in every]]
+    values = feasible @ model.objective
+
+    def separate(point: Point) -> Reply | None:
+        assert point.node is not None
+        inside = np.all((feasible >= point.node.lower) & (feasible <= point.node.upper), axis=1)
+        row = Rows.single(np.arange(12), model.objective, upper=float(values[inside].max(initial=-1.0)))
+        return Reply((Cuts(row, Validity.IMPLIED, local=True),)) if point.node.depth else None
+
+    needs = Needs([Event.RELAXATION], [Validity.IMPLIED], local_cuts=True)
+    nodes = []
+    for function in (separate, lambda point: None):
+        backend = create_backend("highs")
+        backend.load(model)
+        result = backend.solve(handler=FunctionHandler(function, needs))
+        assert result.objective == values.max()
+        nodes.append(result.nodes)
+    assert nodes[0] < nodes[1]
+
+
+def test_local_cuts_are_implied_and_have_no_key() -> None:
+    """Other local cuts are errors; local cuts bring node bounds with them."""
+    row = Rows.single([0], 1.0, upper=0.0)
+    for arguments in ({"validity": Validity.REQUIRED}, {"validity": Validity.IMPLIED, "key": "same"}):
+        with pytest.raises(HandlerError, match="local cuts must be IMPLIED, and have no key"):
+            Cuts(row, local=True, **arguments)  # type: ignore[arg-type]
+    assert Needs(local_cuts=True).node_bounds and (Needs() | Needs(local_cuts=True)).local_cuts
+
+
+def test_local_cuts_at_a_candidate_are_an_error() -> None:
+    """A candidate belongs to no node; at a relaxation they are in the verdict, apart from the others."""
+    cuts = Cuts(Rows.single([0], 1.0, upper=0.0), Validity.IMPLIED, local=True)
+    needs = Needs(Event, [Validity.IMPLIED], local_cuts=True)
+    session = SolveSession(
+        ModelArrays.of(_small_rows()), SolveOptions(), FunctionHandler(lambda point: Reply((cuts,)), needs)
+    )
+    verdict = session.consult(Event.RELAXATION, np.full(2, 0.5), node=SearchNode(0, np.zeros(2), np.ones(2)))
+    assert not verdict.cuts and len(verdict.local) == 1 and not session.cuts
+    assert verdict.violated_local(np.full(2, 0.5)).n_rows == 1 and not verdict.violated_local(np.zeros(2)).n_rows
+    session.consult(Event.CANDIDATE, np.zeros(2))
+    with pytest.raises(HandlerError, match="a candidate belongs to no node"):
+        session.raise_stored()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from accel_oct.mip.backend import Support
 from accel_oct.mip.conformance.suite import (
     TOLERANCE,
     BackendFactory,
@@ -15,6 +16,7 @@ from accel_oct.mip.conformance.suite import (
     knapsack,
     loaded,
 )
+from accel_oct.mip.errors import HandlerError, InvalidCutError
 from accel_oct.mip.exchange import (
     Cuts,
     Duals,
@@ -186,3 +188,63 @@ def _rounded_cuts(model: MipModel, points: list[Point], needs: Needs) -> Functio
         return Reply(cuts=(Cuts(every.take(violated), Validity.IMPLIED, "rounded"),)) if violated.size else None
 
     return FunctionHandler(separate, needs | Needs(cuts=[Validity.IMPLIED]))
+
+
+@check
+def local_cuts_hold_below_their_node_only(factory: BackendFactory) -> None:
+    """Cuts that are valid in one node and wrong in others leave the optimum, and are used where they hold."""
+    model = hard_knapsack(10, 3)
+    backend = loaded(factory, model)
+    needs = Needs([Event.RELAXATION], [Validity.IMPLIED], local_cuts=True)
+    if not backend.capabilities.local_cuts:
+        _expect_missing(factory, needs)
+        return
+    every = ((np.arange(2**10)[:, None] >> np.arange(10)) & 1).astype(float)
+    feasible = np.array([x for x in every if model.rows.violation(x).max() == 0.0])
+    values = feasible @ model.objective
+    optimum = float(values.max())
+    best = feasible[int(values.argmax())]
+    wrong_elsewhere: list[bool] = []
+
+    def separate(point: Point) -> Reply | None:
+        node = point.node
+        assert node is not None
+        if node.depth == 0:
+            return None
+        inside = [value for x, value in zip(feasible, values, strict=True) if node.contains(x)]
+        # No point of this node is better than the best one of them; with none, no point is left.
+        row = Rows.single(np.arange(10), model.objective, upper=max(inside, default=-1.0))
+        wrong_elsewhere.append(bool(row.violation(best)[0] > 0.0))
+        return Reply(cuts=(Cuts(row, Validity.IMPLIED, "local", local=True),))
+
+    options = SolveOptions(time_limit=60.0, native=backend.plain_options)
+    result = backend.solve(options, FunctionHandler(separate, needs))
+    assert result.termination is Termination.OPTIMAL
+    assert close(result.objective, optimum) and close(result.bound, optimum)
+    if backend.capabilities.lazy_rows is Support.NATIVE or wrong_elsewhere:
+        assert any(wrong_elsewhere), "no cut was returned that is wrong elsewhere"
+
+
+@check_with("local_cuts")
+def wrong_local_cuts_raise(factory: BackendFactory) -> None:
+    """Local cuts at a candidate, undeclared ones, and those that cut off the incumbent in their node are errors."""
+    model = hard_knapsack(10, 3)
+    row = Rows.single(np.arange(10), 1.0, upper=-1.0)
+    cuts = Cuts(row, Validity.IMPLIED, "wrong", local=True)
+    both = [Event.CANDIDATE, Event.RELAXATION]
+    for needs, expected in (
+        (Needs([Event.CANDIDATE, Event.RELAXATION], [Validity.IMPLIED]), HandlerError),
+        (Needs(both, [Validity.IMPLIED], local_cuts=True), InvalidCutError),
+    ):
+        backend = loaded(factory, model)
+        if expected is InvalidCutError and not backend.capabilities.start:
+            continue
+        if backend.capabilities.start:
+            backend.set_start(np.zeros(10))
+        at = {Event.RELAXATION} if expected is InvalidCutError else set(Event)
+        handler = FunctionHandler(lambda point, at=at: Reply(cuts=(cuts,)) if point.event in at else None, needs)  # type: ignore[misc]
+        try:
+            backend.solve(SolveOptions(native=backend.plain_options), handler)
+        except expected:
+            continue
+        raise AssertionError(f"{expected.__name__} was expected")
