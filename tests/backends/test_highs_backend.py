@@ -203,3 +203,13 @@ def test_a_warm_solve_keeps_the_basis(monkeypatch: pytest.MonkeyPatch) -> None:
         iterations.clear()
         found[warm] = (backend.solve(options).objective, sum(iterations))
     assert found[True][0] == pytest.approx(found[False][0]) and 3 * found[True][1] < found[False][1]
+
+
+def test_a_kept_basis_has_no_rows_of_cuts() -> None:
+    """It is one of the model's rows, to which later rows are added."""
+    model = cardinality(6)
+    backend = create_backend("highs")
+    backend.load(model)
+    backend.add_rows(Rows.single([0, 1], 1.0, upper=1.0))
+    backend.solve(handler=cardinality_handler(model, 2))
+    assert len(backend._basis.row_status) == 1 and len(backend._basis.col_status) == 6  # type: ignore[attr-defined]

@@ -29,6 +29,7 @@ from accel_oct.mip import (
     Validity,
     create_backend,
 )
+from accel_oct.mip.branching import BranchingSearch, _OpenNode
 from accel_oct.mip.certificates import LinearProgram, ScipyEngine
 from accel_oct.mip.conformance.suite import hard_knapsack
 from accel_oct.mip.engine import EngineRun, RunStatus
@@ -223,3 +224,36 @@ def test_local_cuts_at_a_candidate_are_an_error() -> None:
     session.consult(Event.CANDIDATE, np.zeros(2))
     with pytest.raises(HandlerError, match="a candidate belongs to no node"):
         session.raise_stored()
+
+
+def test_local_cuts_hold_in_all_nodes_below() -> None:
+    """A row returned once, at depth one, is satisfied by every later relaxation within the bounds of that node."""
+    model, given, seen = hard_knapsack(12, 3), list[tuple[SearchNode, Rows]](), list[int]()
+
+    def separate(point: Point) -> Reply | None:
+        assert point.node is not None
+        for node, row in given:
+            if np.all(point.node.lower >= node.lower) and np.all(point.node.upper <= node.upper):
+                assert row.violation(point.x)[0] <= 1e-6
+                seen.append(point.node.depth)
+        if point.node.depth != 1 or given:
+            return None
+        # Below the value of the LP; whether it removes the optimum does not matter here.
+        row = Rows.single(np.arange(12), model.objective, upper=float(np.ceil(point.objective) - 1.0))
+        given.append((point.node, row))
+        return Reply((Cuts(row, Validity.IMPLIED, local=True),))
+
+    backend = create_backend("highs")
+    backend.load(model)
+    backend.solve(handler=FunctionHandler(separate, Needs([Event.RELAXATION], [Validity.IMPLIED], local_cuts=True)))
+    assert given and max(seen) > 1
+
+
+def test_local_cuts_of_one_node_are_not_those_of_the_next() -> None:
+    """A node that shows no relaxation has no local cuts of its own to pass on."""
+    arrays = ModelArrays.of(_small_rows())
+    session, pool = SolveSession(arrays, SolveOptions(), None), CutPool(2)
+    search = BranchingSearch(session, pool, CutRelaxation(session, ScipyEngine(arrays), pool))
+    search._local = tuple(pool.add_local((Cuts(Rows.single([0], 1.0), Validity.IMPLIED, local=True),)).tolist())
+    search._enter(_OpenNode(0.0, 1, None, False, 1.0))
+    assert search._local == () and pool.closed.all()

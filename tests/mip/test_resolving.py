@@ -85,3 +85,13 @@ def test_warm_solves_need_starts_and_models_that_fit() -> None:
     with pytest.raises(ModelError, match="`objective` has shape"):
         mock.set_objective([1.0])
     assert mock.solve().objective == 23.0
+
+
+def test_old_solutions_are_used_on_request_only() -> None:
+    """Two solves without `warm` are the same, whatever the first one found."""
+    for warm, expected in ((False, None), (True, 23.0)):
+        mock, incumbents = MockBackend(), list[float | None]()
+        mock.load(knapsack())
+        mock.solve()
+        mock.solve(SolveOptions(warm=warm), listening(lambda report, seen=incumbents: seen.append(report.incumbent)))  # type: ignore[misc]
+        assert incumbents[0] == expected
