@@ -238,8 +238,8 @@ def test_local_cuts_hold_in_all_nodes_below() -> None:
                 seen.append(point.node.depth)
         if point.node.depth != 1 or given:
             return None
-        # Below the value of the LP; whether it removes the optimum does not matter here.
-        row = Rows.single(np.arange(12), model.objective, upper=float(np.ceil(point.objective) - 1.0))
+        # Whether it removes the optimum does not matter here.
+        row = Rows.single([int(np.argmin(np.abs(point.x - 0.5)))], 1.0, upper=0.0)
         given.append((point.node, row))
         return Reply((Cuts(row, Validity.IMPLIED, local=True),))
 
