@@ -151,13 +151,19 @@ def _parameters(model: Any) -> dict[str, Any]:
     if isinstance(weight, dict):
         weight = [[_plain(label), float(value)] for label, value in weight.items()]
     return {name: _plain(getattr(model, name)) for name in _PLAIN_PARAMETERS} | {
-        "solver": model.solver if isinstance(model.solver, str) else _plain(asdict(model.solver)),
+        "solver": model.solver if isinstance(model.solver, str) else _solver(model.solver),
         "config": model.config if isinstance(model.config, str) else asdict(model.config),
         "class_weight": weight,
         "objective": model.objective if isinstance(model.objective, str) else None,
         "verbose": int(model.verbose),
         "encoder": encoder if encoder is None or isinstance(encoder, str) else _encoder(encoder),
     }
+
+
+def _solver(solver: Solver) -> Any:
+    fields = asdict(replace(solver, log=None))
+    del fields["log"]
+    return _plain(fields)
 
 
 def _label_type(classes: Any) -> str:

@@ -222,6 +222,6 @@ class CheckedComponent:
     def respond(self, point: TreePoint) -> Response | None:
         response = self._component.respond(point)
         for cuts in () if response is None else response.cuts:
-            if cuts.validity is not Validity.OPTIMALITY and cuts.rows.n_rows:
+            if cuts.validity is not Validity.OPTIMALITY and not cuts.local and cuts.rows.n_rows:
                 self._agreement.check_cuts(f"{self._author}: its {cuts.validity.name} cuts", cuts.rows)
         return response

@@ -32,7 +32,9 @@ from accel_oct.mip.exchange import (
     BoundListener,
     BoundReport,
     Cuts,
+    Duals,
     Event,
+    FoundSolution,
     FunctionHandler,
     Handler,
     HandlerStatistics,
@@ -40,11 +42,13 @@ from accel_oct.mip.exchange import (
     Needs,
     Point,
     Reply,
+    SearchNode,
     SolutionStatus,
     Termination,
     Validity,
     relative_gap,
 )
+from accel_oct.mip.logs import Log, LogFile, LogLines
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ColumnBlock, MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions, Solver, as_solver
 from accel_oct.mip.relaxation import CutPool
@@ -68,9 +72,11 @@ __all__ = [
     "CutLoop",
     "CutPool",
     "Cuts",
+    "Duals",
     "EngineRun",
     "Event",
     "FloatArray",
+    "FoundSolution",
     "FunctionHandler",
     "Handler",
     "HandlerError",
@@ -79,6 +85,9 @@ __all__ = [
     "IntegerRequest",
     "InvalidCutError",
     "LicenceError",
+    "Log",
+    "LogFile",
+    "LogLines",
     "LoopEngine",
     "MipError",
     "MipModel",
@@ -90,6 +99,7 @@ __all__ = [
     "Reply",
     "Rows",
     "RunStatus",
+    "SearchNode",
     "SolutionStatus",
     "SolveOptions",
     "SolveSession",

@@ -6,7 +6,7 @@ import importlib.util
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -26,12 +26,12 @@ from accel_oct.mip.errors import (
     UnknownBackendError,
     UnsupportedError,
 )
-from accel_oct.mip.exchange import Event, Handler, MipResult, Termination, Validity
+from accel_oct.mip.exchange import Event, FoundSolution, Handler, MipResult, Termination, Validity
 from accel_oct.mip.model import MipModel, ModelArrays
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.rows import Rows
 from accel_oct.mip.session import SolveSession
-from accel_oct.support.arrays import FloatArray
+from accel_oct.support.arrays import FloatArray, IntArray
 from accel_oct.support.stopping import run_interruptibly
 
 
@@ -57,6 +57,11 @@ class Capabilities:
     injection: Support = Support.NO
     start: Support = Support.NO
     branch_priorities: Support = Support.NO
+    duals: Support = Support.NO
+    node_bounds: Support = Support.NO
+    local_cuts: Support = Support.NO
+    log: Support = Support.NO
+    basis: Support = Support.NO
     continuous_columns: Support = Support.NATIVE
 
 
@@ -100,6 +105,7 @@ class Backend(ABC):
     def __init__(self) -> None:
         self._arrays: ModelArrays | None = None
         self._start: FloatArray | None = None
+        self._found: tuple[FoundSolution, ...] = ()
 
     @classmethod
     def create(cls, variant: str | None = None, **settings: Any) -> Backend:
@@ -154,19 +160,64 @@ class Backend(ABC):
 
     def load(self, model: MipModel) -> None:
         """Copy the model, replacing any earlier one."""
-        arrays = ModelArrays.of(model)
+        self._accept(ModelArrays.of(model))
+        self._start, self._found = None, ()
+
+    def _accept(self, arrays: ModelArrays) -> None:
+        """Use a model from now on, or raise `UnsupportedError`."""
         if not self.capabilities.continuous_columns and not arrays.integer.all():
             raise UnsupportedError(f"backend {self.name!r} supports models with integer columns only")
-        self._arrays, self._start = arrays, None
+        self._arrays = arrays
 
     def add_rows(self, rows: Rows) -> None:
         """Add rows to the loaded model permanently."""
         arrays = self._loaded
         rows.check(arrays.n_columns)
-        joined = Rows.concatenate([arrays.rows, rows.scaled_up()])
-        self._arrays = ModelArrays(
-            arrays.maximise, arrays.objective, arrays.lower, arrays.upper, arrays.integer, joined
-        )
+        self._arrays = arrays.with_rows(rows)
+
+    def add_columns(
+        self,
+        count: int,
+        *,
+        lower: npt.ArrayLike = 0.0,
+        upper: npt.ArrayLike = 1.0,
+        integer: npt.ArrayLike = False,
+        objective: npt.ArrayLike = 0.0,
+        row: npt.ArrayLike = (),
+        column: npt.ArrayLike = (),
+        value: npt.ArrayLike = (),
+    ) -> IntArray:
+        """Append columns to the loaded model permanently; returns their indices.
+
+        Parameters
+        ----------
+        count : int
+        lower, upper, integer, objective : array-like
+            Scalars, or one per new column.
+        row, column, value : array-like
+            Coefficients of the new columns in the rows of the model, as triples in any order; the new columns are
+            counted from 0.
+        """
+        arrays, block = self._loaded, MipModel()
+        block.add_block("new", count, lower=lower, upper=upper, integer=integer, objective=objective)
+        entries = Rows.from_entries(row, column, value, n_rows=arrays.rows.n_rows)
+        entries.check(count, "coefficients of new columns")
+        self._accept(arrays.with_columns(block, entries))
+        new = np.clip(np.zeros(count), block.lower, block.upper)
+        self._found = tuple(FoundSolution(0.0, np.concatenate([found.x, new])) for found in self._found)
+        self._start = None if self._start is None else np.concatenate([self._start, new])
+        return np.arange(arrays.n_columns, arrays.n_columns + count, dtype=np.int64)
+
+    def set_objective(self, objective: npt.ArrayLike) -> None:
+        """Replace the objective coefficients of the loaded model; its direction stays."""
+        arrays, coefficients = self._loaded, np.array(objective, dtype=np.float64)
+        if coefficients.shape != (arrays.n_columns,):
+            raise ModelError(
+                f"`objective` has shape {coefficients.shape}, but the model has {arrays.n_columns} columns"
+            )
+        if not np.isfinite(coefficients).all():
+            raise ModelError("`objective` holds a NaN or infinite value")
+        self._accept(replace(arrays, objective=coefficients))
 
     def set_start(self, x: npt.ArrayLike | None) -> None:
         """Set a full solution from which the next solves start; None removes it."""
@@ -185,7 +236,9 @@ class Backend(ABC):
     def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
         """Solve the loaded model, calling the handler on its declared events.
 
-        Ctrl-C and the time limit end the solve early with the incumbent and a valid bound.
+        Ctrl-C and the time limit end the solve early with the incumbent and a valid bound. With `SolveOptions.warm` it
+        begins with the solutions of the last solve of this backend, where they are still feasible, and with the basis
+        of its LP, where the capability `basis` says so.
         """
         options = options or SolveOptions()
         self._check_options(options)
@@ -197,12 +250,15 @@ class Backend(ABC):
         def work() -> None:
             if self._start is not None:
                 session.offer_start(self._start)
+            for found in self._found if options.warm else ():
+                session.offer_start(found.x, is_found=True)
             termination, nodes = self._solve(session)
             termination = decide_again(session, termination)
             reconcile(session)
             outcome.append(session.result(termination, nodes))
 
         run_interruptibly(work, lambda: session.request_stop(Termination.INTERRUPTED))
+        self._found = outcome[0].solutions
         return outcome[0]
 
     @property
@@ -212,6 +268,10 @@ class Backend(ABC):
         return self._arrays
 
     def _check_options(self, options: SolveOptions) -> None:
+        if options.log is not None and not self.capabilities.log:
+            raise UnsupportedError(f"backend {self.name!r} does not pass on the solver's log")
+        if options.warm and not self.capabilities.start:
+            raise UnsupportedError(f"backend {self.name!r} does not support a start, hence no warm solves")
         if options.branch_priorities is None:
             return
         if not self.capabilities.branch_priorities:
@@ -231,6 +291,8 @@ class Backend(ABC):
             )
         if needs.bounds and not callable(getattr(handler, "on_bound", None)):
             raise HandlerError("the handler's needs declare `bounds`, but it has no method `on_bound`")
+        if (needs.duals or needs.node_bounds) and Event.RELAXATION not in needs.events:
+            raise HandlerError("duals and node bounds come with relaxation points, which the handler's needs lack")
         missing = []
         if Event.RELAXATION in needs.events and not able.relaxation_points:
             missing.append("relaxation points")
@@ -238,6 +300,12 @@ class Backend(ABC):
             missing.append("lazy rows")
         if Validity.IMPLIED in needs.cuts and Event.RELAXATION in needs.events and not able.user_cuts:
             missing.append("user cuts")
+        if needs.duals and not able.duals:
+            missing.append("duals at relaxation points")
+        if needs.node_bounds and not able.node_bounds:
+            missing.append("depth and column bounds of nodes")
+        if needs.local_cuts and not able.local_cuts:
+            missing.append("local cuts")
         if needs.injects and not able.injection:
             missing.append("injection of solutions")
         if missing:

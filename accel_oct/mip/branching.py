@@ -39,17 +39,23 @@ _ROUNDS_WITH_DROPS = 20
 #: Replaces an infinite bound when a range is halved.
 _FAR = 2.0**20
 
+_NONE: IntArray = np.empty(0, dtype=np.int64)
+
 #: Least gain in products of pseudo-costs.
 _LEAST_GAIN = 1e-6
 
 
 class _Fixing(NamedTuple):
-    """Bounds of one integer column in a node and its descendants; `above` is the fixing of the parent."""
+    """Bounds of one integer column in a node and its descendants; `above` is the fixing of the parent.
+
+    `local` are the numbers in the pool of the local cuts of the parent.
+    """
 
     place: int
     lower: float
     upper: float
     above: _Fixing | None
+    local: tuple[int, ...]
 
 
 class _OpenNode(NamedTuple):
@@ -63,6 +69,13 @@ class _OpenNode(NamedTuple):
     """Whether this is the upper branch of the parent."""
     distance: float
     """Distance by which branching moved the column."""
+
+
+def _depth(fixing: _Fixing | None) -> int:
+    depth = 0
+    while fixing is not None:
+        depth, fixing = depth + 1, fixing.above
+    return depth
 
 
 class BranchingSearch:
@@ -94,9 +107,17 @@ class BranchingSearch:
         self._left = -math.inf
         """Best bound of the nodes that could be neither closed nor branched on."""
         self._created = 0
+        self._local: tuple[int, ...] = ()
+        """Local cuts that were found in the current node."""
 
     def run(self) -> Termination:
         """Explore until no node can be better than the incumbent, or a limit is reached."""
+        try:
+            return self._explore()
+        finally:
+            self._pool.open_local(_NONE)
+
+    def _explore(self) -> Termination:
         session = self.session
         node: _OpenNode | None = _OpenNode(-math.inf, 0, None, False, 1.0)
         while True:
@@ -187,7 +208,9 @@ class BranchingSearch:
                 if not rejected and self._is_settled_by(run.x, sign * run.bound):
                     return None
             elif session.wants(Event.RELAXATION) and not shown:
-                self._pool.add(session.consult(Event.RELAXATION, run.x).cuts)
+                verdict = self._relaxation.consult(run, run.x, _depth(node.fixing))
+                self._pool.add(verdict.cuts)
+                self._local = tuple(self._pool.add_local(verdict.local).tolist())
                 shown = True
             if session.is_proven:
                 return Termination.OPTIMAL
@@ -203,10 +226,11 @@ class BranchingSearch:
             self._costs.learn(node.fixing.place, node.rise, max(-node.loss - gain, 0.0) / node.distance)
 
     def _enter(self, node: _OpenNode) -> None:
-        """Set the bounds of the node in the LP."""
-        bounds = self._bounds.copy()
+        """Set the bounds and the local cuts of the node in the LP."""
+        bounds, local = self._bounds.copy(), list[int]()
         fixing = node.fixing
         while fixing is not None:
+            local += fixing.local
             bounds[0, fixing.place] = max(bounds[0, fixing.place], fixing.lower)
             bounds[1, fixing.place] = min(bounds[1, fixing.place], fixing.upper)
             fixing = fixing.above
@@ -214,6 +238,8 @@ class BranchingSearch:
         if changed.size:
             self._relaxation.set_bounds(self._columns[changed], bounds[0, changed], bounds[1, changed])
             self._set_bounds = bounds
+        self._local = ()
+        self._relaxation.enter(np.array(local, dtype=np.int64))
 
     def _ended(self, status: RunStatus) -> Termination:
         """Return the reason of an LP run without an optimum; STOPPED includes limits of the solver itself."""
@@ -264,8 +290,8 @@ class BranchingSearch:
         below = math.floor(value + FEASIBILITY_TOLERANCE)
         # A value may miss the node's bounds by a tolerance; both sides must be smaller than the node.
         below = min(max(below, self._set_bounds[0, place]), self._set_bounds[1, place] - 1.0)
-        down = _Fixing(place, -math.inf, below, node.fixing)
-        up = _Fixing(place, below + 1.0, math.inf, node.fixing)
+        down = _Fixing(place, -math.inf, below, node.fixing, self._local)
+        up = _Fixing(place, below + 1.0, math.inf, node.fixing, self._local)
         lower = self._new(gain, down, rise=False, distance=value - below)
         heapq.heappush(self._open, lower)
         return self._new(gain, up, rise=True, distance=below + 1.0 - value)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,13 +71,27 @@ class LinearProgram:
             return run
         again = self.solve(seconds)
         if run.status is again.status and self._is_proven(run, again.multipliers):
-            return run
+            return replace(run, multipliers=again.multipliers)
         if self._is_proven(again, again.multipliers):
             return again
         best = [self.sign * self.bound(each.multipliers) for each in (run, again) if each.status is RunStatus.OPTIMAL]
         bound = self.sign * min(best, default=math.inf)
         x = run.x if run.x is not None else again.x
         return EngineRun(RunStatus.UNDECIDED if x is None else RunStatus.OPTIMAL, x, bound)
+
+    def duals(self, run: EngineRun) -> FloatArray | None:
+        """Return the derivatives of an optimum by the row bounds, if the multipliers of a `checked` run prove it."""
+        if run.status is not RunStatus.OPTIMAL or run.multipliers is None:
+            return None
+        y = min(self._signed(run.multipliers), key=lambda y: self._largest(self.sign * self.objective, y))
+        used = np.isfinite(np.where(y > 0.0, self.rows.upper, self.rows.lower))
+        return self.sign * np.where(used, y, 0.0)
+
+    def reduced_costs(self, duals: FloatArray) -> FloatArray:
+        """Return the objective less the rows times their duals."""
+        products = duals[self.rows.row_of_entry] * self.rows.values
+        costs: FloatArray = self.objective - np.bincount(self.rows.columns, products, self.objective.size)
+        return costs
 
     def _is_proven(self, run: EngineRun, multipliers: FloatArray | None) -> bool:
         """Return whether multipliers prove the claim of a run."""

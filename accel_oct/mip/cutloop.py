@@ -17,7 +17,7 @@ A backend provides a `LoopEngine`, or better a `BranchingEngine`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,7 +63,8 @@ class CutLoop:
             termination, active = self._strengthen()
             if termination is not None:
                 return termination, self.nodes
-        wanted = bool(session.needs.cuts) or session.options.branch_priorities is not None
+        needs = session.needs
+        wanted = bool(needs.cuts) or needs.duals or needs.node_bounds or session.options.branch_priorities is not None
         if wanted and isinstance(self.engine, BranchingEngine):
             branching = BranchingSearch(session, self.pool, self.relaxation, session.options.node_limit)
             termination = branching.run()
@@ -129,14 +130,16 @@ class CutLoop:
             if session.stop_requested:
                 return Termination.STOPPED, relaxation.present
             candidate = session.model.is_integral(run.x)
-            verdict = session.consult(
-                Event.CANDIDATE if candidate else Event.RELAXATION,
-                run.x,
-                cut_off=candidate and self.pool.rules_out(session.model, run.x),
-            )
+            if candidate:
+                cut_off = self.pool.rules_out(session.model, run.x)
+                verdict = session.consult(Event.CANDIDATE, run.x, cut_off=cut_off)
+            else:
+                verdict = relaxation.consult(run, run.x)
             if session.is_proven:
                 return Termination.OPTIMAL, relaxation.present
             self.pool.add(verdict.cuts)
+            # The node is the root, with the bounds of the model: its local cuts hold everywhere.
+            self.pool.add(tuple(replace(batch, local=False) for batch in verdict.local))
             stalled = stalled + 1 if self._has_stalled(last_bound) else 0
             last_bound = session.bound
             tight = relaxation.tight(run.x)
@@ -281,7 +284,7 @@ def decide(
         termination, nodes = branching.run(), branching.nodes
     else:
         loop = CutLoop(session, ScipyEngine(session.model), pool)
-        loop.relaxation.add(np.arange(len(pool), dtype=np.int64))
+        loop.relaxation.add(np.flatnonzero(~pool.closed))
         termination, nodes = loop._relaxation_phase(), 0
     session.is_checking = False
     if found is not None and termination is not Termination.OPTIMAL and session.model.is_feasible(found):
@@ -312,13 +315,13 @@ def decide_again(
     if pool is None:
         pool = CutPool(session.model.n_columns, session.options.seed)
         pool.add(tuple(session.cuts))
-    bound, claimed, x = session.bound, session.incumbent, session.incumbent_x
+    bound, claimed, x, solutions = session.bound, session.incumbent, session.incumbent_x, session.found
     decided = decide(session, pool, relaxation, _NODES_TO_DECIDE if session.is_uneven else _NODES_TO_CONFIRM)[0]
     if session.is_uneven or session.failed:
         return decided
     if decided in (Termination.OPTIMAL, Termination.INFEASIBLE) and not _are_close(session.incumbent, claimed):
         return decided
-    session.bound, session.incumbent, session.incumbent_x = bound, claimed, x
+    session.bound, session.incumbent, session.incumbent_x, session.found = bound, claimed, x, solutions
     return termination
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -50,6 +50,9 @@ class Cuts:
 
     OPTIMALITY cuts name the rule by which they choose the optimum that they keep (`keeps`): cuts of one rule keep the
     same optimum, while two families of cuts, each valid, may together remove every optimum.
+
+    IMPLIED cuts that are `local` hold for every feasible point within the bounds of the `SearchNode` of the relaxation
+    at which they are returned, and are used there and in the nodes below.
     """
 
     rows: Rows
@@ -57,13 +60,77 @@ class Cuts:
     source: str = "cuts"
     key: str | None = None
     keeps: str | None = None
+    local: bool = False
 
     def __post_init__(self) -> None:
+        if self.local and (self.validity is not Validity.IMPLIED or self.key is not None):
+            raise HandlerError(f"the cuts {self.source!r}: local cuts must be IMPLIED, and have no key")
         if (self.validity is Validity.OPTIMALITY) != bool(self.keeps):
             raise HandlerError(
                 f"the cuts {self.source!r}: OPTIMALITY cuts, and only those, must name the rule by which they choose "
                 f'the optimum that they keep (keeps="..."), got validity {self.validity.name} and keeps={self.keeps!r}'
             )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchNode:
+    """The node of the search tree to which a relaxation point belongs.
+
+    Attributes
+    ----------
+    depth : int
+        Number of branchings between the root, which has depth 0, and this node.
+    lower, upper : float arrays, read-only
+        Bounds of the columns of the loaded model in this node and all nodes below it. They may leave out points that
+        are no better than the incumbent.
+    """
+
+    depth: int
+    lower: FloatArray
+    upper: FloatArray
+
+    def contains(self, x: FloatArray) -> bool:
+        """Return whether x is within the bounds."""
+        return bool(np.all((x >= self.lower) & (x <= self.upper)))
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            bounds = np.array(getattr(self, name), dtype=np.float64)
+            bounds.flags.writeable = False
+            object.__setattr__(self, name, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Duals:
+    """An optimal dual solution of the LP whose optimum is a relaxation point.
+
+    Every dual is the derivative of the LP's objective by the side of its row at which the row is tight, in the units of
+    the model. When maximising, a row that is tight at its upper side has a dual >= 0, and at its lower side <= 0; when
+    minimising it is the other way round. So for the objective c of the model, whose direction does not change c,
+
+        c  =  rows A  +  of_cuts C  +  columns,
+
+    where A are the rows of the model and C those of `cuts`. A row with a dual other than 0 is tight, a column with a
+    reduced cost other than 0 is at a bound of the node, and the objective is the sum of all duals times their sides
+    and of all reduced costs times those bounds.
+
+    Attributes
+    ----------
+    rows : float array
+        One per row of the model, and of those that were added to the backend, in that order.
+    columns : float array
+        Reduced cost of every column of the model.
+    cuts : Rows
+        The other rows of the LP: cuts of the handler, rows with small coefficients multiplied by a power of two, and on
+        some backends those of the solver.
+    of_cuts : float array
+        One per row of `cuts`.
+    """
+
+    rows: FloatArray
+    columns: FloatArray
+    cuts: Rows
+    of_cuts: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +150,11 @@ class Point:
         A valid bound on the optimum (``inf`` or ``-inf`` before there is one).
     seconds : float
         Time since the start of the solve.
+    node : SearchNode, optional
+        At relaxation points, if the needs declare `node_bounds`.
+    duals : Duals, optional
+        At relaxation points, if the needs declare `duals`. None where the solver has no dual solution that proves its
+        optimum, which is rare.
     """
 
     event: Event
@@ -91,6 +163,8 @@ class Point:
     incumbent: float | None
     bound: float
     seconds: float
+    node: SearchNode | None = None
+    duals: Duals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +219,12 @@ class Needs:
         choose different optima.
     bounds : bool
         Whether it receives `BoundReport`s; it must be a `BoundListener`.
+    duals : bool
+        Whether relaxation points come with `Duals`.
+    node_bounds : bool
+        Whether relaxation points come with the depth and the column bounds of their `SearchNode`.
+    local_cuts : bool
+        Whether it may return local cuts; implies `node_bounds`.
     """
 
     events: frozenset[Event] = field(default_factory=frozenset)
@@ -152,6 +232,9 @@ class Needs:
     injects: bool = False
     keeps: frozenset[str] = field(default_factory=frozenset)
     bounds: bool = False
+    duals: bool = False
+    node_bounds: bool = False
+    local_cuts: bool = False
 
     def __init__(
         self,
@@ -160,12 +243,18 @@ class Needs:
         injects: bool = False,
         keeps: str | Iterable[str] = (),
         bounds: bool = False,
+        duals: bool = False,
+        node_bounds: bool = False,
+        local_cuts: bool = False,
     ) -> None:
         object.__setattr__(self, "events", frozenset(events))
         object.__setattr__(self, "cuts", frozenset(cuts))
         object.__setattr__(self, "injects", injects)
         object.__setattr__(self, "keeps", frozenset([keeps] if isinstance(keeps, str) else keeps))
         object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "duals", duals)
+        object.__setattr__(self, "node_bounds", node_bounds or local_cuts)
+        object.__setattr__(self, "local_cuts", local_cuts)
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(
@@ -174,6 +263,9 @@ class Needs:
             self.injects or other.injects,
             self.keeps | other.keeps,
             self.bounds or other.bounds,
+            self.duals or other.duals,
+            self.node_bounds or other.node_bounds,
+            self.local_cuts or other.local_cuts,
         )
 
 
@@ -216,13 +308,13 @@ class FunctionHandler:
 CONTRADICTION_TOLERANCE = 1e-3
 
 
-def check_reply(reply: Reply | None, needs: Needs, n_columns: int, *, to_bound: bool = False) -> None:
-    """Raise `HandlerError` or `ModelError` unless the needs allow the reply; to a bound, only a stop is allowed."""
+def check_reply(reply: Reply | None, needs: Needs, n_columns: int, event: Event | None) -> None:
+    """Raise `HandlerError` or `ModelError` unless the needs allow the reply to an event; None is a bound."""
     if reply is None:
         return
     if not isinstance(reply, Reply):
         raise HandlerError(f"a handler must return a Reply or None, got {type(reply).__name__}")
-    if to_bound and (reply.cuts or reply.solutions):
+    if event is None and (reply.cuts or reply.solutions):
         raise HandlerError("the handler replied to a bound with cuts or solutions; only a stop is allowed there")
     for batch in reply.cuts:
         if batch.validity not in needs.cuts:
@@ -234,6 +326,10 @@ def check_reply(reply: Reply | None, needs: Needs, n_columns: int, *, to_bound: 
                 f"the OPTIMALITY cuts {batch.source!r} keep an optimum by the rule {batch.keeps!r}, "
                 f"which the handler's needs do not declare"
             )
+        if batch.local and not needs.local_cuts:
+            raise HandlerError(f"the cuts {batch.source!r} are local, which the handler's needs do not declare")
+        if batch.local and event is not Event.RELAXATION:
+            raise HandlerError(f"the cuts {batch.source!r} are local, but a candidate belongs to no node")
         batch.rows.check(n_columns, f"cuts {batch.source!r}")
     if reply.solutions and not needs.injects:
         raise HandlerError("the handler returned solutions, but its needs do not declare `injects`")
@@ -261,8 +357,10 @@ def check_against_solution(batch: Cuts, x: FloatArray, objective: float | None, 
 
 
 def rejects(batch: Cuts, x: FloatArray) -> bool:
-    """Return whether a REQUIRED or IMPLIED batch makes a point infeasible; OPTIMALITY cuts never do."""
-    return batch.validity is not Validity.OPTIMALITY and bool(np.any(batch.rows.violation(x) > REJECTION_TOLERANCE))
+    """Return whether a REQUIRED or IMPLIED batch makes a point infeasible; OPTIMALITY and local cuts never do."""
+    if batch.validity is Validity.OPTIMALITY or batch.local:
+        return False
+    return bool(np.any(batch.rows.violation(x) > REJECTION_TOLERANCE))
 
 
 class Termination(Enum):
@@ -306,9 +404,53 @@ class HandlerStatistics:
     """Solves of the relaxed master by the cut loop; 0 on backends with native callbacks."""
 
 
+class FoundSolution(NamedTuple):
+    """A solution that a solve found, with its objective."""
+
+    objective: float
+    x: FloatArray
+
+
+class SolutionPool:
+    """The best distinct solutions that a solve accepted.
+
+    Parameters
+    ----------
+    size : int
+        Number of solutions to keep.
+    sign : float
+        1 if larger objectives are better, else -1.
+    """
+
+    def __init__(self, size: int, sign: float) -> None:
+        self._size = size
+        self._sign = sign
+        self._kept: dict[bytes, FoundSolution] = {}
+
+    def add(self, objective: float, x: FloatArray) -> None:
+        """Keep a solution if it is among the best; of equal ones, the first are kept."""
+        key = (x + 0.0).tobytes()  # + 0.0 makes -0.0 and 0.0 the same
+        if key in self._kept:
+            return
+        self._kept[key] = FoundSolution(objective, np.array(x))
+        if len(self._kept) > self._size:
+            del self._kept[min(reversed(self._kept), key=lambda key: self._sign * self._kept[key].objective)]
+
+    def best(self, incumbent: float | None) -> tuple[FoundSolution, ...]:
+        """Return the solutions, best first, without those that are better than the incumbent."""
+        if incumbent is None:
+            return ()
+        kept = [each for each in self._kept.values() if self._sign * (each.objective - incumbent) <= 0.0]
+        return tuple(sorted(kept, key=lambda each: -self._sign * each.objective))
+
+
 @dataclass(frozen=True)
 class MipResult:
-    """Result of `Backend.solve`, in the direction and units of the model."""
+    """Result of `Backend.solve`, in the direction and units of the model.
+
+    `solutions` are the best solutions that were found, as many as `SolveOptions.solutions` asks for, best first. They
+    satisfy the model and the cuts, but there may be better ones than the second: no search for them is made.
+    """
 
     termination: Termination
     status: SolutionStatus
@@ -318,6 +460,7 @@ class MipResult:
     nodes: int
     seconds: float
     statistics: HandlerStatistics
+    solutions: tuple[FoundSolution, ...] = ()
 
     @property
     def gap(self) -> float:

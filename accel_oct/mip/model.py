@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -165,7 +165,7 @@ class MipModel:
 
 @dataclass(frozen=True)
 class ModelArrays:
-    """The arrays of a model when it is loaded into a backend; its rows are scaled up."""
+    """The arrays of a model when it is loaded into a backend; its rows are scaled up by ``2.0**exponents``."""
 
     maximise: bool
     objective: FloatArray
@@ -173,11 +173,20 @@ class ModelArrays:
     upper: FloatArray
     integer: BoolArray
     rows: Rows
+    exponents: IntArray
 
     @classmethod
     def of(cls, model: MipModel) -> ModelArrays:
         """Return the arrays of a model in its current state."""
-        return cls(model.maximise, model.objective, model.lower, model.upper, model.integer, model.rows.scaled_up())
+        rows = model.rows
+        return cls(
+            model.maximise, model.objective, model.lower, model.upper, model.integer, rows.scaled_up(), rows.exponents
+        )
+
+    def with_rows(self, rows: Rows) -> ModelArrays:
+        """Return the model with further rows."""
+        exponents = np.concatenate([self.exponents, rows.exponents])
+        return replace(self, rows=Rows.concatenate([self.rows, rows.scaled_up()]), exponents=exponents)
 
     @property
     def n_columns(self) -> int:
@@ -188,6 +197,25 @@ class ModelArrays:
     def sign(self) -> float:
         """1 for maximisation, -1 for minimisation: larger ``sign * objective`` is better."""
         return 1.0 if self.maximise else -1.0
+
+    def with_columns(self, block: MipModel, entries: Rows) -> ModelArrays:
+        """Return the model with the columns of another model, and their coefficients in the rows of this one."""
+        old = self.rows
+        numbers = np.concatenate([old.row_of_entry, entries.row_of_entry])
+        columns = np.concatenate([old.columns, entries.columns + self.n_columns])
+        # In the units in which the rows were given: with the new columns they are scaled anew.
+        values = np.concatenate([np.ldexp(old.values, -self.exponents[old.row_of_entry]), entries.values])
+        lower, upper = (np.ldexp(side, -self.exponents) for side in (old.lower, old.upper))
+        rows = Rows.from_entries(numbers, columns, values, n_rows=old.n_rows, lower=lower, upper=upper)
+        return ModelArrays(
+            self.maximise,
+            np.concatenate([self.objective, block.objective]),
+            np.concatenate([self.lower, block.lower]),
+            np.concatenate([self.upper, block.upper]),
+            np.concatenate([self.integer, block.integer]),
+            rows.scaled_up(),
+            rows.exponents,
+        )
 
     def value(self, x: FloatArray) -> float:
         """Return the objective of a point."""

@@ -6,12 +6,14 @@ import logging
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
 
 from accel_oct.mip.errors import ModelError
+from accel_oct.mip.logs import Log, is_log
 from accel_oct.support.arguments import as_whole
 
 logger = logging.getLogger(__name__)
@@ -40,6 +42,9 @@ class Solver:
     options : mapping
         Options under the solver's own names, such as ``{"mip_heuristic_effort": 0.2}`` for HiGHS. A limit among them
         ends the solve with status "stopped".
+    log : callable, logging.Logger or file, optional
+        Takes the solver's own log, line by line; nothing is printed without it. It is not stored with a model, nor
+        passed to other processes.
 
     Examples
     --------
@@ -54,6 +59,7 @@ class Solver:
     gap: float = 0.0
     node_limit: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    log: Log | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.backend, str):
@@ -65,7 +71,15 @@ class Solver:
             raise ModelError(
                 f"`options` must be a mapping from the solver's option names to values, got {self.options!r}"
             )
+        _check_log(self.log)
         object.__setattr__(self, "options", dict(self.options))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the log, which is open in this process only."""
+        return {**self.__dict__, "log": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Solver:
+        return replace(self, options=deepcopy(self.options, memo))  # copies write to the same log
 
     @property
     def n_threads(self) -> int:
@@ -81,6 +95,7 @@ class Solver:
             seed=self.seed,
             node_limit=self.node_limit,
             native=self.options,
+            log=self.log,
         )
 
 
@@ -114,6 +129,13 @@ class SolveOptions:
         `InvalidCutError`; with this option, one that does so by more than 1e-5. For authors of cuts.
     native : mapping
         Options passed to the solver under its own names.
+    warm : bool
+        Begin with what the last solve of the same backend found: its solutions, and on some backends its basis.
+    solutions : int
+        Number of the best solutions found to return as `MipResult.solutions`.
+    log : callable, logging.Logger or file, optional
+        Takes the solver's own log: every line as an argument, as a record of level INFO, or written. Without it the log
+        is recorded by the logger of the backend at level DEBUG, if that is enabled.
     """
 
     time_limit: float | None = None
@@ -124,12 +146,23 @@ class SolveOptions:
     branch_priorities: npt.NDArray[Any] | None = None
     check_cuts: bool = False
     native: Mapping[str, Any] = field(default_factory=dict)
+    warm: bool = False
+    solutions: int = 1
+    log: Log | None = None
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not self.time_limit >= 0:
             raise ModelError(f"`time_limit` must be a number of seconds >= 0 or None, got {self.time_limit!r}")
         _check_search(self.gap, self.seed, self.node_limit)
+        if not _is_natural(self.solutions) or self.solutions < 1:
+            raise ModelError(f"`solutions` must be a whole number >= 1, got {self.solutions!r}")
+        _check_log(self.log)
         object.__setattr__(self, "threads", usable_threads(self.threads))
+
+
+def _check_log(log: Any) -> None:
+    if log is not None and not is_log(log):
+        raise ModelError(f"`log` must be a function of a line, a logger or an open file, got {log!r}")
 
 
 def _check_search(gap: Any, seed: Any, node_limit: Any) -> None:

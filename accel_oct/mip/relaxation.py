@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from accel_oct.mip.certificates import LinearProgram
 from accel_oct.mip.engine import BranchingEngine, EngineRun, LoopEngine
-from accel_oct.mip.exchange import Cuts, Validity
+from accel_oct.mip.exchange import Cuts, Duals, Event, SearchNode, Validity
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, REJECTION_TOLERANCE, ModelArrays
 from accel_oct.mip.rows import Rows
-from accel_oct.mip.session import SolveSession
+from accel_oct.mip.session import SolveSession, Verdict
 from accel_oct.support.arrays import FloatArray, IntArray
 
 
@@ -31,6 +31,9 @@ class CutPool:
         self.replaced = np.empty(0, dtype=bool)
         """Per row: whether a later batch of the same key has replaced it."""
         self._numbers_of_key: dict[str, list[int]] = {}
+        self._local = np.empty(0, dtype=bool)
+        self.closed = np.empty(0, dtype=bool)
+        """Per row: whether it is local and does not hold in the current node."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -46,19 +49,41 @@ class CutPool:
     def add(self, cuts: tuple[Cuts, ...]) -> IntArray:
         """Add new rows; returns their numbers."""
         first = len(self)
+        self._add(cuts)
+        return np.arange(first, len(self), dtype=np.int64)
+
+    def add_local(self, cuts: tuple[Cuts, ...]) -> IntArray:
+        """Add local rows, which hold in the current node; returns the numbers of all, known ones included."""
+        numbers = self._add(cuts)
+        self.closed[numbers] = False
+        return numbers
+
+    def open_local(self, numbers: IntArray) -> None:
+        """Enter a node in which of all local rows only these hold."""
+        self.closed = self._local.copy()
+        self.closed[numbers] = False
+
+    def _add(self, cuts: tuple[Cuts, ...]) -> IntArray:
+        every: list[int] = []
         for batch in cuts:
             known, before = self._known, len(self._known)
             numbers = [known.setdefault(key, len(known)) for key in self._hash(batch.rows).tolist()]
             new = np.diff(np.maximum.accumulate([before - 1, *numbers])) > 0  # numbers rise with each new row
-            self._rejecting = np.concatenate([self._rejecting, np.zeros(np.count_nonzero(new), dtype=bool)])
-            if batch.validity is not Validity.OPTIMALITY:
-                self._rejecting[numbers] = True
-            self.replaced = np.concatenate([self.replaced, np.zeros(np.count_nonzero(new), dtype=bool)])
+            added = np.zeros(np.count_nonzero(new), dtype=bool)
+            self._rejecting = np.concatenate([self._rejecting, added])
+            self.replaced = np.concatenate([self.replaced, added])
+            self._local = np.concatenate([self._local, added | batch.local])
+            self.closed = np.concatenate([self.closed, added | batch.local])
+            if not batch.local:  # a known local row holds everywhere from now on
+                self._local[numbers] = self.closed[numbers] = False
+                if batch.validity is not Validity.OPTIMALITY:
+                    self._rejecting[numbers] = True
             if batch.key is not None:
                 self._replace(batch.key, numbers)
             if new.any():
                 self._batches.append(batch.rows if new.all() else batch.rows.take(new))
-        return np.arange(first, len(self), dtype=np.int64)
+            every += numbers
+        return np.array(every, dtype=np.int64)
 
     def _replace(self, key: str, numbers: list[int]) -> None:
         self.replaced[self._numbers_of_key.get(key, [])] = True
@@ -66,9 +91,9 @@ class CutPool:
         self._numbers_of_key[key] = numbers
 
     def violated(self, x: FloatArray, among: npt.NDArray[np.bool_] | None = None) -> IntArray:
-        """Return the numbers of the rows that x violates, optionally only among some of them."""
+        """Return the numbers of the rows of this node that x violates, optionally only among some of them."""
         violation = self.rows.violation(x)
-        violation[self.replaced] = 0.0
+        violation[self.replaced | self.closed] = 0.0
         if among is not None:
             violation[~among] = 0.0
         return np.flatnonzero(violation > FEASIBILITY_TOLERANCE)
@@ -155,11 +180,30 @@ class CutRelaxation:
         model = self._session.model
         return LinearProgram(model.objective, model.sign, self._rows, self._lower, self._upper)
 
+    def duals(self, run: EngineRun) -> Duals | None:
+        """Return the duals of a run that `solve` returned, if they are proven."""
+        program, model = self._program(), self._session.model
+        duals = program.duals(run)
+        if duals is None:
+            return None
+        n_rows = model.rows.n_rows
+        cuts = program.rows.take(np.arange(n_rows, program.rows.n_rows))
+        # The duals of the user's rows, which were scaled up.
+        rows = np.ldexp(duals[:n_rows], model.exponents)
+        return Duals(rows, program.reduced_costs(duals), cuts, duals[n_rows:])
+
     def set_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some columns, on a `BranchingEngine`."""
         assert isinstance(self._engine, BranchingEngine)
         self._engine.set_relaxation_bounds(columns, lower, upper)
         self._lower[columns], self._upper[columns] = lower, upper
+
+    def consult(self, run: EngineRun, x: FloatArray, depth: int = 0) -> Verdict:
+        """Show the handler the optimum x of a run as a relaxation, with what it needs to know of node and LP."""
+        needs = self._session.needs
+        node = SearchNode(depth, self._lower, self._upper) if needs.node_bounds else None
+        duals = self.duals(run) if needs.duals else None
+        return self._session.consult(Event.RELAXATION, x, node=node, duals=duals)
 
     def add(self, numbers: IntArray) -> None:
         """Add rows of the pool."""
@@ -167,6 +211,17 @@ class CutRelaxation:
         self.present = np.concatenate([self.present, numbers])
         self._slack_rounds = np.concatenate([self._slack_rounds, np.zeros(numbers.size, dtype=np.int64)])
         self._rows = None
+
+    def enter(self, local: IntArray) -> None:
+        """Enter a node with these local rows of the pool; others leave the LP."""
+        self._pool.open_local(local)
+        self._drop(self._pool.closed[self.present])
+
+    def _drop(self, gone: npt.NDArray[np.bool_]) -> None:
+        if gone.any():
+            self._engine.drop_relaxation_rows(np.flatnonzero(gone))
+            self.present, self._slack_rounds = self.present[~gone], self._slack_rounds[~gone]
+            self._rows = None
 
     def exchange(self, x: FloatArray, *, drop: bool = True, count: bool = True) -> bool:
         """Add every known row that the optimum x of the LP violates, and drop stale rows; return whether any was added.
@@ -184,9 +239,8 @@ class CutRelaxation:
         if not new.size:
             return False
         stale = (self._slack_rounds >= _ROUNDS_UNTIL_DROPPED) | pool.replaced[self.present]
-        if drop and stale.any():
-            self._engine.drop_relaxation_rows(np.flatnonzero(stale))
-            self.present, self._slack_rounds = self.present[~stale], self._slack_rounds[~stale]
+        if drop:
+            self._drop(stale)
         self.add(new)
         return True
 

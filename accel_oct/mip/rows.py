@@ -159,17 +159,22 @@ class Rows:
         are powers of two, so nothing is rounded. Rows with larger coefficients are unchanged: scaling them down would
         relax them.
         """
+        exponents = self.exponents
+        if not exponents.any():
+            return self
+        with np.errstate(over="ignore"):
+            sides = [np.ldexp(side, exponents) for side in (self.lower, self.upper)]
+        return Rows(self.starts, self.columns, np.ldexp(self.values, exponents[self.row_of_entry]), *sides)
+
+    @property
+    def exponents(self) -> IntArray:
+        """Power of two by which `scaled_up` multiplies each row."""
         sizes = np.zeros(self.n_rows)
         filled = self.starts[:-1] < self.starts[1:]
         if filled.any():
             sizes[filled] = np.maximum.reduceat(np.abs(self.values), self.starts[:-1][filled])
         small = (sizes > 0.0) & (sizes < 1.0)
-        if not small.any():
-            return self
-        exponents = np.where(small, np.minimum(1 - np.frexp(sizes)[1], _LARGEST_EXPONENT), 0)
-        with np.errstate(over="ignore"):
-            sides = [np.ldexp(side, exponents) for side in (self.lower, self.upper)]
-        return Rows(self.starts, self.columns, np.ldexp(self.values, exponents[self.row_of_entry]), *sides)
+        return np.where(small, np.minimum(1 - np.frexp(sizes)[1], _LARGEST_EXPONENT), 0)
 
     @property
     def is_uneven(self) -> bool:

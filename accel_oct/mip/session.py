@@ -24,6 +24,7 @@ from accel_oct.mip.exchange import (
     BoundListener,
     BoundReport,
     Cuts,
+    Duals,
     Event,
     Handler,
     HandlerStatistics,
@@ -31,6 +32,8 @@ from accel_oct.mip.exchange import (
     Needs,
     Point,
     Reply,
+    SearchNode,
+    SolutionPool,
     SolutionStatus,
     Termination,
     Validity,
@@ -38,6 +41,7 @@ from accel_oct.mip.exchange import (
     check_reply,
     rejects,
 )
+from accel_oct.mip.logs import LogLines, line_writer
 from accel_oct.mip.model import FEASIBILITY_TOLERANCE, ModelArrays
 from accel_oct.mip.options import SolveOptions
 from accel_oct.mip.rows import Rows
@@ -94,10 +98,16 @@ class ReportGate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of a consultation: the cuts to add, and whether the point must be rejected."""
+    """Result of a consultation: the cuts to add, whether the point must be rejected, and cuts for this node alone."""
 
     cuts: tuple[Cuts, ...] = ()
     rejected: bool = False
+    local: tuple[Cuts, ...] = ()
+
+    def violated_local(self, x: FloatArray) -> Rows:
+        """Return the rows for this node that x violates: a solver that is given others shows the same point again."""
+        rows = Rows.concatenate([batch.rows for batch in self.local])
+        return rows.take(rows.violation(x) > FEASIBILITY_TOLERANCE)
 
 
 class SolveSession:
@@ -115,6 +125,7 @@ class SolveSession:
         self.statistics = HandlerStatistics()
         self.incumbent_x: FloatArray | None = None
         self.incumbent: float | None = None
+        self.found = SolutionPool(options.solutions, model.sign)
         self.bound = model.sign * math.inf
         self.pending: deque[FloatArray] = deque()
         """Checked injections that the solver has not received yet."""
@@ -199,6 +210,25 @@ class SolveSession:
         if self._error is not None:
             raise self._error
 
+    # ---------------------------------------------------------------- the solver's log
+
+    def log_stream(self, logger: logging.Logger) -> LogLines | None:
+        """Return a stream for the solver's log: that of the options, or `logger` if it records DEBUG; else None."""
+        log = self.options.log
+        if log is None:
+            enabled = logger.isEnabledFor(logging.DEBUG)
+            return LogLines(lambda line: logger.debug("%s", line)) if enabled else None
+        write = line_writer(log)
+
+        def guarded(line: str) -> None:
+            try:
+                if not self.failed:
+                    write(line)
+            except BaseException as error:  # solvers call this from their own code
+                self.fail(error)
+
+        return LogLines(guarded)
+
     # ---------------------------------------------------------------- what is known
 
     def better(self, value: float, than: float | None) -> bool:
@@ -207,6 +237,7 @@ class SolveSession:
     def accept(self, x: FloatArray) -> bool:
         """Make x the incumbent if it is the best so far; it must be feasible."""
         value = self.model.value(x)
+        self.found.add(value, x)
         if not self.better(value, self.incumbent):
             return False
         self.incumbent, self.incumbent_x = value, np.array(x)
@@ -246,27 +277,39 @@ class SolveSession:
         """
         self.is_checked, self.is_checking, self.bound = True, True, self.model.sign * math.inf
         self.incumbent = self.incumbent_x = None
+        self.found = SolutionPool(self.options.solutions, self.model.sign)
 
     # ---------------------------------------------------------------- the handler
 
     def wants(self, event: Event) -> bool:
         return event in self.needs.events
 
-    def consult(self, event: Event, x: FloatArray, bound: float | None = None, cut_off: bool = False) -> Verdict:
+    def consult(
+        self,
+        event: Event,
+        x: FloatArray,
+        bound: float | None = None,
+        cut_off: bool = False,
+        node: SearchNode | None = None,
+        duals: Duals | None = None,
+    ) -> Verdict:
         """Call the handler with a point and return the verdict.
 
-        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now.
+        With `cut_off`, a cut of an earlier reply rejects the point, whatever the handler replies now. `node` and
+        `duals` are those of a relaxation, given if the needs declare them.
         A candidate that is not rejected becomes the incumbent if it is the best. Solutions in the reply are checked
         (by the model, then by the handler's own REQUIRED cuts); those that improve become the incumbent and are queued
         for the solver. Changes are reported.
         """
         if bound is not None:
             self.tighten(bound)
-        verdict = self._judge(event, x, cut_off)
+        verdict = self._judge(event, x, cut_off, node, duals)
         self.report()
         return verdict
 
-    def _judge(self, event: Event, x: FloatArray, cut_off: bool) -> Verdict:
+    def _judge(
+        self, event: Event, x: FloatArray, cut_off: bool, node: SearchNode | None, duals: Duals | None
+    ) -> Verdict:
         point = self.model.rounded(x) if event is Event.CANDIDATE else np.array(x, dtype=np.float64)
         cuts, self._early = self._early, []
         cut_off = cut_off or (event is Event.CANDIDATE and any(rejects(batch, point) for batch in cuts))
@@ -275,18 +318,20 @@ class SolveSession:
                 self.accept(point)
             return Verdict(tuple(cuts), rejected=cut_off)
         offers: deque[FloatArray] = deque()
-        rejected = self._call_handler(event, point, cuts, offers, cut_off)
+        rejected = self._call_handler(event, point, cuts, offers, cut_off, node, duals)
         self._vet_all(offers, cuts)
-        return Verdict(tuple(cuts), rejected)
+        everywhere = tuple(batch for batch in cuts if not batch.local)
+        return Verdict(everywhere, rejected, tuple(batch for batch in cuts if batch.local))
 
-    def offer_start(self, x: FloatArray) -> None:
+    def offer_start(self, x: FloatArray, *, is_found: bool = False) -> None:
         """Check a start and the solutions that the handler proposes for it; the best becomes the first incumbent.
 
-        The cuts of these replies are part of the first verdict.
+        The cuts of these replies are part of the first verdict. A solution of the last solve (`is_found`) may have
+        become infeasible.
         """
         offers: deque[FloatArray] = deque()
         accepted = self._vet(np.array(x), self._early, offers)
-        if not accepted and not self.failed:
+        if not (accepted or self.failed or is_found):
             logger.warning("the start is infeasible and is ignored")
         self.report()
         self._vet_all(offers, self._early)
@@ -300,17 +345,24 @@ class SolveSession:
                 self.statistics.injections_accepted += 1
 
     def _call_handler(
-        self, event: Event, x: FloatArray, cuts: list[Cuts], offers: deque[FloatArray], cut_off: bool = False
+        self,
+        event: Event,
+        x: FloatArray,
+        cuts: list[Cuts],
+        offers: deque[FloatArray],
+        cut_off: bool = False,
+        node: SearchNode | None = None,
+        duals: Duals | None = None,
     ) -> bool:
         """Call the handler once; return whether a candidate must be rejected."""
         assert self.handler is not None
         x.flags.writeable = False
         bound = self.model.sign * math.inf if self._hides_bounds else self.bound
-        point = Point(event, x, self.model.value(x), self.incumbent, bound, self.seconds)
+        point = Point(event, x, self.model.value(x), self.incumbent, bound, self.seconds, node, duals)
         began = time.perf_counter()
         try:
             reply = self.handler(point)
-            self._check(reply)
+            self._check(reply, event, node)
         except BaseException as error:  # raised again after the solver has returned
             self.fail(error)
             return True
@@ -343,7 +395,8 @@ class SolveSession:
 
     def _remember(self, batch: Cuts) -> None:
         if self.is_small:
-            self.cuts.append(batch)
+            if not batch.local:
+                self.cuts.append(batch)
             self.is_uneven = self.is_uneven or batch.rows.is_uneven
             self.is_suspect = self.is_suspect or self.is_uneven
 
@@ -367,10 +420,12 @@ class SolveSession:
         self.pending.append(x)
         return True
 
-    def _check(self, reply: Reply | None) -> None:
-        check_reply(reply, self.needs, self.model.n_columns)
+    def _check(self, reply: Reply | None, event: Event, node: SearchNode | None) -> None:
+        check_reply(reply, self.needs, self.model.n_columns, event)
         if reply is not None and self.incumbent_x is not None:
             for batch in reply.cuts:
+                if batch.local and not (node is not None and node.contains(self.incumbent_x)):
+                    continue
                 check_against_solution(batch, self.incumbent_x, self.incumbent, strict=self.options.check_cuts)
 
     def _count(self, what: str, began: float) -> None:
@@ -404,7 +459,7 @@ class SolveSession:
         began = time.perf_counter()
         try:
             reply = cast(BoundListener, self.handler).on_bound(report)
-            check_reply(reply, self.needs, self.model.n_columns, to_bound=True)
+            check_reply(reply, self.needs, self.model.n_columns, None)
         except BaseException as error:  # as in `_call_handler`
             self.fail(error)
             return
@@ -463,6 +518,7 @@ class SolveSession:
             nodes=nodes,
             seconds=self.seconds,
             statistics=self.statistics,
+            solutions=self.found.best(self.incumbent),
         )
 
     def _check_bound(self, incumbent: float) -> None:

@@ -38,7 +38,6 @@ from accel_oct.mip import (
     Support,
     Termination,
 )
-from accel_oct_backends.native_search import log_stream
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +72,10 @@ class CoptBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.EMULATED,
+        duals=Support.EMULATED,
+        node_bounds=Support.EMULATED,
+        local_cuts=Support.EMULATED,
+        log=Support.NATIVE,
     )
 
     @classmethod
@@ -203,7 +206,7 @@ class _CoptProblem:
     def _attach_log(self) -> None:
         self._model.setParam("Logging", 0)  # first: else each setting of a parameter is printed
         self._model.setParam("LogToConsole", 0)
-        stream = log_stream(logger)
+        stream = self._session.log_stream(logger)
         if stream is None:
             return
         from accel_oct_backends.copt_callbacks import Log

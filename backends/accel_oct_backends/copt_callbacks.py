@@ -7,7 +7,7 @@ from typing import Any
 
 from coptpy import CallbackBase, LogCallback
 
-from accel_oct_backends.native_search import LogLines
+from accel_oct.mip import LogLines
 
 
 class Callback(CallbackBase):  # type: ignore[misc]

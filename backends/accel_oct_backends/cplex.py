@@ -14,15 +14,17 @@ from accel_oct.mip import (
     Event,
     FloatArray,
     LicenceError,
+    LogLines,
     ModelArrays,
     Rows,
+    SearchNode,
     SolveOptions,
     SolverError,
     SolveSession,
     Support,
     Termination,
 )
-from accel_oct_backends.native_search import NativeSearch, OneSidedRows, log_stream
+from accel_oct_backends.native_search import NativeSearch, OneSidedRows, unclipped
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,9 @@ class CplexBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
+        node_bounds=Support.NATIVE,
+        local_cuts=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     @classmethod
@@ -82,7 +87,7 @@ class _CplexSearch(NativeSearch):
 
         super().__init__(session, arrays)
         self._cplex = cplex
-        self._problem: Any = _environment()
+        self._problem: Any = _environment(session.log_stream(logger))
         try:
             self._aborter = self._problem.use_aborter(cplex.Aborter())
             self._columns = list(range(arrays.n_columns))
@@ -125,7 +130,7 @@ class _CplexSearch(NativeSearch):
         }
         if options.node_limit is not None:
             settings["mip.limits.nodes"] = options.node_limit
-        if session.needs.cuts:
+        if session.needs.cuts or session.needs.node_bounds:
             settings |= LAZY_SETTINGS
         for name, value in settings.items():
             self._set(name, value)
@@ -245,11 +250,20 @@ class _CplexSearch(NativeSearch):
             if context.is_candidate_point():
                 self._on_candidate(context)
         elif context.in_relaxation():
-            self._add_cuts(context, self.relaxation(np.array(context.get_relaxation_point())).rows)
+            x = np.array(context.get_relaxation_point())
+            node = self._node(context) if self.session.needs.node_bounds else None
+            verdict = self.relaxation(x, node)
+            self._add_cuts(context, verdict.rows)
+            self._add_cuts(context, verdict.local, local=True)
         elif context.in_global_progress():
             self._on_progress(context)
             return  # the one context in which CPLEX takes no solutions
         self._inject(context)
+
+    def _node(self, context: Any) -> SearchNode:
+        bounds = (context.get_local_lower_bounds(), context.get_local_upper_bounds())
+        lower, upper = (unclipped(np.array(each), _INFINITY) for each in bounds)
+        return SearchNode(int(context.get_long_info(context.info.node_depth)), lower, upper)
 
     def _on_progress(self, context: Any) -> None:
         session, info = self.session, context.info
@@ -268,14 +282,14 @@ class _CplexSearch(NativeSearch):
         else:
             self.wait(verdict.rows)
 
-    def _add_cuts(self, context: Any, rows: Rows) -> None:
+    def _add_cuts(self, context: Any, rows: Rows, *, local: bool = False) -> None:
         """Add rows at a node. CPLEX has one kind; those that define feasibility are enforced at candidates."""
         if not rows.n_rows:
             return
         sided = OneSidedRows.of(rows)
         force = self._cplex.callbacks.UserCutCallback.use_cut.force
         context.add_user_cuts(
-            sided.by_row(), sided.senses, sided.sides.tolist(), [force] * len(sided), [False] * len(sided)
+            sided.by_row(), sided.senses, sided.sides.tolist(), [force] * len(sided), [local] * len(sided)
         )
 
     def _inject(self, context: Any) -> None:
@@ -284,8 +298,8 @@ class _CplexSearch(NativeSearch):
             context.post_heuristic_solution([self._columns, x.tolist()], self.arrays.value(x), strategy)
 
 
-def _environment() -> Any:
-    """Return an empty problem in an environment of its own, with its log passed to `logging`."""
+def _environment(log: LogLines | None = None) -> Any:
+    """Return an empty problem in an environment of its own; nothing is printed."""
     import cplex
 
     try:
@@ -294,14 +308,13 @@ def _environment() -> Any:
         raise _without_licence(error) or LicenceError(
             f'CPLEX does not start ({error}); solver="highs" needs no licence'
         ) from error
-    stream = log_stream(logger)
     for attach in (
         problem.set_log_stream,
         problem.set_results_stream,
         problem.set_warning_stream,
         problem.set_error_stream,
     ):
-        attach(stream)
+        attach(log)
     return problem
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -23,6 +24,8 @@ from accel_oct.mip import (
     Termination,
     Validity,
 )
+
+logger = logging.getLogger(__name__)
 
 _NO_LICENCE = 10009
 _MODEL_TOO_LARGE = 10010
@@ -49,6 +52,7 @@ class GurobiBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     @classmethod
@@ -82,6 +86,7 @@ class _GurobiModel:
         self._model: Any = gurobipy.Model(env=environment)
         self._columns: Any = None
         self._pool = CutPool(session.model.n_columns, session.options.seed)
+        self._log = session.log_stream(logger)
         self._took_unchecked = False
         """Whether Gurobi may have a solution that the handler has not seen."""
         self._took_rejected = False
@@ -110,6 +115,8 @@ class _GurobiModel:
 
     def _configure(self, options: SolveOptions) -> None:
         model, session = self._model, self._session
+        model.Params.LogToConsole = 0
+        model.Params.OutputFlag = int(self._log is not None)
         model.Params.Threads = options.threads
         model.Params.Seed = options.seed
         model.Params.MIPGap = options.gap
@@ -212,7 +219,10 @@ class _GurobiModel:
         """Dispatch a callback; exceptions are stored, because Gurobi would print and ignore them."""
         codes, session = self._codes.Callback, self._session
         try:
-            if session.stop_requested:
+            if where == codes.MESSAGE:
+                if self._log is not None:
+                    self._log.write(model.cbGet(codes.MSG_STRING))
+            elif session.stop_requested:
                 self._took_unchecked |= where == codes.MIPSOL and session.wants(Event.CANDIDATE)
                 model.terminate()
             elif where == codes.MIPSOL:

@@ -24,6 +24,7 @@ from accel_oct.mip import (
     FloatArray,
     IntArray,
     IntegerRequest,
+    MipModel,
     ModelArrays,
     Rows,
     RunStatus,
@@ -49,6 +50,11 @@ class HighsBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.EMULATED,
+        duals=Support.EMULATED,
+        node_bounds=Support.EMULATED,
+        local_cuts=Support.EMULATED,
+        log=Support.NATIVE,
+        basis=Support.NATIVE,
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
@@ -56,17 +62,51 @@ class HighsBackend(Backend):
         wants_mip = any(name.startswith("mip_") for name in session.options.native)
         if wants_mip and session.options.branch_priorities is not None:
             logger.info("the options require HiGHS's own branch and bound, which ignores branch priorities")
-        return CutLoop(session, _HighsEngine(session) if wants_mip else _HighsBranchingEngine(session)).run()
+        basis = self._basis if session.options.warm else None
+        engine = (_HighsEngine if wants_mip else _HighsBranchingEngine)(session, basis)
+        try:
+            return CutLoop(session, engine).run()
+        finally:
+            self._basis = engine.basis()
+
+    _basis: Any = None
+    """Basis of the last LP of the last solve."""
+
+    def load(self, model: MipModel) -> None:
+        super().load(model)
+        self._basis = None
 
 
 class _HighsEngine:
     """The LP and the MIP of one solve."""
 
-    def __init__(self, session: SolveSession) -> None:
+    def __init__(self, session: SolveSession, basis: Any = None) -> None:
         self._session = session
         self._model = session.model
+        self._basis = basis
         self._lp: Any = None
         self._mip: Any = None
+
+    def basis(self) -> Any:
+        """Return the basis of the LP; that of the last solve if there was no LP."""
+        basis = None if self._lp is None else self._lp.getBasis()
+        if basis is None or not basis.valid:
+            return self._basis
+        basis.row_status = list(basis.row_status)[: self._model.rows.n_rows]  # not those of cuts
+        return basis
+
+    def _use_basis(self, lp: Any) -> None:
+        """Begin with the basis of the last solve, new rows basic and new columns at a bound."""
+        if self._basis is None:
+            return
+        codes, model = highspy.HighsBasisStatus, self._model
+        n_columns, n_rows = len(self._basis.col_status), len(self._basis.row_status)
+        basis = highspy.HighsBasis()
+        basis.col_status = list(self._basis.col_status) + [codes.kNonbasic] * (model.n_columns - n_columns)
+        basis.row_status = list(self._basis.row_status) + [codes.kBasic] * (model.rows.n_rows - n_rows)
+        basis.valid = basis.alien = True  # HiGHS completes or cuts it to a basis
+        if lp.setBasis(basis) != highspy.HighsStatus.kOk:
+            lp.clearSolver()
 
     # ---------------------------------------------------------------- relaxation
 
@@ -106,6 +146,8 @@ class _HighsEngine:
         if self._lp is None:
             self._lp = new_highs(self._session)
             self._lp.passModel(native_model(self._model, integer=False))
+            self._log(self._lp)
+            self._use_basis(self._lp)
             self._lp.cbSimplexInterrupt.subscribe(self._write_stop(lambda: self._session.stop_requested))
         return self._lp
 
@@ -155,6 +197,7 @@ class _HighsEngine:
             if x is not None and sign * (self._model.value(x) - event.data_out.mip_primal_bound) > 0:
                 event.data_in.setSolution(x)
 
+        self._log(mip)
         mip.cbMipSolution.subscribe(self._kept(on_solution))
         mip.cbMipInterrupt.subscribe(self._kept(on_bound))
         mip.cbMipInterrupt.subscribe(self._write_stop(request.should_stop))
@@ -183,6 +226,15 @@ class _HighsEngine:
             mip.setOptionValue("mip_feasibility_tolerance", WIDE_MIP_FEASIBILITY)
 
     # ---------------------------------------------------------------- shared
+
+    def _log(self, highs: Any) -> None:
+        """Pass on the log of the next runs; a subscription ends with `clearCallbacks`."""
+        stream = self._session.log_stream(logger)
+        if stream is None:
+            return
+        highs.setOptionValue("log_to_console", False)
+        highs.setOptionValue("output_flag", True)
+        highs.cbLogging.subscribe(lambda event: stream.write(event.message))
 
     def _unbounded_or_infeasible(self, highs: Any) -> RunStatus:
         """Decide between the two by a solve without objective, if presolve did not."""

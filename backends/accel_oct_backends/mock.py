@@ -6,6 +6,7 @@ model by enumeration. Its capabilities are switches, so that a handler can be te
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ from accel_oct.mip import (
     BoundReport,
     Capabilities,
     CutLoop,
+    Duals,
     EngineRun,
     Event,
     FloatArray,
@@ -26,18 +28,21 @@ from accel_oct.mip import (
     Handler,
     IntArray,
     IntegerRequest,
-    MipModel,
     MipResult,
+    ModelArrays,
     Point,
     Reply,
     Rows,
     RunStatus,
+    SearchNode,
     SolveOptions,
     SolveSession,
     Support,
     Termination,
     UnsupportedError,
 )
+
+logger = logging.getLogger(__name__)
 
 MAX_COLUMNS = 20
 
@@ -46,22 +51,28 @@ _NATIVE = Capabilities(
     injection=Support.NATIVE,
     start=Support.NATIVE,
     branch_priorities=Support.NATIVE,
+    log=Support.NATIVE,
     continuous_columns=Support.NO,
 )
 _SCRIPTED = replace(
     _NATIVE,
     user_cuts=Support.NATIVE,
     relaxation_points=Support.NATIVE,
+    duals=Support.NATIVE,
+    node_bounds=Support.NATIVE,
+    local_cuts=Support.NATIVE,
     continuous_columns=Support.NATIVE,
 )
 
 
 @dataclass(frozen=True)
 class ScriptedPoint:
-    """A point to pass to the handler."""
+    """A point to pass to the handler; node and duals are passed on if its needs declare them."""
 
     event: Event
     x: FloatArray
+    node: SearchNode | None = None
+    duals: Duals | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,13 @@ class ScriptedBound:
     bound: float
 
 
-def _step(item: tuple[Event, FloatArray] | float) -> ScriptedPoint | ScriptedBound:
+#: A step of a script: a point, its two fields, or a bound.
+Step = ScriptedPoint | tuple[Event, FloatArray] | float
+
+
+def _step(item: Step) -> ScriptedPoint | ScriptedBound:
+    if isinstance(item, ScriptedPoint):
+        return item
     return ScriptedPoint(*item) if isinstance(item, tuple) else ScriptedBound(float(item))
 
 
@@ -80,7 +97,7 @@ class MockBackend(Backend):
 
     Parameters
     ----------
-    script : iterable of (Event, x) or float, optional
+    script : iterable of (Event, x), ScriptedPoint or float, optional
         Points and bounds, in order. Without a script the model is solved by enumeration.
     **switches : Support
         Capabilities to change, such as ``injection=Support.NO``. With ``lazy_rows=Support.EMULATED`` the enumeration
@@ -99,7 +116,7 @@ class MockBackend(Backend):
     name = "mock"
     capabilities = _NATIVE
 
-    def __init__(self, script: Iterable[tuple[Event, FloatArray] | float] | None = None, **switches: Any) -> None:
+    def __init__(self, script: Iterable[Step] | None = None, **switches: Any) -> None:
         super().__init__()
         self.script = None if script is None else [_step(item) for item in script]
         self.capabilities = replace(_NATIVE if script is None else _SCRIPTED, **switches)
@@ -107,10 +124,10 @@ class MockBackend(Backend):
         self.replies: list[Reply | None] = []
         self.reports: list[BoundReport] = []
 
-    def load(self, model: MipModel) -> None:
+    def _accept(self, arrays: ModelArrays) -> None:
         if self.script is None:
-            _check_enumerable(model)
-        super().load(model)
+            _check_enumerable(arrays)
+        super()._accept(arrays)
 
     def solve(self, options: SolveOptions | None = None, handler: Handler | None = None) -> MipResult:
         self.points, self.replies, self.reports = [], [], []
@@ -148,11 +165,13 @@ class MockBackend(Backend):
             if isinstance(step, ScriptedBound):
                 session.report(step.bound)
             else:
-                session.consult(step.event, np.asarray(step.x, dtype=np.float64))
+                node = step.node if session.needs.node_bounds else None
+                duals = step.duals if session.needs.duals else None
+                session.consult(step.event, np.asarray(step.x, dtype=np.float64), node=node, duals=duals)
         return Termination.NODE_LIMIT, 0  # a script proves nothing
 
 
-def _check_enumerable(model: MipModel) -> None:
+def _check_enumerable(model: ModelArrays) -> None:
     if model.n_columns > MAX_COLUMNS:
         raise UnsupportedError(
             f"backend 'mock' enumerates at most {MAX_COLUMNS} columns, the model has {model.n_columns}"
@@ -172,6 +191,9 @@ class _BinaryEnumeration:
         points = bits.astype(np.float64)
         inside = np.all((points >= model.lower) & (points <= model.upper), axis=1)
         points = points[inside & _satisfied(model.rows, points)]
+        log = session.log_stream(logger)
+        if log is not None:
+            log.write(f"{len(points)} of {len(inside)} points satisfy bounds and rows\n")
         self._points = points[np.argsort(-model.sign * (points @ model.objective), kind="stable")]
         self._alive = np.ones(len(self._points), dtype=bool)
 

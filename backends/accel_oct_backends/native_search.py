@@ -7,7 +7,6 @@ in a pool, every candidate and the final point are compared with it, and one loc
 
 from __future__ import annotations
 
-import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,11 +19,13 @@ import numpy.typing as npt
 
 from accel_oct.mip import (
     CutPool,
+    Duals,
     Event,
     FloatArray,
     IntArray,
     ModelArrays,
     Rows,
+    SearchNode,
     SolverError,
     SolveSession,
     Termination,
@@ -33,11 +34,14 @@ from accel_oct.mip import (
 
 
 class Verdict(NamedTuple):
-    """Reply to a point: rows for the solver (`implied` is true for IMPLIED ones), and whether to reject the point."""
+    """Reply to a point: rows for the solver (`implied` is true for IMPLIED ones), whether to reject the point, and rows
+    for its node alone.
+    """
 
     rows: Rows
     implied: npt.NDArray[np.bool_]
     rejected: bool
+    local: Rows
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class OneSidedRows:
     senses: str
     """One character per row: E, L or G."""
     sides: FloatArray
+    origins: IntArray
+    """The row that each comes from."""
 
     @classmethod
     def of(cls, rows: Rows) -> OneSidedRows:
@@ -60,7 +66,8 @@ class OneSidedRows:
         joined = Rows.concatenate(parts)
         senses = "".join(sense * part.n_rows for sense, part in zip("ELG", parts, strict=True))
         sides = np.concatenate([parts[0].upper, parts[1].upper, parts[2].lower])
-        return cls(joined.starts, joined.columns, joined.values, senses, sides)
+        origins = np.concatenate([np.flatnonzero(each) for each in chosen])
+        return cls(joined.starts, joined.columns, joined.values, senses, sides, origins)
 
     def __len__(self) -> int:
         return len(self.senses)
@@ -231,16 +238,17 @@ class NativeSearch(ABC):
         known = self.session.incumbent_x
         return known is not None and np.array_equal(self.session.model.rounded(x), known)
 
-    def relaxation(self, x: FloatArray) -> Verdict:
+    def relaxation(self, x: FloatArray, node: SearchNode | None = None, duals: Duals | None = None) -> Verdict:
         """Show the handler a relaxation; the rows are those of its reply, and those that had to wait for a node."""
         with self._lock:
-            batches = [(rows, False) for rows in self._waiting]
+            batches, local = [(rows, False) for rows in self._waiting], Rows.empty()
             self._waiting = []
             if self.session.wants(Event.RELAXATION):
-                verdict = self.session.consult(Event.RELAXATION, x)
+                verdict = self.session.consult(Event.RELAXATION, x, node=node, duals=duals)
                 batches += [(cuts.rows, cuts.validity is Validity.IMPLIED) for cuts in verdict.cuts]
+                local = verdict.violated_local(x)
                 self._pool.add(verdict.cuts)
-            return _verdict(batches, False)
+            return _verdict(batches, False, local)
 
     def known_violated(self, x: FloatArray) -> Rows:
         """Return the cuts so far that a point violates."""
@@ -262,27 +270,11 @@ class NativeSearch(ABC):
             self.session.report(bound, nodes)
 
 
-def _verdict(batches: list[tuple[Rows, bool]], rejected: bool) -> Verdict:
+def unclipped(bounds: FloatArray, infinity: float) -> FloatArray:
+    """Replace a solver's number for infinity, and numbers beyond it, by infinity."""
+    return np.where(np.abs(bounds) < infinity, bounds, np.copysign(np.inf, bounds))
+
+
+def _verdict(batches: list[tuple[Rows, bool]], rejected: bool, local: Rows | None = None) -> Verdict:
     implied = np.repeat([kind for _, kind in batches], [rows.n_rows for rows, _ in batches]).astype(bool)
-    return Verdict(Rows.concatenate([rows for rows, _ in batches]), implied, rejected)
-
-
-class LogLines:
-    """A stream that passes the lines of a solver's log to a logger, at the level DEBUG."""
-
-    def __init__(self, logger: logging.Logger) -> None:
-        self._logger = logger
-        self._rest = ""
-
-    def write(self, text: str) -> None:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._logger.debug("%s", line)
-
-    def flush(self) -> None:
-        pass
-
-
-def log_stream(logger: logging.Logger) -> LogLines | None:
-    """Return a stream for a solver's log; None if the logger does not record DEBUG."""
-    return LogLines(logger) if logger.isEnabledFor(logging.DEBUG) else None
+    return Verdict(Rows.concatenate([rows for rows, _ in batches]), implied, rejected, local or Rows.empty())

@@ -82,6 +82,10 @@ class PyomoBackend(Backend):
         relaxation_points=Support.EMULATED,
         injection=Support.EMULATED,
         start=Support.EMULATED,
+        duals=Support.EMULATED,
+        node_bounds=Support.EMULATED,
+        local_cuts=Support.EMULATED,
+        log=Support.NATIVE,
     )
 
     def __init__(self, solver: str = DEFAULT_SOLVER) -> None:
@@ -219,7 +223,7 @@ class PyomoProblem:
         self._model.rows = pyo.ConstraintList()
         self._constraints(arrays.rows)
         try:
-            self._solver: PyomoSolver = open_solver(name, self._model, session.options)
+            self._solver: PyomoSolver = open_solver(name, self._model, session.options, session.log_stream(logger))
         except (ValueError, RuntimeError) as error:
             raise SolverDiedError(str(error)) from error
 

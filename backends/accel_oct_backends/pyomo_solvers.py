@@ -7,11 +7,20 @@ import importlib.util
 import io
 import math
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from accel_oct.mip import BackendUnavailableError, LicenceError, RunStatus, SolveOptions, UnsupportedError
+from accel_oct.mip import (
+    BackendUnavailableError,
+    LicenceError,
+    LogFile,
+    LogLines,
+    RunStatus,
+    SolveOptions,
+    UnsupportedError,
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,8 @@ class SolverProfile:
     seed: str | None = None
     nodes: str | None = None
     threads: str | None = None
+    log: str | None = None
+    """Option of a persistent solver that takes the path of a file for its log."""
     fixed: dict[str, Any] = field(default_factory=dict)
     wide: dict[str, Any] = field(default_factory=dict)
     """Replaces settings of `fixed` if a bound is as large as `WIDE`."""
@@ -39,6 +50,7 @@ PROFILES = {
         "pip install highspy",
         seed="random_seed",
         nodes="mip_max_nodes",
+        log="log_file",
         # As in the native backend: rounding must not move a row by more than the tolerance of cuts.
         fixed={"mip_feasibility_tolerance": 1e-7},
         wide={"mip_feasibility_tolerance": 1e-6},
@@ -49,6 +61,7 @@ PROFILES = {
         "pip install gurobipy",
         seed="Seed",
         nodes="NodeLimit",
+        log="LogFile",
         # As in the native backend: branch variables that are almost zero must not add up to a score that no tree has.
         fixed={"IntFeasTol": 1e-9},
     ),
@@ -138,12 +151,25 @@ def require(name: str) -> None:
         )
 
 
-def open_solver(name: str, model: Any, options: SolveOptions) -> PyomoSolver:
-    """Load a Pyomo model into a solver."""
+def open_solver(name: str, model: Any, options: SolveOptions, log: LogLines | None = None) -> PyomoSolver:
+    """Load a Pyomo model into a solver; its log goes to a stream after each run."""
     known = profile(name)
     if options.node_limit and known.nodes is None:
         raise UnsupportedError(f"backend 'pyomo:{name}' has no node limit")
-    return (_Persistent if known.persistent else _FileBased)(known, model, options)
+    return (_Persistent if known.persistent else _FileBased)(known, model, options, log)
+
+
+@contextmanager
+def _log_file(stream: LogLines | None) -> Iterator[str | None]:
+    """Yield the path of a file whose text goes to the stream in the end."""
+    if stream is None:
+        yield None
+        return
+    log = LogFile(stream)
+    try:
+        yield log.path
+    finally:
+        log.close()
 
 
 def _create(known: SolverProfile) -> Any:
@@ -210,11 +236,12 @@ class _Persistent:
     #: Methods that stop the native objects.
     _INTERRUPTS = ("cancelSolve", "terminate", "interruptSolve")
 
-    def __init__(self, known: SolverProfile, model: Any, options: SolveOptions) -> None:
+    def __init__(self, known: SolverProfile, model: Any, options: SolveOptions, log: LogLines | None) -> None:
         self._profile = known
         self._model = model
         self._solver = _create(known)
         self._options = options
+        self._log = log
         self._seconds_used = 0.0
         config = self._solver.config
         config.load_solutions = False
@@ -239,7 +266,10 @@ class _Persistent:
         settings = _native_options(self._profile, self._options, limits)
         time_limit = None if math.isinf(limits.seconds) else limits.seconds + self._seconds_used
         try:
-            results = self._solver.solve(self._model, time_limit=time_limit, solver_options=settings)
+            with _log_file(self._log) as path:
+                if path is not None:
+                    settings |= self._log_settings(path)
+                results = self._solver.solve(self._model, time_limit=time_limit, solver_options=settings)
         except Exception as error:
             raise SolverDiedError(str(error)) from error
         self._seconds_used = results.timing_info.value().get("highs_time", 0.0)  # HiGHS counts from its first run
@@ -252,6 +282,15 @@ class _Persistent:
             results.objective_bound,
             self._nodes(results.extra_info),
         )
+
+    def _log_settings(self, path: str) -> dict[str, Any]:
+        """Return the options by which the solver writes its log to a file."""
+        if self._profile.log is not None:
+            return {self._profile.log: path}
+        native = self._solver._solver_model  # SCIP has a method instead of an option
+        native.hideOutput()
+        native.setLogfile(path)
+        return {"display/verblevel": 4}
 
     def _status(self, condition: Any) -> RunStatus:
         from pyomo.contrib.solver.common.results import TerminationCondition as Condition
@@ -287,11 +326,12 @@ class _Persistent:
 class _FileBased:
     """A solver that is a separate program: the model is written for every run."""
 
-    def __init__(self, known: SolverProfile, model: Any, options: SolveOptions) -> None:
+    def __init__(self, known: SolverProfile, model: Any, options: SolveOptions, log: LogLines | None) -> None:
         self._profile = known
         self._model = model
         self._solver = _create(known)
         self._options = options
+        self._log = log
 
     def add(self, constraints: list[Any]) -> None:
         pass
@@ -308,8 +348,11 @@ class _FileBased:
         time_limit = {} if math.isinf(limits.seconds) else {"timelimit": math.ceil(max(limits.seconds, 1.0))}
         messages = io.StringIO()
         try:
-            with LoggingIntercept(messages, "pyomo"):
-                results = self._solver.solve(self._model, load_solutions=False, options=settings, **time_limit)
+            with LoggingIntercept(messages, "pyomo"), _log_file(self._log) as path:
+                logfile = {} if path is None else {"logfile": path}
+                results = self._solver.solve(
+                    self._model, load_solutions=False, options=settings, **time_limit, **logfile
+                )
                 return self._read(results)
         except SolverDiedError:
             raise

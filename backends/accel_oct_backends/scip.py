@@ -6,6 +6,7 @@ that SCIP calls; it is imported together with the solver package.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -16,12 +17,15 @@ from accel_oct.mip import (
     Backend,
     Capabilities,
     Event,
+    LogFile,
     SolveOptions,
     SolverError,
     SolveSession,
     Support,
     Termination,
 )
+
+logger = logging.getLogger(__name__)
 
 #: Without these, SCIP may discard every solution that satisfies the handler's cuts: it fixes and permutes columns by
 #: arguments about the rows it knows, without the later cuts.
@@ -33,6 +37,10 @@ LAZY_SETTINGS: dict[str, Any] = {
 
 #: Solutions cannot be injected into columns that presolve replaces by a sum of others.
 INJECTION_SETTINGS: dict[str, Any] = {"presolving/donotmultaggr": True}
+
+#: Presolve replaces rows and columns, so that duals of its LP are none of the model. Nodes need the columns only.
+DUAL_SETTINGS: dict[str, Any] = {"presolving/maxrounds": 0, "presolving/maxrestarts": 0, "misc/scaleobj": False}
+NODE_SETTINGS: dict[str, Any] = {"presolving/donotaggr": True, "presolving/donotmultaggr": True}
 
 #: Measured on tree masters: this separator takes about half of the solve, and found no cut.
 FAST_SETTINGS: dict[str, Any] = {"separating/aggregation/freq": -1}
@@ -73,6 +81,10 @@ class ScipBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
+        duals=Support.NATIVE,
+        node_bounds=Support.NATIVE,
+        local_cuts=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     def _solve(self, session: SolveSession) -> tuple[Termination, int]:
@@ -108,10 +120,12 @@ class _ScipModel:
             settings["limits/time"] = self._session.seconds_left
         if options.node_limit is not None:
             settings["limits/totalnodes"] = options.node_limit
-        if self._session.needs.cuts:
+        if self._session.needs.cuts or self._session.needs.node_bounds:
             settings |= LAZY_SETTINGS | FAST_SETTINGS
         if self._session.needs.injects:
             settings |= INJECTION_SETTINGS
+        if self._session.needs.node_bounds:
+            settings |= NODE_SETTINGS
         for name, value in settings.items():
             self._model.setParam(name, value)
         for name, value in options.native.items():
@@ -119,6 +133,8 @@ class _ScipModel:
                 self._model.setParam(name, value)
             except Exception as error:  # PySCIPOpt raises KeyError, ValueError or a bare Exception
                 raise SolverError(f"SCIP rejects the native option {name}={value!r}: {error}") from error
+        for name, value in (DUAL_SETTINGS if self._session.needs.duals else {}).items():
+            self._model.setParam(name, value)
         if options.branch_priorities is not None:
             self._columns.set_branch_priorities(options.branch_priorities)
 
@@ -131,7 +147,16 @@ class _ScipModel:
             self._model.addSol(solution, free=True)
 
     def optimise(self) -> tuple[Termination, int]:
-        self._run(self._model)
+        stream = self._session.log_stream(logger)
+        log = None if stream is None else LogFile(stream)
+        if log is not None:
+            self._model.setLogfile(log.path)
+        try:
+            self._run(self._model)
+        finally:
+            if log is not None:
+                self._model.setLogfile(None)
+                log.close()
         status = self._model.getStatus()
         if status == "inforunbd":  # presolve did not decide which
             status = "unbounded" if self._has_feasible_point() else "infeasible"

@@ -10,9 +10,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from pyscipopt import SCIP_EVENTTYPE, SCIP_HEURTIMING, SCIP_RESULT, SCIP_STAGE, Conshdlr, Eventhdlr, Heur
-from pyscipopt.scip import Expr, ExprCons, Term
+from pyscipopt.scip import Expr, ExprCons, Term, Variable
 
-from accel_oct.mip import CutPool, Event, FloatArray, ModelArrays, Rows, SolveSession
+from accel_oct.mip import (
+    CutPool,
+    Duals,
+    Event,
+    FloatArray,
+    IntArray,
+    ModelArrays,
+    Rows,
+    SearchNode,
+    SolveSession,
+    Verdict,
+)
+from accel_oct_backends.native_search import unclipped
 
 #: Infinity in SCIP.
 INFINITY = 1e20
@@ -23,6 +35,7 @@ class ScipColumns:
 
     def __init__(self, model: Any, arrays: ModelArrays) -> None:
         self.model = model
+        self._arrays = arrays
         kinds = np.where(arrays.integer, "I", "C").tolist()
         lower, upper = _clipped(arrays.lower).tolist(), _clipped(arrays.upper).tolist()
         self.variables = [
@@ -39,11 +52,11 @@ class ScipColumns:
 
     def _add_constraints(self, rows: Rows) -> None:
         terms = [Term(variable) for variable in self.variables]
-        for columns, values, lower, upper in _by_row(rows):
+        for number, (columns, values, lower, upper) in enumerate(_by_row(rows)):
             expression = Expr({terms[column]: value for column, value in zip(columns, values, strict=True)})
             if not columns:  # PySCIPOpt has no constraints without variables
                 expression = Expr({terms[0]: 0.0})
-            self.model.addCons(ExprCons(expression, lower, upper))
+            self.model.addCons(ExprCons(expression, lower, upper), name=f"r{number}")
 
     def set_branch_priorities(self, priorities: npt.NDArray[Any]) -> None:
         for variable, priority in zip(self.variables, np.asarray(priorities).tolist(), strict=True):
@@ -57,13 +70,62 @@ class ScipColumns:
         """Return the current LP solution, three times faster than `read`."""
         return np.fromiter((variable.getLPSol() for variable in self.variables), np.float64, len(self.variables))
 
+    def node(self) -> SearchNode:
+        """Return depth and column bounds of the current node."""
+        lower, upper = (
+            np.fromiter(map(bound, self.variables), np.float64, len(self.variables))
+            for bound in (Variable.getLbLocal, Variable.getUbLocal)
+        )
+        return SearchNode(self.model.getDepth(), unclipped(lower, INFINITY), unclipped(upper, INFINITY))
+
+    def duals(self) -> Duals:
+        """Return the duals of the current LP, without presolve and scaling of the objective (`DUAL_SETTINGS`).
+
+        SCIP's rows that are no rows of the model, or tighter than they are, count as cuts.
+        """
+        arrays, model = self._arrays, self.model
+        of_rows = np.zeros(arrays.rows.n_rows)
+        costs = arrays.objective.copy()
+        columns, values, lower, upper, of_cuts, lengths = [], [], [], [], [], []
+        for row in model.getLPRowsData():
+            where = np.array([int(column.getVar().name[3:]) for column in row.getCols()], dtype=np.int64)
+            numbers, dual = np.array(row.getVals()), -arrays.sign * model.getRowDualSol(row)
+            sides = unclipped(np.array([row.getLhs(), row.getRhs()]), INFINITY) - row.getConstant()
+            costs[where] -= dual * numbers
+            place = self._row_of_model(row.name, where, numbers, sides)
+            if place is not None:
+                of_rows[place] = dual
+                continue
+            columns.append(where)
+            values.append(numbers)
+            of_cuts.append(dual)
+            lower.append(sides[0])
+            upper.append(sides[1])
+            lengths.append(where.size)
+        starts = np.cumsum([0, *lengths])
+        joined = [np.concatenate([np.empty(0), *parts]) for parts in (columns, values)]
+        cuts = Rows(starts, joined[0].astype(np.int64), joined[1], np.array(lower), np.array(upper))
+        return Duals(np.ldexp(of_rows, arrays.exponents), costs, cuts, np.array(of_cuts))
+
+    def _row_of_model(self, name: str, columns: IntArray, values: FloatArray, sides: FloatArray) -> int | None:
+        """Return the number of the model's row that a row of the LP is."""
+        rows = self._arrays.rows
+        if not (name[:1] == "r" and name[1:].isdigit() and int(name[1:]) < rows.n_rows):
+            return None
+        number = int(name[1:])
+        part, order = slice(rows.starts[number], rows.starts[number + 1]), np.argsort(columns)
+        original = np.argsort(rows.columns[part])
+        same = np.array_equal(columns[order], rows.columns[part][original])
+        same = same and np.array_equal(values[order], rows.values[part][original])
+        return number if same and np.array_equal(sides, [rows.lower[number], rows.upper[number]]) else None
+
     def write(self, solution: Any, x: FloatArray) -> None:
         put = self.model.setSolVal
         for variable, value in zip(self.variables, x.tolist(), strict=True):
             put(solution, variable, value)
 
-    def add_cuts(self, rows: Rows) -> bool:
-        """Add globally valid rows to the LP; return whether they make the current node infeasible.
+    def add_cuts(self, rows: Rows, *, local: bool = False) -> bool:
+        """Add rows to the LP, valid globally or below the node; return whether they make the node infeasible.
 
         All rows are forced into the LP: when SCIP selected, it kept about one per round, and needed twice as many LPs
         and nodes.
@@ -71,7 +133,7 @@ class ScipColumns:
         model, variables = self.model, self.variables
         put = model.addVarToRow
         for columns, values, lower, upper in _by_row(rows):
-            row = model.createEmptyRowUnspec("cut", lower, upper, local=False, removable=False)
+            row = model.createEmptyRowUnspec("cut", lower, upper, local=local, removable=False)
             model.cacheRowExtensions(row)
             for column, value in zip(columns, values, strict=True):
                 put(row, variables[column], value)
@@ -131,7 +193,7 @@ class Separation:
             return known
         if not self._is_candidate(x) or self._pool.rejects(session.model.rounded(x)):
             return True
-        rejected = self._consult(Event.CANDIDATE, x)
+        rejected = self._consult(Event.CANDIDATE, x).rejected
         if not session.stop_requested:
             self.remember(x, rejected=rejected)
         return rejected
@@ -141,10 +203,13 @@ class Separation:
         model = self.session.model
         return model.is_integral(x) and model.keeps_rows(x)
 
-    def _consult(self, event: Event, x: FloatArray) -> bool:
-        verdict = self.session.consult(event, x)
+    def _consult(self, event: Event, x: FloatArray) -> Verdict:
+        needs, known = self.session.needs, event is Event.RELAXATION
+        node = self.columns.node() if known and needs.node_bounds else None
+        duals = self.columns.duals() if known and needs.duals else None
+        verdict = self.session.consult(event, x, node=node, duals=duals)
         self._pool.add(verdict.cuts)
-        return verdict.rejected
+        return verdict
 
     def separate_candidate(self, x: FloatArray) -> int:
         """Return SCIP's result code for an integral LP solution."""
@@ -157,8 +222,11 @@ class Separation:
         """Return SCIP's result code for a fractional LP solution: known rows first, then the handler's."""
         found = self._add_violated(x)
         if found is None and self.session.wants(Event.RELAXATION):
-            self._consult(Event.RELAXATION, x)
+            verdict = self._consult(Event.RELAXATION, x)
             found = self._add_violated(x)
+            local = verdict.violated_local(x)
+            if local.n_rows and found != SCIP_RESULT.CUTOFF:
+                found = self._add(local, local=True)
         return found or int(SCIP_RESULT.DIDNOTFIND)
 
     def _add_violated(self, x: FloatArray) -> int | None:
@@ -167,7 +235,10 @@ class Separation:
         violated = self._pool.violated(x)
         if not violated.size:
             return None
-        infeasible = self.columns.add_cuts(self._pool.rows.take(violated))
+        return self._add(self._pool.rows.take(violated))
+
+    def _add(self, rows: Rows, *, local: bool = False) -> int:
+        infeasible = self.columns.add_cuts(rows, local=local)
         return int(SCIP_RESULT.CUTOFF if infeasible else SCIP_RESULT.SEPARATED)
 
 

@@ -16,18 +16,20 @@ from accel_oct.mip import (
     FEASIBILITY_TOLERANCE,
     Backend,
     Capabilities,
+    Duals,
     Event,
     FloatArray,
     LicenceError,
     ModelArrays,
     Rows,
+    SearchNode,
     SolveOptions,
     SolverError,
     SolveSession,
     Support,
     Termination,
 )
-from accel_oct_backends.native_search import NativeSearch, OneSidedRows, log_stream
+from accel_oct_backends.native_search import NativeSearch, OneSidedRows, unclipped
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +63,10 @@ class XpressBackend(Backend):
         injection=Support.NATIVE,
         start=Support.NATIVE,
         branch_priorities=Support.NATIVE,
+        duals=Support.NATIVE,
+        node_bounds=Support.NATIVE,
+        local_cuts=Support.NATIVE,
+        log=Support.NATIVE,
     )
 
     @classmethod
@@ -98,6 +104,7 @@ class _XpressSearch(NativeSearch):
         from scipy.sparse import csr_array
 
         problem, sided = self._problem, OneSidedRows.of(arrays.rows)
+        self._sided = sided
         shape = (len(sided), arrays.n_columns)
         matrix = csr_array((sided.values, sided.columns, sided.starts), shape=shape).tocsc()
         matrix.sort_indices()
@@ -146,7 +153,7 @@ class _XpressSearch(NativeSearch):
         }
         if options.node_limit is not None:
             settings["maxnode"] = options.node_limit
-        if self.session.needs.cuts:
+        if self._keeps_columns:
             settings |= LAZY_SETTINGS
         for name, value in settings.items():
             self._problem.setControl(name, value)
@@ -155,16 +162,24 @@ class _XpressSearch(NativeSearch):
                 self._problem.setControl(name, value)
             except Exception as error:  # Xpress raises errors of several kinds
                 raise SolverError(f"Xpress rejects the native option {name}={value!r}: {error}") from error
+        if self.session.needs.duals:
+            self._problem.setControl("presolve", 0)  # it replaces rows
+
+    @property
+    def _keeps_columns(self) -> bool:
+        """Whether presolve must leave every column and every point that may be optimal."""
+        needs = self.session.needs
+        return bool(needs.cuts) or needs.node_bounds or needs.duals
 
     def _prepare(self, options: SolveOptions) -> None:
         session, problem = self.session, self._problem
-        stream = log_stream(logger)
+        stream = session.log_stream(logger)
         if stream is not None:
             problem.addMessageCallback(lambda prob, data, text, kind: stream.write(f"{text}\n"), None, 0)
         if self.is_probe or not self._is_mip:
             return
         self._is_presolved = bool(problem.getControl("presolve"))  # else `presolveRow` crashes
-        if session.needs.cuts:  # presolve must leave every column that a cut can have
+        if self._keeps_columns:
             problem.loadSecureVecs([], np.arange(self.arrays.n_columns))
         if options.branch_priorities is not None:
             integral = np.flatnonzero(self.arrays.integer)
@@ -292,9 +307,36 @@ class _XpressSearch(NativeSearch):
             return
         x = np.array(problem.getCallbackSolution())
         known = self.known_violated(x)  # a cut holds only below the node where it was added
-        self._add_cuts(problem, known if known.n_rows else self.relaxation(x).rows)
+        if known.n_rows:
+            self._add_cuts(problem, known)
+        else:
+            node = self._node(problem) if self.session.needs.node_bounds else None
+            duals = self._duals(problem) if self.session.needs.duals else None
+            verdict = self.relaxation(x, node, duals)
+            self._add_cuts(problem, verdict.rows)
+            self._add_cuts(problem, verdict.local)
         while (found := self.next_injection()) is not None:
             problem.addMipSol(found)
+
+    def _node(self, problem: Any) -> SearchNode:
+        lower, upper = (unclipped(np.array(bounds), _INFINITY) for bounds in (problem.getLB(), problem.getUB()))
+        return SearchNode(problem.attributes.nodedepth - 1, lower, upper)  # the root has depth 1 in Xpress
+
+    def _duals(self, problem: Any) -> Duals:
+        """Return the duals of the current LP; its further rows are cuts, Xpress's own among them."""
+        arrays, first, last = self.arrays, len(self._sided), problem.attributes.rows - 1
+        duals, of_rows = np.array(problem.getCallbackPresolveDuals()), np.zeros(arrays.rows.n_rows)
+        np.add.at(of_rows, self._sided.origins, duals[:first])
+        of_rows = np.ldexp(of_rows, arrays.exponents)
+        costs = np.array(problem.getCallbackPresolveRedCosts())
+        if last < first:
+            return Duals(of_rows, costs, Rows.empty(), np.empty(0))
+        starts, columns, values = problem.getRows(first, last)
+        kinds, sides = np.array(problem.getRowType(first, last)), np.array(problem.getRHS(first, last))
+        spread = np.where(kinds == "R", problem.getRHSRange(first, last), 0.0)
+        lower = np.where(kinds == "L", -np.inf, sides - spread)
+        cuts = Rows(np.array(starts), np.array(columns), np.array(values), lower, np.where(kinds == "G", np.inf, sides))
+        return Duals(of_rows, costs, cuts, duals[first:])
 
     def _on_progress(self, problem: Any, data: Any) -> int:
         """Called before each node."""

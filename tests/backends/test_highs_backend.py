@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from accel_oct_backends import highs
@@ -171,3 +173,43 @@ def test_a_bound_that_binds_nothing_does_not_change_the_optimum(backend_name: st
     result = backend.solve(handler=handler)
     assert result.termination is Termination.OPTIMAL and result.objective == -12.0
     assert result.bound == pytest.approx(-12.0, abs=1e-9)
+
+
+def test_a_warm_solve_keeps_the_basis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a row was added, the LP is solved from its last basis in fewer iterations than anew."""
+    iterations: list[int] = []
+    run = highs.run
+
+    def counted(native: Any) -> None:
+        run(native)
+        iterations.append(int(native.getInfo().simplex_iteration_count))
+
+    monkeypatch.setattr(highs, "run", counted)
+    generator = np.random.default_rng(0)
+    model = MipModel(maximise=True)
+    x = model.add_block("x", 60, upper=5.0, objective=generator.integers(1, 50, 60).astype(float))
+    weights = generator.integers(1, 50, (40, 60)).astype(float)
+    model.add_rows(
+        Rows.from_entries(np.repeat(np.arange(40), 60), np.tile(x.index, 40), weights.ravel(), n_rows=40, upper=900.0)
+    )
+    found = {}
+    for warm in (False, True):
+        backend = create_backend("highs")
+        backend.load(model)
+        options = SolveOptions(native={"presolve": "off"}, warm=warm)
+        first = backend.solve(options)
+        assert first.x is not None
+        backend.add_rows(Rows.single(x.index, 1.0, upper=0.99 * float(first.x.sum())))
+        iterations.clear()
+        found[warm] = (backend.solve(options).objective, sum(iterations))
+    assert found[True][0] == pytest.approx(found[False][0]) and 3 * found[True][1] < found[False][1]
+
+
+def test_a_kept_basis_has_no_rows_of_cuts() -> None:
+    """It is one of the model's rows, to which later rows are added."""
+    model = cardinality(6)
+    backend = create_backend("highs")
+    backend.load(model)
+    backend.add_rows(Rows.single([0, 1], 1.0, upper=1.0))
+    backend.solve(handler=cardinality_handler(model, 2))
+    assert len(backend._basis.row_status) == 1 and len(backend._basis.col_status) == 6  # type: ignore[attr-defined]

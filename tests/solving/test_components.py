@@ -14,6 +14,7 @@ import accel_oct
 from accel_oct.constraints import MaxLeaves
 from accel_oct.errors import InvalidInputError
 from accel_oct.formulation import Component, Master, Response, TreePoint
+from accel_oct.formulation.components import CheckedComponent
 from accel_oct.mip import Cuts, Event, Needs, Rows, Validity
 from accel_oct.solving.config import FAMILIES, PRESETS, Config
 from accel_oct.solving.phases import branch_and_cut
@@ -189,3 +190,28 @@ def test_config_must_be_one() -> None:
     with pytest.raises(InvalidInputError, match="config must be"):
         accel_oct.solve(X, y, max_depth=1, leaf_penalty=0.1, config={"polishing": True})  # type: ignore[arg-type]
     assert isinstance(Config.preset("bendoct:all-ec"), Config)
+
+
+def test_local_cuts_are_not_compared_with_trees() -> None:
+    """They hold within one node; other IMPLIED cuts of a component are compared with known trees."""
+
+    class Compared(Exception):
+        pass
+
+    class Comparing:
+        def check_cuts(self, author: str, rows: Rows) -> None:
+            raise Compared
+
+    row = Rows.single([0], 1.0, upper=0.0)
+    for local in (True, False):
+        given = Response((Cuts(row, Validity.IMPLIED, local=local),))
+
+        class Answering:
+            respond = staticmethod(lambda point, given=given: given)
+
+        checked = CheckedComponent(Answering(), "mine", Comparing())  # type: ignore[arg-type]
+        if local:
+            assert checked.respond(None) is given  # type: ignore[arg-type]
+        else:
+            with pytest.raises(Compared):
+                checked.respond(None)  # type: ignore[arg-type]

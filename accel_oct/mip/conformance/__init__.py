@@ -8,7 +8,17 @@ Each check takes a factory of fresh backends. Requests for a capability that a b
 `UnsupportedError`; a check of a missing capability passes only then.
 """
 
-from accel_oct.mip.conformance import brute_force, cuts, mixed_sizes, solving
+from accel_oct.mip.conformance import brute_force, cuts, mixed_sizes, nodes, resolving, solving
 from accel_oct.mip.conformance.suite import BackendCheck, BackendFactory, checks
 
-__all__ = ["BackendCheck", "BackendFactory", "brute_force", "checks", "cuts", "mixed_sizes", "solving"]
+__all__ = [
+    "BackendCheck",
+    "BackendFactory",
+    "brute_force",
+    "checks",
+    "cuts",
+    "mixed_sizes",
+    "nodes",
+    "resolving",
+    "solving",
+]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -425,3 +430,82 @@ def _solve_listening(
 def _events(backend: Backend) -> list[tuple[Event, ...]]:
     """Return no events, and relaxations if the backend supports them."""
     return [(), (Event.RELAXATION,)] if backend.capabilities.relaxation_points else [()]
+
+
+@check
+def the_log_is_passed_on(factory: BackendFactory) -> None:
+    """The solver's log goes to the log of the options, line by line, and nothing is printed."""
+    backend, lines = loaded(factory, knapsack()), list[str]()
+    if not backend.capabilities.log:
+        expect_unsupported(lambda: backend.solve(SolveOptions(log=lines.append)))
+        return
+    with _printed() as read:
+        assert close(backend.solve().objective, KNAPSACK_OPTIMUM)
+        assert close(backend.solve(SolveOptions(log=lines.append)).objective, KNAPSACK_OPTIMUM)
+        printed = read()
+    assert not printed, f"printed: {printed!r}"
+    assert any(line.strip() for line in lines) and not any("\n" in line for line in lines)
+    error = _OddError("kept")
+
+    def fail(line: str) -> None:
+        raise error
+
+    try:
+        backend.solve(SolveOptions(log=fail))
+    except _OddError as caught:
+        assert caught is error
+    else:
+        raise AssertionError("the exception of a log was swallowed")
+    assert close(backend.solve().objective, KNAPSACK_OPTIMUM)
+
+
+@contextmanager
+def _printed() -> Iterator[Callable[[], str]]:
+    """Keep what the block writes to the standard streams, native code included; yields a function that returns it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(stream) for stream in (1, 2)]
+    with tempfile.TemporaryFile() as file:
+
+        def read() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+        try:
+            yield read
+        finally:
+            for stream, console in zip((1, 2), saved, strict=True):
+                os.dup2(console, stream)
+                os.close(console)
+
+
+@check
+def the_best_solutions_found_are_returned(factory: BackendFactory) -> None:
+    """As many as asked for: distinct, feasible, best first, the start among them and the optimum the first."""
+    model = knapsack()
+    for count in (1, 3):
+        backend = loaded(factory, model)
+        if backend.capabilities.start:
+            backend.set_start([0.0, 1.0, 1.0, 0.0])
+        result = backend.solve(SolveOptions(solutions=count))
+        assert result.x is not None and 1 <= len(result.solutions) <= count
+        assert np.array_equal(result.solutions[0].x, result.x) and result.solutions[0].objective == result.objective
+        values = [solution.objective for solution in result.solutions]
+        assert values == sorted(values, reverse=True)
+        assert len({solution.x.tobytes() for solution in result.solutions}) == len(values)
+        for solution in result.solutions:
+            assert close(solution.objective, float(model.objective @ solution.x))
+            assert np.all(model.rows.violation(solution.x) <= TOLERANCE)
+        assert count == 1 or not backend.capabilities.start or any(close(value, 20.0) for value in values)
+
+
+@check_with("lazy_rows")
+def solutions_satisfy_the_cuts(factory: BackendFactory) -> None:
+    """No rejected candidate is among the solutions found."""
+    model = cardinality()
+    backend = loaded(factory, model)
+    result = backend.solve(SolveOptions(solutions=10), cardinality_handler(model, 4))
+    assert result.solutions and close(result.solutions[0].objective, cardinality_optimum(model, 4))
+    assert all(solution.x.sum() <= 4 + TOLERANCE for solution in result.solutions)

@@ -214,15 +214,8 @@ def _built_in(master: Master, backend: Backend, search: Search) -> list[Componen
 def _options(backend: Backend, master: Master, search: Search) -> SolveOptions:
     options = search.options
     use_priorities = search.config.branch_priorities and backend.capabilities.branch_priorities
-    return SolveOptions(
-        time_limit=search.clock.left,
-        gap=options.gap,
-        threads=options.threads,
-        seed=options.seed,
-        node_limit=options.node_limit,
-        branch_priorities=master.branch_priorities if use_priorities else None,
-        native=options.native,
-    )
+    priorities = master.branch_priorities if use_priorities else None
+    return replace(options, time_limit=search.clock.left, branch_priorities=priorities)
 
 
 def _report(solved: MipResult, master: Master, handler: TreeHandler, search: Search) -> None:
