@@ -4,7 +4,8 @@ The *relaxed problem* has the constraints with a form: limits by prices, rules a
 leaves, rules about the set of features. Its trees are listed in the order of their priced value, which bounds the value
 of every tree that satisfies the limits. Every tree is evaluated by the other constraints. The priced value of the
 current tree is a bound on all that follow, so the search ends when it reaches the value of the best feasible tree;
-without limits that is the first feasible one. The list is made within a slack below the best relaxed value, which grows
+without limits that is the first feasible one. An objective that is a `StrictScore` has no values in the lists either:
+its relaxed score takes their place, and every tree is scored by the objective itself. The list is made within a slack below the best relaxed value, which grows
 until then.
 """
 
@@ -75,7 +76,8 @@ class EnumerateAndEvaluate:
     name = "enumeration"
 
     def applies(self, search: Search) -> bool:
-        return search.config.enumeration and bool(without_form(search.problem.constraints))
+        problem = search.problem
+        return search.config.enumeration and (problem.is_strict or bool(without_form(problem.constraints)))
 
     def run(self, search: Search) -> Status | None:
         return search.perform(lambda stopper: _Enumeration(search, stopper).run())
@@ -128,6 +130,12 @@ class _Enumeration:
         # Of the constraints without a form, those on predictions take longer.
         self.by_tree = [each for each in self.asked if not each.traits.by_predictions]
         self.by_predictions = [each for each in self.asked if each.traits.by_predictions]
+        #: The rows that the values of trees come from, and those that forms are about.
+        self.rows, self.own = self.problem.score.rows, self.problem.original
+        if self.problem.is_strict:
+            # The rows of the score need not be those that limits, masses and proper trees are about.
+            self.own, self.superfluous, self.by_tree, self.by_predictions = self.rows, True, self.asked, []
+            self.forms = [Traits(leaves=each.leaves, features=each.features) for each in self.forms]
         self.refused_predictions: set[bytes] = set()
         self.trees = self.refused_parts = 0
         self.began = time.perf_counter()
@@ -224,7 +232,7 @@ class _Enumeration:
     @cached_property
     def rules(self) -> LocalRules | None:
         """Rules about leaves and paths of all forms, in rows of the original data."""
-        found = [traits.on_paths(self.problem.original.n_samples) for traits in self.forms]
+        found = [traits.on_paths(self.own.n_samples) for traits in self.forms]
         return LocalRules.joined([rules for rules in found if rules is not None])
 
     @cached_property
@@ -232,11 +240,9 @@ class _Enumeration:
         """The points of the data, with the limits that can be priced."""
         problem = self.problem
         priced = [traits for traits in self.forms if traits.local is None and traits.is_priced]
-        limits = [limit for traits in priced for limit in traits.limits or ()]
+        limits = [limit for traits in priced for limit in traits.limits or () if not problem.is_strict]
         rules = self.rules
-        return LimitedProblem.of(
-            problem.original, limits, problem.leaf_price, problem.max_depth, rules, scored=problem.score.rows
-        )
+        return LimitedProblem.of(self.own, limits, problem.leaf_price, problem.max_depth, rules, scored=self.rows)
 
     @cached_property
     def points(self) -> Any:
