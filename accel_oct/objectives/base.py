@@ -245,6 +245,14 @@ class Objective(ABC):
         """Whether the objective is defined on the features of an encoder, so that no other splits can be searched."""
         return False
 
+    @property
+    def depends_on_thresholds(self) -> bool:
+        """Whether the score depends on where a threshold lies between two neighbouring values of the data.
+
+        If it does, no encoder has every split of a table.
+        """
+        return False
+
     def on_tally(self) -> Objective:
         """Return the objective for a tally, to be bound to its cells.
 

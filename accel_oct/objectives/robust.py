@@ -70,6 +70,10 @@ class Robust(Objective):
     def needs_chosen_splits(self) -> bool:
         return True
 
+    @property
+    def depends_on_thresholds(self) -> bool:
+        return self.radius is not None
+
     def on_tally(self) -> Objective:
         raise InvalidInputError("Robust: robust accuracy needs rows, which a tally does not have")
 

@@ -43,6 +43,9 @@ _FIRST_SLACK, _GROWTH = 0.01, 4
 #: Bits of the sum of all priced weights: few enough for tables in floating point.
 _WEIGHT_BITS = 42
 
+#: Most trees that are scored by the objective itself; where these do not suffice, branch and cut has better bounds.
+_MOST_SCORED = 10_000
+
 #: Number of trees between two calls of `should_stop` and between two reports of the bound.
 _LOOK_EVERY = 64
 
@@ -130,11 +133,13 @@ class _Enumeration:
         # Of the constraints without a form, those on predictions take longer.
         self.by_tree = [each for each in self.asked if not each.traits.by_predictions]
         self.by_predictions = [each for each in self.asked if each.traits.by_predictions]
+        self.most_trees: float = math.inf
         #: The rows that the values of trees come from, and those that forms are about.
         self.rows, self.own = self.problem.score.rows, self.problem.original
         if self.problem.is_strict:
             # The rows of the score need not be those that limits, masses and proper trees are about.
             self.own, self.superfluous, self.by_tree, self.by_predictions = self.rows, True, self.asked, []
+            self.most_trees = _MOST_SCORED
             self.forms = [Traits(leaves=each.leaves, features=each.features) for each in self.forms]
         self.refused_predictions: set[bytes] = set()
         self.trees = self.refused_parts = 0
@@ -189,6 +194,9 @@ class _Enumeration:
             lister = TreeLister(limited, values, memory, kept, self.superfluous)
             code = best
             for place, (code, nested) in enumerate(lister.trees()):
+                if self.trees >= self.most_trees:
+                    search.notes["enumeration_ended"] = f"after {self.trees} trees"
+                    return
                 if place % _LOOK_EVERY == 0 and (self.stopper() or self._reached(relaxation, code)):
                     return
                 if place >= done:
