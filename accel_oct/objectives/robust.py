@@ -19,7 +19,7 @@ from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import ColumnChanges, DecisionTree, Reach
 
 #: Most samples that are paired for the bound; the number of pairs is its square.
-_MOST_PAIRED = 3000
+_MOST_PAIRED = 2000
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,8 @@ def _near(dataset: BinaryDataset, features: IntArray, radius: float) -> ColumnCh
 
 def _segments(cuts: FloatArray, values: FloatArray, known: BoolArray, otherwise: int) -> IntArray:
     """Return the number of cuts that each value is not below; another number for missing values."""
-    return np.where(known, np.searchsorted(cuts, values, side="right"), otherwise).astype(np.int64)
+    found: IntArray = np.where(known, np.searchsorted(cuts, values, side="right"), otherwise).astype(np.int64)
+    return found
 
 
 # ---------------------------------------------------------------- the relaxed score
@@ -193,20 +194,16 @@ def _met(dataset: BinaryDataset, reach: Reach) -> BoolArray:
     X, n = dataset.X.copy(), dataset.n_samples
     if n > _MOST_PAIRED:
         return X
-    firsts, seconds, points = [], [], []
+    found = [np.empty((0, 2), dtype=np.int64)]
     for i in np.flatnonzero(dataset.weights > 0).tolist():
         others = np.flatnonzero((dataset.y != dataset.y[i]) & (dataset.weights > 0))
         others = others[others > i]
         pairs = np.column_stack([np.full(others.size, i), others])
-        meets, where = reach.meeting(pairs)
-        firsts.append(pairs[meets, 0])
-        seconds.append(pairs[meets, 1])
-        points.append(where[meets])
-    if not firsts:
-        return X
-    one, other, common = np.concatenate(firsts), np.concatenate(seconds), np.concatenate(points)
-    for pair in _matching(dataset, one, other).tolist():
-        X[[one[pair], other[pair]]] = common[pair]
+        found.append(pairs[reach.meeting(pairs)[0]])
+    one, other = np.concatenate(found).T
+    chosen = _matching(dataset, one, other)
+    points = reach.meeting(np.column_stack([one, other])[chosen])[1]
+    X[one[chosen]] = X[other[chosen]] = points
     return X
 
 

@@ -83,7 +83,8 @@ class Reach:
     def right(self, tree: DecisionTree, y: IntArray) -> BoolArray:
         """Return which samples every perturbation leaves in leaves of their class y."""
         wrong = tree.label[tree.leaves - 1][None, :] != y[:, None]
-        return ~(wrong & (self.changes(tree) <= self.budget)).any(axis=1)
+        within: BoolArray = wrong & (self.changes(tree) <= self.budget)
+        return ~within.any(axis=1)
 
     def moved(self, tree: DecisionTree, samples: IntArray, leaves: IntArray) -> BoolMatrix:
         """Return perturbed samples (len(samples), n_features) that reach the given leaves with fewest changes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from oracles.robust import best_robust, flipped, shifted
 
 from accel_oct.data import BinaryDataset
 from accel_oct.objectives import Robust
+from accel_oct.tree import DecisionTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +25,9 @@ class RobustInstance:
     max_depth: int
     leaf_penalty: float
 
-    def best(self) -> float:
+    def best(self, allows: Callable[[DecisionTree], bool] = lambda tree: True) -> float:
         """The optimum, by listing every labelled tree and every perturbed sample."""
-        return best_robust(self.data, self.max_depth, self.leaf_penalty, self.points)[0]
+        return best_robust(self.data, self.max_depth, self.leaf_penalty, self.points, allows)
 
 
 def robust_instance(rng: np.random.Generator, kind: str = "any") -> RobustInstance:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.mip_support import skip_unless_available
 from helpers.robust_support import RobustInstance, robust_instance
@@ -13,7 +14,13 @@ from oracles.enumeration import enumerate_trees
 from oracles.robust import robust_value
 
 import accel_oct
+from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
+from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, PredictionRule, Recall
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import InvalidInputError
+from accel_oct.objectives import Fixed, LinearScore, Robust, StrictScore
 from accel_oct.solving.config import Config
+from accel_oct.tree import DecisionTree
 
 BY_LIST = Config.preset("default")
 BY_SOLVER = replace(BY_LIST, enumeration=False, subtree_bounds=replace(BY_LIST.subtree_bounds, tables=False))
@@ -66,6 +73,139 @@ def test_by_branch_and_cut(solver: str) -> None:
     rng = np.random.default_rng(5)
     for place in range(6):
         check(robust_instance(rng), solver=solver, config=BY_SOLVER if place % 2 else "baseline")
+
+
+@pytest.mark.parametrize("config", [BY_LIST, BY_SOLVER, Config.preset("paper")], ids=["list", "solver", "paper"])
+def test_under_constraints(config: Config) -> None:
+    """The best robust value among the trees that satisfy limits, masses, numbers of leaves and rules as functions."""
+    rng = np.random.default_rng(6)
+    for place in range(10):
+        instance = robust_instance(rng)
+        label = instance.data.classes[0]
+        rules = [
+            [Recall(label, at_least=0.7)],
+            [MinLeafWeight(2)],
+            [MaxLeaves(2)],
+            [MaxFeatures(1), MaxLeaves(3)],
+            [PredictionRule(lambda predicted, data: (predicted == 0).sum() % 2 == 0)],
+        ][place % 5]
+        bound = [rule.bind(instance.data) for rule in rules]
+        best = instance.best(lambda tree: all(rule.violation(tree) <= 0 for rule in bound))  # noqa: B023
+        result = accel_oct.solve(
+            instance.data,
+            max_depth=instance.max_depth,
+            leaf_penalty=instance.leaf_penalty,
+            objective=instance.objective,
+            constraints=rules,
+            config=config,
+        )
+        assert result.status == ("optimal" if best > -np.inf else "infeasible")
+        assert best == -np.inf or abs(result.objective - best) < 1e-9, (place, result.objective, best)
+        assert all(row.bound >= best - 1e-9 for row in result.history)
+
+
+def test_no_perturbation_is_accuracy() -> None:
+    """Without flips the optimum is that of accuracy."""
+    rng = np.random.default_rng(7)
+    X = rng.integers(0, 2, (80, 6))
+    y = (X[:, 0] & X[:, 1]) ^ (rng.random(80) < 0.2)
+    plain = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.01)
+    robust = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.01, objective=Robust(flips=0))
+    assert robust.status == "optimal" and robust.objective == plain.objective
+
+
+# ---------------------------------------------------------------- the estimator
+
+
+def _table(rng: np.random.Generator, n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    table = pd.DataFrame({"a": rng.integers(0, 6, n) / 2, "b": rng.integers(0, 4, n), "c": rng.choice(list("xyz"), n)})
+    table.loc[rng.random(n) < 0.1, "b"] = np.nan
+    return table, ((table["a"] >= 1.5) ^ (rng.random(n) < 0.1)).to_numpy().astype(int)
+
+
+@pytest.mark.parametrize("radius", [0.3, {"a": 0.7}])
+def test_radius_on_a_table(radius: float | dict[str, float]) -> None:
+    """The objective of the estimator is the share of rows that stay right when their numbers move; proof of splits."""
+    table, y = _table(np.random.default_rng(8))
+    model = OptimalTreeClassifier(2, 0.02, objective=Robust(radius=radius), missing="category").fit(table, y)
+    assert model.status_ == "optimal" and "chosen splits" in model.proof_ and not model.exact_
+    right = model.predict(table) == y
+    shifts = {name: radius if isinstance(radius, float) else radius.get(name, 0.0) for name in "ab"}
+    for a in (-1, -0.5, 0, 0.5, 1):
+        for b in (-1, -0.5, 0, 0.5, 1):
+            right &= model.predict(table.assign(a=table["a"] + a * shifts["a"], b=table["b"] + b * shifts["b"])) == y
+    assert model.objective_ <= right.mean() - 0.02 * model.get_n_leaves() + 1e-9
+    encoded = OptimalTreeClassifier(2, missing="category", encoder="auto").encode(table, y)
+    again = accel_oct.solve(encoded, max_depth=2, leaf_penalty=0.02, objective=Robust(radius=radius))
+    assert again.objective == pytest.approx(model.objective_)
+    assert not OptimalTreeClassifier(2, 0.02, objective=Robust(radius=radius)).fit(encoded).exact_
+
+
+def test_flips_on_a_table() -> None:
+    """A column changes to any of its values: all features that were made from it change together."""
+    table, y = _table(np.random.default_rng(9), 40)
+    model = OptimalTreeClassifier(2, 0.0, objective=Robust(flips=1), missing="category").fit(table, y)
+    assert model.status_ == "optimal"
+    right = model.predict(table) == y
+    for name in table.columns:
+        for value in table[name].unique():
+            right &= model.predict(table.assign(**{name: value})) == y
+    assert model.objective_ == pytest.approx(right.mean())
+
+
+# ---------------------------------------------------------------- what is not supported
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "flips or radius"),
+        ({"flips": 1, "radius": 1.0}, "flips or radius"),
+        ({"flips": -1}, "flips"),
+        ({"radius": -0.5}, "radius"),
+        ({"radius": {"a": np.inf}}, "radius of column 'a'"),
+    ],
+)
+def test_invalid_arguments(arguments: dict[str, object], words: str) -> None:
+    """The error names the argument."""
+    with pytest.raises(InvalidInputError, match=words):
+        Robust(**arguments)
+
+
+def test_unsupported_uses_are_refused() -> None:
+    """Tables, lists, tallies, binary columns without numbers and folds: a sentence names the argument."""
+    X, y = np.eye(6, 3, dtype=int), np.array([0, 1] * 3)
+    robust = Robust(flips=1)
+    table, labels = _table(np.random.default_rng(1))
+    with pytest.raises(InvalidInputError, match="objective: frontier"):
+        accel_oct.frontier(X, y, max_depth=2, objective=robust)
+    with pytest.raises(InvalidInputError, match="objective: near_optimal"):
+        accel_oct.near_optimal(X, y, max_depth=2, leaf_penalty=0.1, within=0.1, objective=robust)
+    with pytest.raises(InvalidInputError, match="Robust: robust accuracy needs rows"):
+        accel_oct.solve(accel_oct.Tally.of(X, y, depth=2), max_depth=2, leaf_penalty=0.1, objective=robust)
+    with pytest.raises(InvalidInputError, match="Robust: radius"):
+        accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.1, objective=Robust(radius=1.0))
+    with pytest.raises(InvalidInputError, match="Robust: radius names 'c'"):
+        OptimalTreeClassifier(2, objective=Robust(radius={"c": 1.0}), missing="category").fit(table, labels)
+    with pytest.raises(InvalidInputError, match="max_depth"):
+        OptimalTreeClassifier(None, 0.01, objective=robust).fit(X, y)
+    with pytest.raises(InvalidInputError, match="objective: cross-validation"):
+        OptimalTreeClassifierCV(2, cv=2, objective=robust).fit(X, y)
+
+
+class _TooGenerous(StrictScore):
+    """Counts rows that are predicted wrong."""
+
+    def counted(self, tree: DecisionTree) -> np.ndarray:
+        return np.ones(self.dataset.n_samples, dtype=bool)
+
+
+def test_a_score_above_its_relaxation_is_an_error() -> None:
+    """Bounds would be wrong: the objective is named."""
+    data = BinaryDataset.from_arrays(np.eye(4, 2, dtype=int), [0, 1, 0, 1])
+    score = _TooGenerous("generous", data, LinearScore("accuracy", data, None, 4.0))
+    with pytest.raises(InvalidInputError, match="objective: generous: `counted` counts a row"):
+        accel_oct.solve(data, max_depth=1, leaf_penalty=0.0, objective=Fixed(score))
 
 
 @pytest.mark.long

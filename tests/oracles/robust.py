@@ -6,7 +6,7 @@ Independent of the library's reach of leaves: perturbed samples are listed, and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -62,23 +62,23 @@ def robust_value(tree: DecisionTree, y: np.ndarray, weights: np.ndarray, points:
 
 
 def best_robust(
-    data: BinaryDataset, max_depth: int, leaf_penalty: float, points: list[set[tuple[int, ...]]]
-) -> tuple[float, dict[int, float]]:
-    """The largest objective of all labelled trees."""
+    data: BinaryDataset,
+    max_depth: int,
+    leaf_penalty: float,
+    points: list[set[tuple[int, ...]]],
+    allows: Callable[[DecisionTree], bool] = lambda tree: True,
+) -> float:
+    """The largest objective of all labelled trees that are allowed."""
     every = sorted(set().union(*points))
     place = {point: k for k, point in enumerate(every)}
     X = np.array(every, dtype=bool)
     own = [np.array([place[point] for point in perturbed]) for perturbed in points]
-    best, scores = -np.inf, {}
-    for tree in enumerate_trees(data, max_depth, labels="all"):
+    best = -np.inf
+    for tree in filter(allows, enumerate_trees(data, max_depth, labels="all")):
         predicted = np.array([_predicted(tree, row) for row in X])
-        kept = sum(
-            float(data.weights[i]) * bool((predicted[rows] == data.y[i]).all()) for i, rows in enumerate(own)
-        )
-        value = kept / data.total_weight - leaf_penalty * tree.n_leaves
-        best = max(best, value)
-        scores[tree.n_leaves] = max(scores.get(tree.n_leaves, 0.0), kept)
-    return best, scores
+        kept = sum(float(data.weights[i]) * bool((predicted[rows] == data.y[i]).all()) for i, rows in enumerate(own))
+        best = max(best, kept / data.total_weight - leaf_penalty * tree.n_leaves)
+    return best
 
 
 def _predicted(tree: DecisionTree, point: Sequence[int]) -> int:

@@ -4,9 +4,9 @@ The *relaxed problem* has the constraints with a form: limits by prices, rules a
 leaves, rules about the set of features. Its trees are listed in the order of their priced value, which bounds the value
 of every tree that satisfies the limits. Every tree is evaluated by the other constraints. The priced value of the
 current tree is a bound on all that follow, so the search ends when it reaches the value of the best feasible tree;
-without limits that is the first feasible one. An objective that is a `StrictScore` has no values in the lists either:
-its relaxed score takes their place, and every tree is scored by the objective itself. The list is made within a slack below the best relaxed value, which grows
-until then.
+without limits that is the first feasible one. The list is made within a slack below the best
+relaxed value, which grows until then. An objective that is a `StrictScore` has no values in the lists: its relaxed
+score takes their place, and every tree is scored by the objective itself.
 """
 
 from __future__ import annotations
