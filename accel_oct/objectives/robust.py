@@ -221,7 +221,8 @@ def _matching(dataset: BinaryDataset, one: IntArray, other: IntArray) -> IntArra
         graph = csr_array((np.ones(one.size), (left, right)), shape=(dataset.n_samples,) * 2)
         partner = maximum_bipartite_matching(graph, perm_type="column")
         matched = np.flatnonzero(partner >= 0)
-        return place[np.searchsorted(keys, matched * dataset.n_samples + partner[matched])]
+        found: IntArray = place[np.searchsorted(keys, matched * dataset.n_samples + partner[matched])]
+        return found
     used, chosen = np.zeros(dataset.n_samples, dtype=bool), []
     for pair in np.argsort(-np.minimum(weights[one], weights[other]), kind="stable").tolist():
         if not used[one[pair]] and not used[other[pair]]:

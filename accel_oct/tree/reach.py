@@ -84,7 +84,8 @@ class Reach:
         """Return which samples every perturbation leaves in leaves of their class y."""
         wrong = tree.label[tree.leaves - 1][None, :] != y[:, None]
         within: BoolArray = wrong & (self.changes(tree) <= self.budget)
-        return ~within.any(axis=1)
+        right: BoolArray = np.logical_not(np.any(within, axis=1))
+        return right
 
     def moved(self, tree: DecisionTree, samples: IntArray, leaves: IntArray) -> BoolMatrix:
         """Return perturbed samples (len(samples), n_features) that reach the given leaves with fewest changes.

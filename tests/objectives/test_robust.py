@@ -23,6 +23,7 @@ from accel_oct.solving.config import Config
 from accel_oct.tree import DecisionTree
 
 BY_LIST = Config.preset("default")
+BY_TABLES = replace(BY_LIST, enumeration=False)
 BY_SOLVER = replace(BY_LIST, enumeration=False, subtree_bounds=replace(BY_LIST.subtree_bounds, tables=False))
 
 
@@ -72,10 +73,18 @@ def test_by_branch_and_cut(solver: str) -> None:
     skip_unless_available(solver)
     rng = np.random.default_rng(5)
     for place in range(6):
-        check(robust_instance(rng), solver=solver, config=BY_SOLVER if place % 2 else "baseline")
+        check(robust_instance(rng), solver=solver, config=(BY_SOLVER, "baseline", BY_TABLES)[place % 3])
 
 
-@pytest.mark.parametrize("config", [BY_LIST, BY_SOLVER, Config.preset("paper")], ids=["list", "solver", "paper"])
+@pytest.mark.parametrize("config", [BY_LIST, BY_TABLES, "baseline"], ids=["list", "tables", "baseline"])
+def test_splits_that_separate_no_sample_matter(config: Config | str) -> None:
+    """Two samples that are three flips apart: the majority of the bits is robust, with more leaves than samples."""
+    X, y = np.array([[0, 0, 0], [1, 1, 1]]), np.array([0, 1])
+    result = accel_oct.solve(X, y, max_depth=3, leaf_penalty=0.01, objective=Robust(flips=1), config=config)
+    assert result.status == "optimal" and result.tree.n_leaves == 6 and result.objective == pytest.approx(0.94)
+
+
+@pytest.mark.parametrize("config", [BY_LIST, BY_SOLVER, BY_TABLES], ids=["list", "solver", "tables"])
 def test_under_constraints(config: Config) -> None:
     """The best robust value among the trees that satisfy limits, masses, numbers of leaves and rules as functions."""
     rng = np.random.default_rng(6)
