@@ -15,7 +15,7 @@ from oracles.robust import robust_value
 
 import accel_oct
 from accel_oct import OptimalTreeClassifier, OptimalTreeClassifierCV
-from accel_oct.constraints import MaxFeatures, MaxLeaves, MinLeafWeight, PredictionRule, Recall
+from accel_oct.constraints import Constraint, MaxFeatures, MaxLeaves, MinLeafWeight, PredictionRule, Recall
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
 from accel_oct.objectives import Fixed, LinearScore, Robust, StrictScore
@@ -111,6 +111,37 @@ def test_under_constraints(config: Config) -> None:
         assert result.status == ("optimal" if best > -np.inf else "infeasible")
         assert best == -np.inf or abs(result.objective - best) < 1e-9, (place, result.objective, best)
         assert all(row.bound >= best - 1e-9 for row in result.history)
+
+
+def _even(predicted: np.ndarray, data: BinaryDataset) -> bool:
+    """The first class is predicted an even number of times."""
+    return (predicted == 0).sum() % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("seed", "config", "rules"),
+    [
+        (9, BY_TABLES, []),  # the tables find a tree whose accuracy is no robust one
+        (40, BY_TABLES, []),
+        (210, BY_LIST, [PredictionRule(_even)]),  # equal predictions at moved samples, others at the samples
+        (248, BY_LIST, [MinLeafWeight(2), PredictionRule(_even)]),  # leaves that are light for moved samples only
+    ],
+)
+def test_where_moved_samples_differ(seed: int, config: Config, rules: list[Constraint]) -> None:
+    """Instances on which the samples of the bound must not be taken for those of the user."""
+    instance = robust_instance(np.random.default_rng(seed), "flips")
+    bound = [rule.bind(instance.data) for rule in rules]
+    best = instance.best(lambda tree: all(rule.violation(tree) <= 0 for rule in bound))
+    result = accel_oct.solve(
+        instance.data,
+        max_depth=instance.max_depth,
+        leaf_penalty=instance.leaf_penalty,
+        objective=instance.objective,
+        constraints=rules,
+        config=config,
+    )
+    assert result.status == "optimal" and abs(result.objective - best) < 1e-9
+    assert all(row.bound >= best - 1e-9 and row.objective <= best + 1e-9 for row in result.history)
 
 
 def test_no_perturbation_is_accuracy() -> None:
