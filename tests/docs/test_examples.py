@@ -58,14 +58,9 @@ def blocks_of(path: Path) -> list[str]:
 #: Pages and how many blocks of Python they have.
 PAGES = {
     "near-optimal.md": 5,
-    "write-a-cut.md": 9,
+    "write-a-cut.md": 10,
     "write-a-constraint.md": 8,
     "constraints.md": 4,
-    "objectives.md": 5,
-    "near-optimal.md": 4,
-    "write-a-cut.md": 7,
-    "write-a-constraint.md": 8,
-    "constraints.md": 3,
     "objectives.md": 6,
     "estimator.md": 4,
     "live-view.md": 5,

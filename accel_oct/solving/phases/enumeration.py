@@ -273,7 +273,7 @@ class _Enumeration:
             coded = CodedPoints.of(
                 *(X, limited.gains, problem.leaf_price, problem.max_depth, math.inf), superfluous=self.superfluous
             )
-            return _Relaxation(coded, 0.0, not self.forms)
+            return _Relaxation(coded, 0.0, not self.forms and not problem.is_strict)
         priced = self._dual(limited)
         if priced is None:
             return None
