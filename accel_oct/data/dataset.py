@@ -46,6 +46,11 @@ class BinaryDataset:
         Values of its column that have each feature; None if unknown.
     row_values : mapping from names to arrays
         Further values of the rows that constraints may name, such as the columns of the user's table.
+    numbers : mapping of str to float array (n_samples,)
+        Values of the numeric columns of the user's table, NaN where missing, if they are known.
+    intervals : tuple of (float, float) or None
+        For each feature ``(low, high)`` if it is one where ``low <= number < high`` of its source, else None; empty if
+        this is not known.
     columns : tuple of str
         Columns of the user's table that are not in `row_values`; features may have been computed from them.
     samples : int64 array (n_samples,) or None
@@ -95,6 +100,8 @@ class BinaryDataset:
     grid_bits: int
     sources: tuple[str, ...] | None = None
     row_values: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, FloatArray] = field(default_factory=dict)
+    intervals: tuple[tuple[float, float] | None, ...] = ()
     samples: IntArray | None = None
     columns: tuple[str, ...] = ()
     given: FloatArray | None = None

@@ -168,6 +168,16 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- helpers
 
+    def numbers_of(self, table: Table) -> dict[int, FloatArray]:
+        """Return the numeric columns of a table whose conditions are intervals: values by position, NaN if missing."""
+        other = {c.column for c in self.conditions_ if c.interval is None and c.test != "is_missing"}
+        found = {
+            j: self._column(table, j, kind).values
+            for j, kind in enumerate(self.kinds_)
+            if kind == "numeric" and j not in other
+        }
+        return {j: values for j, values in found.items() if values.dtype.kind == "f"}
+
     def _learn_columns(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Column], Any, FloatArray]:
         """Set the kinds of the columns; return the columns, y and weights of the rows with positive weight."""
         self._check_parameters()

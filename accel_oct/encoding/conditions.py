@@ -73,6 +73,14 @@ class Condition:
         return replace(self, missing=False) if self.missing else self
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """``(low, high)`` if the condition is ``low <= x < high`` for known numbers; None if it is another one."""
+        if self.test not in ("at_least", "between") or self.scale is not None:
+            return None
+        low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+        return float(low), float(high)
+
+    @property
     def holds_if_missing(self) -> bool:
         """Whether a missing value fulfils the condition."""
         return self.missing or self.test == "is_missing"

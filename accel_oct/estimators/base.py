@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -161,8 +162,13 @@ class TreeClassifier(FittedClassifier):
         own, table = isinstance(encoder, BinaryEncoder), checked.table
         sources = tuple(table.name(condition.column) for condition in encoder.conditions_) if own else None
         binary = transformed(encoder, table if own else checked.X)
+        dataset = checked.dataset(binary, names, sources, value_sets(encoder.conditions_) if own else None)
+        if own:
+            numbers = {table.name(j): values for j, values in encoder.numbers_of(table).items()}
+            intervals = tuple(condition.interval for condition in encoder.conditions_) or (None,)
+            dataset = replace(dataset, numbers=numbers, intervals=intervals)
         return EncodedTable(
-            data=checked.dataset(binary, names, sources, value_sets(encoder.conditions_) if own else None),
+            data=dataset,
             encoder=encoder,
             features=tuple(map(table.name, range(len(table.columns)))),
             n_rows=len(table),
@@ -173,7 +179,7 @@ class TreeClassifier(FittedClassifier):
 
     def _encoded_data(self, checked: CheckedRows, encoder: Any) -> TrainingData:
         """Return the training data encoded by a fitted encoder, and store the encoder."""
-        self.encoder_ = encoder
+        self.encoder_ = encoder = self._as_scored(encoder)
         names = feature_names(encoder)
         data = self._bound(self._encoded_table(checked, encoder, names), names)
         self._check_attached(checked.rows)
@@ -183,7 +189,7 @@ class TreeClassifier(FittedClassifier):
         """Return the training data of an encoded table, and store its classes, columns and encoder."""
         with as_invalid_input():
             check_classification_targets(np.repeat(table.classes, 3))  # not once: it warns of single samples
-        self.classes_, self.encoder_ = table.classes, table.encoder
+        self.classes_, self.encoder_ = table.classes, self._as_scored(table.encoder)
         check_table(self, column_table(table.features, table.named), reset=True)
         return self._bound(table, feature_names(table.encoder))
 
@@ -257,6 +263,14 @@ class TreeClassifier(FittedClassifier):
         if checked.weighted and has_fit_parameter(encoder, "sample_weight"):
             return encoder.fit(X, y, sample_weight=checked.weights)
         return encoder.fit(X, y)
+
+    def _as_scored(self, encoder: Any) -> Any:
+        """Return a fitted encoder, not exact if the objective depends on where thresholds lie."""
+        if not (getattr(encoder, "exact_", False) and as_objective(self.objective).depends_on_thresholds):
+            return encoder
+        encoder = copy.copy(encoder)
+        encoder.exact_ = False
+        return encoder
 
     def _new_encoder(self, ignored: frozenset[int]) -> Any:
         """Return the unfitted encoder that `encoder` and `exclude` specify."""

@@ -31,7 +31,7 @@ from accel_oct.estimators.training import CheckedRows, Solved, TrainingData
 from accel_oct.exact.ordered import OrderedTree
 from accel_oct.mip import SolveOptions, as_solver, candidate_backends
 from accel_oct.mip.options import usable_threads
-from accel_oct.objectives import LinearScore
+from accel_oct.objectives import LinearScore, as_objective
 from accel_oct.solving.config import is_default_config
 from accel_oct.solving.every_split import EverySplit, EverySplitOutcome, bound_over_every_split
 from accel_oct.solving.result import Result, build_result
@@ -43,6 +43,8 @@ from accel_oct.tree import DecisionTree
 
 def _can_search(model: Any) -> bool:
     """Return whether the parameters of a classifier allow this search."""
+    if as_objective(model.objective).needs_chosen_splits:
+        return False
     monotone = any(isinstance(each, Monotone) for each in column_constraints(model))
     coupled = model.max_features_used is not None or monotone
     return is_default_config(model.config) and not model.components and not coupled
@@ -282,6 +284,8 @@ def table_bound(
     is_stopped : callable
         Returns whether the user has asked to stop.
     """
+    if as_objective(model.objective).needs_chosen_splits:
+        return None
     orders = TableOrders.of(checked.table, checked.weights, missing="category", ignored=checked.ignored)
     if orders is None or is_stopped():
         return None

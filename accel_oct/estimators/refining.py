@@ -206,6 +206,7 @@ def _selected(model: Any, data: TrainingData, places: NDArray[np.int64]) -> Trai
         feature_names=tuple(whole.feature_names[place] for place in places),
         sources=None if whole.sources is None else tuple(whole.sources[place] for place in places),
         value_sets=None if whole.value_sets is None else tuple(whole.value_sets[place] for place in places),
+        intervals=tuple(whole.intervals[place] for place in places) if whole.intervals else (),
     )
     score = model._objective(data.class_factors).bind(dataset)
     return replace(data, dataset=dataset, score=score, names=tuple(data.names[place] for place in places), starts=())

@@ -22,7 +22,7 @@ from accel_oct.constraints.monotone import Direction
 from accel_oct.encoding.tables import Table
 from accel_oct.errors import InvalidInputError, did_you_mean, shown
 from accel_oct.mip import as_solver
-from accel_oct.objectives import Score
+from accel_oct.objectives import Score, StrictScore
 from accel_oct.support.arguments import as_whole, whole_number
 
 
@@ -169,7 +169,14 @@ def excluded_columns(exclude: Any, table: Table) -> frozenset[int]:
 
 
 def check_splittable(constraints: Sequence[BoundConstraint], score: Score) -> None:
-    """Raise if a constraint or the objective holds an array over the rows, which cross-validation cannot split."""
+    """Raise if a constraint or the objective cannot be used on the rows of a fold.
+
+    An array over the rows cannot be split. A `StrictScore` is defined by its own rows, and held-out rows are others.
+    """
+    if isinstance(score, StrictScore):
+        raise InvalidInputError(
+            f"objective: cross-validation does not support {score.name}, {score.kind}; use OptimalTreeClassifier"
+        )
     held = [(f"constraints[{place}]", each.traits.arrays) for place, each in enumerate(constraints)]
     for where, arrays in [*held, ("objective", score.arrays)]:
         if arrays:

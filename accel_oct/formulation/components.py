@@ -160,8 +160,8 @@ class TreeHandler:
 
     def __call__(self, point: Point) -> Reply:
         seen = TreePoint(self.master, point)
-        if seen.is_candidate and not self.incumbent.offer(seen.tree) and self.incumbent.rules:
-            self.incumbent.offer(seen.as_predicted)  # the solver's labels may satisfy a constraint that these violate
+        if seen.is_candidate and not self.incumbent.offer(seen.tree) and self.incumbent.depends_on_labels:
+            self.incumbent.offer(seen.as_predicted)  # the solver's labels may be better, or satisfy a constraint
         cuts: list[Cuts] = []
         for component in self.components:
             if point.event in component.needs.events:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from accel_oct.data import BinaryDataset
+from accel_oct.support.arrays import BoolArray
 from accel_oct.tree import DecisionTree
 
 
@@ -33,6 +34,11 @@ class Incumbent:
     Warm starts, polished and relabelled trees, and trees of the tables and of the solver are offered here; no tree
     becomes the result in another way.
 
+    Parameters
+    ----------
+    counted : callable (DecisionTree) -> bool array, optional
+        Which rows count, if not all that are predicted right; see `accel_oct.objectives.StrictScore`.
+
     Attributes
     ----------
     tree : DecisionTree or None
@@ -45,10 +51,17 @@ class Incumbent:
         Number of better trees that violated a constraint.
     """
 
-    def __init__(self, dataset: BinaryDataset, leaf_price: float, rules: Sequence[Rule] = ()) -> None:
+    def __init__(
+        self,
+        dataset: BinaryDataset,
+        leaf_price: float,
+        rules: Sequence[Rule] = (),
+        counted: Callable[[DecisionTree], BoolArray] | None = None,
+    ) -> None:
         self._dataset = dataset
         self._leaf_price = leaf_price
         self.rules = tuple(rules)
+        self._counted = counted
         self.tree: DecisionTree | None = None
         self.score = self.value = -math.inf
         self.accepted: list[DecisionTree] = []
@@ -67,5 +80,12 @@ class Incumbent:
         self.accepted.append(tree)
         return True
 
+    @property
+    def depends_on_labels(self) -> bool:
+        """Whether a tree may be better than the same branches with majority labels."""
+        return bool(self.rules) or self._counted is not None
+
     def _scored(self, tree: DecisionTree) -> float:
-        return tree.score(self._dataset)
+        if self._counted is None:
+            return tree.score(self._dataset)
+        return float(self._dataset.weights[self._counted(tree)].sum())

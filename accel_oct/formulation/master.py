@@ -17,8 +17,9 @@ from accel_oct.data import BinaryDataset
 from accel_oct.data.binary_matrix import BoolMatrix, pack_rows
 from accel_oct.data.dataset import equal_rows
 from accel_oct.data.weights import accurate_sums
+from accel_oct.errors import InvalidInputError
 from accel_oct.mip import MipModel, Rows
-from accel_oct.support.arrays import FloatArray, IntArray
+from accel_oct.support.arrays import BoolArray, FloatArray, IntArray
 from accel_oct.tree import DecisionTree, Topology
 
 
@@ -88,7 +89,8 @@ class Predictions:
             ),
             "one prediction per point",
         )
-        self._link(master, pack_rows(self.points))
+        if not master.is_strict:
+            self._link(master, pack_rows(self.points))
         master.add_lift(self._fill)
 
     def _link(self, master: Master, words: NDArray[np.uint64]) -> None:
@@ -159,7 +161,10 @@ class Master:
         Whether w is binary. It may be continuous under the standard Benders cuts (end of section 4), and must be binary
         under the strengthened ones (section 5.1).
     original : BinaryDataset, optional
-        The user's data, if `dataset` has merged rows: constraints are defined on its rows.
+        The user's data, if `dataset` has other rows: constraints are defined on its rows.
+    counted : callable (DecisionTree) -> bool array, optional
+        Which rows of `dataset` count, if not all that are predicted right: theta of a row is at most this, and the cuts
+        of the objective define it (`accel_oct.objectives.StrictScore`). Needs integral predictions.
 
     Attributes
     ----------
@@ -184,8 +189,12 @@ class Master:
         *,
         integral_predictions: bool = False,
         original: BinaryDataset | None = None,
+        counted: Callable[[DecisionTree], BoolArray] | None = None,
     ) -> None:
+        if counted is not None and not integral_predictions:
+            raise InvalidInputError("an objective with cuts of its own needs a master with integral predictions")
         self.dataset = dataset
+        self._counted = counted
         self.leaf_price = leaf_price
         self.integral_predictions = integral_predictions
         self.topology = Topology(max_depth)
@@ -327,8 +336,20 @@ class Master:
         leaves = tree.leaves - 1
         self.p.view(x)[leaves] = 1.0
         self.w.view(x)[leaves, tree.label[leaves]] = 1.0
-        self.theta.view(x)[:] = tree.predictions(self.dataset.X) == self.dataset.y
+        self.theta.view(x)[:] = self.counted(tree)
         return x
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether theta of a row may be less than whether its prediction is right."""
+        return self._counted is not None
+
+    def counted(self, tree: DecisionTree) -> BoolArray:
+        """Return the score of every row of `dataset` for a tree: whether it is predicted right, unless `is_strict`."""
+        if self._counted is not None:
+            return self._counted(tree)
+        right: BoolArray = tree.predictions(self.dataset.X) == self.dataset.y
+        return right
 
     def decode(self, x: FloatArray) -> DecisionTree:
         """Return the tree of an integral point; if a relaxed w is split between classes, the largest decides."""

@@ -1,6 +1,6 @@
-"""Objectives: accuracy, balanced accuracy, costs of mistakes, ratios such as F1."""
+"""Objectives: accuracy, balanced accuracy, costs of mistakes, ratios such as F1, robust accuracy."""
 
-from accel_oct.objectives.base import Fixed, LinearScore, Objective, RatioScore, Score
+from accel_oct.objectives.base import Fixed, LinearScore, Objective, RatioScore, Score, StrictScore
 from accel_oct.objectives.built_in import (
     F1,
     Accuracy,
@@ -12,6 +12,7 @@ from accel_oct.objectives.built_in import (
     Ratio,
     as_objective,
 )
+from accel_oct.objectives.robust import Robust, RobustScore
 
 __all__ = [
     "F1",
@@ -26,6 +27,9 @@ __all__ = [
     "Objective",
     "Ratio",
     "RatioScore",
+    "Robust",
+    "RobustScore",
     "Score",
+    "StrictScore",
     "as_objective",
 ]

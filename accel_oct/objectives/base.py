@@ -2,7 +2,8 @@
 
 An objective holds no data. At the start of a solve it is bound to the data, and gives the score of predictions in one
 of two forms: a sum over the samples (`LinearScore`), which the library maximises like weighted accuracy, or a ratio of
-two such sums (`RatioScore`), which is maximised by a sequence of linear ones.
+two such sums (`RatioScore`), which is maximised by a sequence of linear ones. A third form is no sum: in a
+`StrictScore` a right prediction is not enough for a row to count, and cuts of its own define it in the master.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from accel_oct.data import BinaryDataset, ScoredDataset, scored_dataset
 from accel_oct.data.reads import READS, checked_reads
-from accel_oct.support.arrays import FloatArray
+from accel_oct.errors import InvalidInputError
+from accel_oct.formulation import Component, Master
+from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.tree import DecisionTree
 
 Amount = TypeVar("Amount", float, FloatArray)
@@ -125,6 +128,7 @@ class RatioScore:
         As in `LinearScore`.
     """
 
+    kind: ClassVar[str] = "a ratio"
     name: str
     dataset: BinaryDataset
     numerator: FloatArray
@@ -142,7 +146,80 @@ class RatioScore:
         return over / under
 
 
-Score = LinearScore | RatioScore
+class StrictScore(ABC):
+    """Share of the weight of the rows that *count*, where a row counts only if its prediction is right; maximised.
+
+    When a row counts is up to the subclass: it may depend on the whole tree. So the score is no sum over predictions,
+    but at most one, `relaxed`. Tables and lists of trees compute bounds with `relaxed`, every tree is scored by
+    `counted`, and the cuts of `cuts` define the score in the master.
+
+    Parameters
+    ----------
+    name : str
+    dataset : BinaryDataset
+        The user's data; constraints refer to its rows.
+    relaxed : LinearScore
+        Accuracy on some rows with the features and classes of `dataset`, one per row that may count. These rows need
+        not be those of `dataset`: other features at the same class may give a better bound.
+    arrays : tuple of str
+        As in `LinearScore`.
+    """
+
+    kind: ClassVar[str] = "which is no sum over predictions"
+
+    def __init__(self, name: str, dataset: BinaryDataset, relaxed: LinearScore, arrays: tuple[str, ...] = ()) -> None:
+        if relaxed.amounts is not None or relaxed.dataset.X.shape[1] != dataset.n_features:
+            raise InvalidInputError(f"objective: {name}: relaxed must be the accuracy on rows with the same features")
+        self.name, self.dataset, self.relaxed, self.arrays = name, dataset, relaxed, arrays
+
+    @abstractmethod
+    def counted(self, tree: DecisionTree) -> BoolArray:
+        """Return which of the rows of `relaxed` count; the definition. Only rows that are predicted right may count."""
+
+    def cuts(self, master: Master) -> Component | None:
+        """Return the component with the cuts that bound theta by `counted`; its cuts may be REQUIRED.
+
+        theta of row i, ``master.theta.index[i]``, must be at most one if the row counts for the tree, and at most zero
+        if it does not. `accel_oct.cuts` has functions that build such rows. None, or a component that leaves a
+        candidate with a larger theta, is correct too: the candidate is then cut off by a row about the whole tree,
+        which is slow.
+        """
+        return None
+
+    @property
+    def rows(self) -> BinaryDataset:
+        """The rows that count or not."""
+        return self.relaxed.rows
+
+    @property
+    def norm(self) -> float:
+        """Divisor of scores."""
+        return self.relaxed.norm
+
+    @property
+    def amounts(self) -> None:
+        """Rewards by prediction: there are none."""
+        return None
+
+    def checked_counted(self, tree: DecisionTree) -> BoolArray:
+        """Return `counted`, or raise InvalidInputError if it is not as declared."""
+        rows, counted = self.rows, np.asarray(self.counted(tree))
+        if counted.dtype != np.bool_ or counted.shape != (rows.n_samples,):
+            raise InvalidInputError(f"objective: {self.name}: `counted` must return one bool per row of `relaxed`")
+        if np.any(counted & (tree.predictions(rows.X) != rows.y)):
+            raise InvalidInputError(f"objective: {self.name}: `counted` counts a row that a tree predicts wrong")
+        return counted
+
+    def value(self, tree: DecisionTree) -> float:
+        """Return the score of a tree without leaf penalties."""
+        return self.reported(float(self.rows.weights[self.checked_counted(tree)].sum()))
+
+    def reported(self, earned: Amount) -> Amount:
+        """Return the score for the weight of the rows that count."""
+        return self.relaxed.reported(earned)
+
+
+Score = LinearScore | RatioScore | StrictScore
 
 
 class Objective(ABC):
@@ -161,6 +238,19 @@ class Objective(ABC):
     @property
     def is_accuracy(self) -> bool:
         """Whether the score is the share of the weight that is classified correctly."""
+        return False
+
+    @property
+    def needs_chosen_splits(self) -> bool:
+        """Whether the objective is defined on the features of an encoder, so that no other splits can be searched."""
+        return False
+
+    @property
+    def depends_on_thresholds(self) -> bool:
+        """Whether the score depends on where a threshold lies between two neighbouring values of the data.
+
+        If it does, no encoder has every split of a table.
+        """
         return False
 
     def on_tally(self) -> Objective:

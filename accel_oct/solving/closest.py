@@ -22,7 +22,7 @@ from accel_oct.data import BinaryDataset, Tally
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
-from accel_oct.objectives import Fixed, LinearScore, Objective, RatioScore, as_objective
+from accel_oct.objectives import Fixed, LinearScore, Objective, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import Config, as_config
 from accel_oct.solving.near_optimal import Setting, near_search
@@ -248,11 +248,10 @@ class Listing:
 
 def linear_score(score: Any) -> LinearScore:
     """Return an objective that is a sum over the samples, or raise InvalidInputError."""
-    if isinstance(score, RatioScore):
+    if not isinstance(score, LinearScore):
         raise InvalidInputError(
             f"objective: a tree close to an old model needs a sum over the samples, not {score.name}"
         )
-    assert isinstance(score, LinearScore)
     return score
 
 

@@ -19,7 +19,7 @@ from accel_oct.exact import FrontierTable
 from accel_oct.exact.levels import Steps
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
-from accel_oct.objectives import Objective, RatioScore, as_objective
+from accel_oct.objectives import LinearScore, Objective, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.config import SubtreeBoundConfig
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
@@ -114,8 +114,10 @@ def _problem(
         problem = TallyProblem.of_tally(X, max_depth, 0.0, constraints, objective)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
-        if isinstance(score, RatioScore):
-            raise InvalidInputError(f"objective: frontier does not support {score.name}, a ratio; accel_oct.solve does")
+        if not isinstance(score, LinearScore):
+            raise InvalidInputError(
+                f"objective: frontier does not support {score.name}, {score.kind}; accel_oct.solve does"
+            )
         problem = Problem.of(score, max_depth, 0.0, constraints)
     for constraint in problem.coupling:
         if not constraint.traits.by_tables:

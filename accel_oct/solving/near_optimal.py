@@ -23,7 +23,7 @@ from accel_oct.exact.coded import CodedPoints, CodedProblem, CodedTally
 from accel_oct.exact.near_optimal import ListedTree, NearOptimalSearch
 from accel_oct.mip import Solver, as_solver
 from accel_oct.mip.options import usable_threads
-from accel_oct.objectives import Accuracy, LinearScore, Objective, RatioScore, as_objective
+from accel_oct.objectives import Accuracy, LinearScore, Objective, as_objective
 from accel_oct.pieces.entry import read_pieces
 from accel_oct.solving.driver import SearchRun, SinglePhase, drive
 from accel_oct.solving.problem import PROOF_TOLERANCE, check_not_with_tally, checked_tally
@@ -128,8 +128,8 @@ def near_optimal(
         setting = _of_tally(X, leaf_penalty, max_depth, sources)
     else:
         score = as_objective(objective).bind(BinaryDataset.of(X, y, sample_weight))
-        if isinstance(score, RatioScore):
-            raise InvalidInputError(f"objective: near_optimal does not support {score.name}, a ratio")
+        if not isinstance(score, LinearScore):
+            raise InvalidInputError(f"objective: near_optimal does not support {score.name}, {score.kind}")
         setting = Setting.of(score, leaf_penalty, checked_depth(max_depth), sources)
     setting = replace(setting, as_model=as_model, splits=splits)
     slack = number_not_negative(within, "within")

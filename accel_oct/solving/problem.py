@@ -23,7 +23,7 @@ from accel_oct.exact.limited_cells import CellProblem
 from accel_oct.exact.limited_points import LimitedProblem
 from accel_oct.exact.samples import reduce_data, tallied_data
 from accel_oct.formulation import Incumbent
-from accel_oct.objectives import LinearScore, Objective, RatioScore, as_objective
+from accel_oct.objectives import LinearScore, Objective, StrictScore, as_objective
 from accel_oct.support.arguments import checked_depth
 from accel_oct.support.arrays import BoolArray, FloatArray
 from accel_oct.tree import DecisionTree
@@ -112,7 +112,7 @@ class Problem:
     ----------
     original : BinaryDataset
         As the user gave it; constraints and results refer to it.
-    score : LinearScore
+    score : LinearScore or StrictScore
         The objective.
     dataset : BinaryDataset
         The rows of `score` that are computed on; identical ones may be merged.
@@ -125,7 +125,7 @@ class Problem:
     """
 
     original: BinaryDataset
-    score: LinearScore
+    score: LinearScore | StrictScore
     dataset: BinaryDataset
     max_depth: int
     leaf_penalty: float
@@ -136,7 +136,7 @@ class Problem:
     @classmethod
     def of(
         cls,
-        score: LinearScore,
+        score: LinearScore | StrictScore,
         max_depth: int,
         leaf_penalty: float,
         constraints: Sequence[Constraint] | None,
@@ -148,7 +148,7 @@ class Problem:
         return cls(
             original=original,
             score=score,
-            dataset=rows.merged() if merge else rows,
+            dataset=rows.merged() if merge and isinstance(score, LinearScore) else rows,
             max_depth=checked_depth(max_depth),
             leaf_penalty=float(leaf_penalty),
             leaf_price=leaf_price,
@@ -167,6 +167,11 @@ class Problem:
         if depth >= self.max_depth or not self._survives_pruning:
             return self
         return replace(self, max_depth=depth, claimed_depth=self.max_depth)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the objective is a `StrictScore`: tables and lists then have bounds, and no values."""
+        return isinstance(self.score, StrictScore)
 
     @property
     def total_weight(self) -> float:
@@ -189,8 +194,8 @@ class Problem:
 
     @cached_property
     def rules(self) -> LocalRules | None:
-        """The local rules of all constraints, in rows of `original`."""
-        return local_rules(self.constraints)
+        """The local rules of all constraints, in rows of `original`; None where the rows of the score are others."""
+        return None if self.is_strict else local_rules(self.constraints)
 
     @property
     def table_data(self) -> BinaryDataset:
@@ -217,7 +222,8 @@ class Problem:
 
     def incumbent(self) -> Incumbent:
         """Return a new incumbent, without a tree."""
-        return Incumbent(self.dataset, self.leaf_price, self.constraints)
+        counted = self.score.checked_counted if isinstance(self.score, StrictScore) else None
+        return Incumbent(self.dataset, self.leaf_price, self.constraints, counted)
 
     def rounding(self, scale: float = 1.0) -> BoundRounding:
         """Return the rounding of a bound, from a solver or prices, to the values that trees can have."""
@@ -232,7 +238,7 @@ class Problem:
     @property
     def subtrees_are_independent(self) -> bool:
         """Whether the best subtree for some samples and a path is independent of the rest of the tree."""
-        return not self.coupling
+        return not self.coupling and not self.is_strict
 
     @property
     def max_leaves(self) -> int | None:
@@ -242,7 +248,7 @@ class Problem:
 
     @property
     def _survives_pruning(self) -> bool:
-        return all(constraint.traits.survives_pruning for constraint in self.constraints)
+        return not self.is_strict and all(constraint.traits.survives_pruning for constraint in self.constraints)
 
     @property
     def most_leaves(self) -> int:
@@ -412,8 +418,8 @@ def _bound(objective: Objective, trees: TalliedTrees) -> LinearScore:
     """Bind an objective to the cells of a tally, or raise InvalidInputError."""
     objective = objective.on_tally()
     score = objective.bind(trees.cells())
-    if isinstance(score, RatioScore):
-        raise InvalidInputError(f"objective: {score.name}, a ratio, cannot be used on a tally, only on rows")
+    if not isinstance(score, LinearScore):
+        raise InvalidInputError(f"objective: {score.name}, {score.kind}, cannot be used on a tally, only on rows")
     again = objective.bind(trees.cells(PARTS)) if fits_tally(score.reads) else None
     if not isinstance(again, LinearScore) or not _same_by_cell(score, again):
         raise InvalidInputError(f"objective: {score.name} reads more than the classes, groups and weights of a tally")

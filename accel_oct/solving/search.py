@@ -81,7 +81,8 @@ class Search(SearchRun):
         self.incumbent, self._confirmed = problem.incumbent(), 0
         heaviest = problem.score.rows.class_weights()
         for label in (-heaviest).argsort(kind="stable").tolist():
-            if self.incumbent.offer(DecisionTree.leaf(label, problem.max_depth)) or not problem.constraints:
+            taken = self.incumbent.offer(DecisionTree.leaf(label, problem.max_depth))
+            if (taken or not problem.constraints) and not problem.is_strict:
                 break
         best_leaf = float(heaviest.max()) - problem.leaf_price
         # A single leaf, or at least two of them.

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "formulation": _PROBLEM | {"mip", "exact"},
     "pricing": _PROBLEM | {"exact"},
     "constraints": _MODEL | {"exact"},
-    "objectives": _PROBLEM,
+    "objectives": _MODEL | {"cuts"},
     "cuts": _MODEL | {"exact"},
     "heuristics": _MODEL | {"exact"},
     "solving": _SOLVING - {"solving"},

@@ -1,4 +1,4 @@
-"""A package of somebody else's: a cut and constraints, installed, found by name, used by solve() and estimator."""
+"""A package of somebody else's: a cut, constraints and an objective, installed and used by solve() and estimator."""
 
 from __future__ import annotations
 
@@ -116,6 +116,49 @@ print("proven")
 """
 
 
+_OBJECTIVE = """
+import itertools
+import numpy as np
+import accel_oct
+from oct_extras import WholeGroups
+
+rng = np.random.default_rng(2)
+X = rng.integers(0, 2, (24, 3))
+y = (X[:, 0] | X[:, 1]) ^ (rng.random(24) < 0.1)
+group = np.arange(24) // 2
+
+# The truth, by looking at every labelled tree of depth two.
+leaf = [np.zeros(24, bool), np.ones(24, bool)]
+below = [(1, p) for p in leaf] + [
+    (2, np.where(X[:, f] == 1, one, zero)) for f in range(3) for zero, one in itertools.product(leaf, leaf)
+]
+trees = [(1, p) for p in leaf] + [
+    (a + b, np.where(X[:, f] == 1, one, zero))
+    for f in range(3)
+    for (a, zero), (b, one) in itertools.product(below, below)
+]
+def counted(p):
+    return (np.bincount(group, p != y)[group] == 0).mean()
+best = max(counted(p) - 0.01 * leaves for leaves, p in trees)
+plain = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01)
+assert plain.objective > best, "the example needs another optimum than accuracy"
+
+for solver in ("highs", "auto"):
+    for preset in ("default", "baseline", "paper"):
+        for own in (True, False):
+            objective = WholeGroups(group, own)
+            options = dict(objective=objective, config=preset, solver=solver)
+            result = accel_oct.solve(X, y, max_depth=2, leaf_penalty=0.01, **options)
+            assert result.status == "optimal" and abs(result.objective - best) < 1e-9, (result, best)
+            assert all(row.bound >= best - 1e-9 for row in result.history)
+            cuts = result.stats.get("group_cuts" if own else "strict")
+            assert preset == "default" or cuts["cuts"] > 0
+model = accel_oct.OptimalTreeClassifier(2, 0.01, encoder=None, objective=WholeGroups(group)).fit(X, y)
+assert model.objective_ == result.objective
+print("proven", result.objective)
+"""
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package, built from its own pyproject and installed into a folder of its own, with no network."""
@@ -129,7 +172,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.parametrize("program", [_USE, _TRAITS], ids=["by rows", "by traits"])
+@pytest.mark.parametrize("program", [_USE, _TRAITS, _OBJECTIVE], ids=["by rows", "by traits", "by cuts"])
 def test_it_is_used(installed: Path, tmp_path: Path, program: str) -> None:
     """The result is the true optimum under its constraint, for every preset; what declares traits is solved by them."""
     path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])

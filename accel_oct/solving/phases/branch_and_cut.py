@@ -11,6 +11,7 @@ from typing import Any
 
 from accel_oct.constraints.base import BoundConstraint, is_built_in
 from accel_oct.cuts.no_goods import NoGoods
+from accel_oct.cuts.strict import StrictCuts
 from accel_oct.errors import InvalidInputError, shown
 from accel_oct.formulation import Component, ComponentFactory, Master, Site, TreeHandler
 from accel_oct.formulation.agreement import Agreement
@@ -25,6 +26,7 @@ from accel_oct.mip import (
     Termination,
     Validity,
 )
+from accel_oct.objectives import StrictScore
 from accel_oct.solving.config import FAMILIES
 from accel_oct.solving.priced_rows import add_priced_rows
 from accel_oct.solving.problem import BoundRounding
@@ -146,20 +148,28 @@ class IntegerProgram:
 
         Third-party parts are checked on a few trees.
         """
-        problem = search.problem
+        problem, score = search.problem, search.problem.score
         master = Master(
             problem.dataset,
             problem.max_depth,
             problem.leaf_price,
-            integral_predictions=search.config.benders.strengthened or bool(problem.constraints),
+            integral_predictions=search.config.benders.strengthened or bool(problem.constraints) or problem.is_strict,
             original=problem.original,
+            counted=score.checked_counted if isinstance(score, StrictScore) else None,
         )
         agreement = Agreement(master)
         for constraint in problem.constraints:
             with agreement.written_by(f"constraints: `{constraint.name}`", constraint):
                 constraint.add_to(master)
             master.couple_subtrees(constraint.name)
-        own = [_own_component(name, factory, master, agreement) for name, factory in self._factories]
+        own: list[Component] = []
+        if isinstance(score, StrictScore):
+            master.couple_subtrees(score.name)
+            author = f"objective: `{score.name}`"
+            with agreement.written_by(author):
+                cuts = score.cuts(master)
+            own.append(StrictCuts(master, None if cuts is None else CheckedComponent(cuts, author, agreement)))
+        own += [_own_component(name, factory, master, agreement) for name, factory in self._factories]
         if own or not all(map(is_built_in, problem.constraints)):
             for tree in some_trees(problem.original, problem.max_depth):
                 agreement.probe(tree)
@@ -206,8 +216,8 @@ def _built_in(master: Master, backend: Backend, search: Search) -> list[Componen
     built = [component for component in components if component is not None]
     if search.problem.constraints:
         built.insert(0, NoGoods(master, search.problem.constraints, search.agreement))
-        if search.config.path_bound.enabled:
-            search.notes["path_bound"] = f"switched off: {'; '.join(master.couplings)}"
+    if search.config.path_bound.enabled and master.couplings:
+        search.notes["path_bound"] = f"switched off: {'; '.join(master.couplings)}"
     return built
 
 

@@ -4,8 +4,9 @@ The *relaxed problem* has the constraints with a form: limits by prices, rules a
 leaves, rules about the set of features. Its trees are listed in the order of their priced value, which bounds the value
 of every tree that satisfies the limits. Every tree is evaluated by the other constraints. The priced value of the
 current tree is a bound on all that follow, so the search ends when it reaches the value of the best feasible tree;
-without limits that is the first feasible one. The list is made within a slack below the best relaxed value, which grows
-until then.
+without limits that is the first feasible one. The list is made within a slack below the best
+relaxed value, which grows until then. An objective that is a `StrictScore` has no values in the lists: its relaxed
+score takes their place, and every tree is scored by the objective itself.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ _FIRST_SLACK, _GROWTH = 0.01, 4
 #: Bits of the sum of all priced weights: few enough for tables in floating point.
 _WEIGHT_BITS = 42
 
+#: Most trees that are scored by the objective itself; where these do not suffice, branch and cut has better bounds.
+_MOST_SCORED = 10_000
+
 #: Number of trees between two calls of `should_stop` and between two reports of the bound.
 _LOOK_EVERY = 64
 
@@ -75,7 +79,8 @@ class EnumerateAndEvaluate:
     name = "enumeration"
 
     def applies(self, search: Search) -> bool:
-        return search.config.enumeration and bool(without_form(search.problem.constraints))
+        problem = search.problem
+        return search.config.enumeration and (problem.is_strict or bool(without_form(problem.constraints)))
 
     def run(self, search: Search) -> Status | None:
         return search.perform(lambda stopper: _Enumeration(search, stopper).run())
@@ -128,6 +133,14 @@ class _Enumeration:
         # Of the constraints without a form, those on predictions take longer.
         self.by_tree = [each for each in self.asked if not each.traits.by_predictions]
         self.by_predictions = [each for each in self.asked if each.traits.by_predictions]
+        self.most_trees: float = math.inf
+        #: The rows that the values of trees come from, and those that forms are about.
+        self.rows, self.own = self.problem.score.rows, self.problem.original
+        if self.problem.is_strict:
+            # The rows of the score need not be those that limits, masses and proper trees are about.
+            self.own, self.superfluous, self.by_tree, self.by_predictions = self.rows, True, self.asked, []
+            self.most_trees = _MOST_SCORED
+            self.forms = [Traits(leaves=each.leaves, features=each.features) for each in self.forms]
         self.refused_predictions: set[bytes] = set()
         self.trees = self.refused_parts = 0
         self.began = time.perf_counter()
@@ -181,6 +194,9 @@ class _Enumeration:
             lister = TreeLister(limited, values, memory, kept, self.superfluous)
             code = best
             for place, (code, nested) in enumerate(lister.trees()):
+                if self.trees >= self.most_trees:
+                    search.notes["enumeration_ended"] = f"after {self.trees} trees"
+                    return
                 if place % _LOOK_EVERY == 0 and (self.stopper() or self._reached(relaxation, code)):
                     return
                 if place >= done:
@@ -224,7 +240,7 @@ class _Enumeration:
     @cached_property
     def rules(self) -> LocalRules | None:
         """Rules about leaves and paths of all forms, in rows of the original data."""
-        found = [traits.on_paths(self.problem.original.n_samples) for traits in self.forms]
+        found = [traits.on_paths(self.own.n_samples) for traits in self.forms]
         return LocalRules.joined([rules for rules in found if rules is not None])
 
     @cached_property
@@ -232,11 +248,9 @@ class _Enumeration:
         """The points of the data, with the limits that can be priced."""
         problem = self.problem
         priced = [traits for traits in self.forms if traits.local is None and traits.is_priced]
-        limits = [limit for traits in priced for limit in traits.limits or ()]
+        limits = [limit for traits in priced for limit in traits.limits or () if not problem.is_strict]
         rules = self.rules
-        return LimitedProblem.of(
-            problem.original, limits, problem.leaf_price, problem.max_depth, rules, scored=problem.score.rows
-        )
+        return LimitedProblem.of(self.own, limits, problem.leaf_price, problem.max_depth, rules, scored=self.rows)
 
     @cached_property
     def points(self) -> Any:
@@ -259,7 +273,7 @@ class _Enumeration:
             coded = CodedPoints.of(
                 *(X, limited.gains, problem.leaf_price, problem.max_depth, math.inf), superfluous=self.superfluous
             )
-            return _Relaxation(coded, 0.0, not self.forms)
+            return _Relaxation(coded, 0.0, not self.forms and not problem.is_strict)
         priced = self._dual(limited)
         if priced is None:
             return None

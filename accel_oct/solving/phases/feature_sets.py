@@ -575,6 +575,8 @@ class FeatureSets:
 
     def applies(self, search: Search) -> bool:
         switches, constraints = search.config.subtree_bounds, search.problem.constraints
+        if search.problem.is_strict:
+            return False
         if not (switches.enabled and switches.tables) or all(each.traits.features is None for each in constraints):
             return False
         others, rules = _others(search), search.problem.rules

@@ -51,7 +51,7 @@ class PriceAndClose:
 
     def applies(self, search: Search) -> bool:
         problem = search.problem
-        if not search.config.prices or problem.subtrees_are_independent:
+        if not search.config.prices or problem.subtrees_are_independent or problem.is_strict:
             return False
         if problem.max_leaves is not None:
             return False  # the tables of all numbers of leaves have the answer

@@ -26,7 +26,7 @@ class RootByRoot:
 
     def applies(self, search: Search) -> bool:
         switches, problem = search.config.subtree_bounds, search.problem
-        if not (switches.enabled and switches.tables) or isinstance(problem, TallyProblem):
+        if not (switches.enabled and switches.tables) or isinstance(problem, TallyProblem) or problem.is_strict:
             return False
         coupling = problem.coupling
         return bool(coupling) and all(constraint.traits.apart_below is not None for constraint in coupling)

@@ -132,7 +132,8 @@ class SingleLeaf:
 
     def applies(self, search: Search) -> bool:
         problem = search.problem
-        return problem.max_depth == 0 or (problem.dataset.n_classes == 1 and not problem.constraints)
+        free = not problem.constraints and not problem.is_strict
+        return problem.max_depth == 0 or (problem.dataset.n_classes == 1 and free)
 
     def run(self, search: Search) -> Status | None:
         search.tighten(search.incumbent.value)
