@@ -60,6 +60,7 @@ OBJECTIVES = _by_name(
         objectives.F1,
         objectives.FBeta,
         objectives.Ratio,
+        objectives.Robust,
     ]
 )
 

@@ -55,6 +55,7 @@ def test_objectives_are_understood() -> None:
     costs, _ = objective("cost_matrix({(bad, good): 5, (good, bad): 1})")
     assert costs.costs == {("bad", "good"): 5, ("good", "bad"): 1}
     assert objective("cost_matrix([[0, 1], [5, 0]])")[0].costs == [[0, 1], [5, 0]]
+    assert objective("robust(radius={age: 2})") == (objectives.Robust(radius={"age": 2}), "robust(radius={'age': 2})")
     made, said = objective({"kind": "f_beta", "beta": 2})
     assert made == objectives.FBeta(2) and said == "f_beta(beta=2)"
 
