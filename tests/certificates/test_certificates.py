@@ -203,6 +203,19 @@ def test_a_worse_tree_is_refused(number: int, tmp_path: Path) -> None:
         written.check(content)
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_split_is_compared_with_a_leaf(fast: bool, tmp_path: Path) -> None:
+    """Where every split costs more than a leaf, the rule about splits still knows the leaf."""
+    X = np.random.default_rng(0).integers(0, 2, (20, 4))
+    result = accel_oct.solve(X, [0] * 17 + [1] * 3, max_depth=3, leaf_penalty=0.4)
+    written = Written(tmp_path, result)
+    cost = written.content["claim"]["cost"]
+    lemma = {"path": [], "height": 3, "value": cost, "by": "split"}
+    assert "proven" in written.check(written.content | {"lemmas": [lemma]}, fast=fast)
+    with pytest.raises(checker.Refused, match="a leaf costs less"):
+        written.check(written.content | {"lemmas": [lemma | {"value": cost + 1}]}, fast=fast)
+
+
 def test_other_data_are_refused(tmp_path: Path) -> None:
     """A changed cell, a missing row and an unknown class are refused; the order of columns does not matter."""
     written = Written(tmp_path, solved(0))

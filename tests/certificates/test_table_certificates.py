@@ -60,6 +60,25 @@ def test_certificates_of_tables(number: int, tmp_path: Path) -> None:
             checker.check(str(proof), str(data))
 
 
+@pytest.mark.parametrize("number", daily(range(100), 25))
+def test_counting_finds_the_optimum_among_many_thresholds(number: int, tmp_path: Path) -> None:
+    """Up to depth two over many thresholds the least cost is accepted, and one unit more refused, by both counts."""
+    rng = np.random.default_rng(number)
+    X, y = rng.normal(size=(50, 2)).round(1 + number % 2), rng.integers(0, 2 + number % 2, 50)
+    model = OptimalTreeClassifier(max_depth=2, leaf_penalty=(0.001, 0.02, 0.05)[number % 3]).fit(X, y)
+    proof, data = tmp_path / "proof.json", tmp_path / "data.csv"
+    model.certificate(proof, X, y, table=data)
+    content = json.loads(proof.read_text())
+    assert [lemma["by"] for lemma in content["lemmas"]] == ["count"]
+    for fast in (True, False):
+        proof.write_text(json.dumps(content))
+        assert "proven" in checker.check(str(proof), str(data), fast=fast)
+        more = content | {"lemmas": [content["lemmas"][0] | {"value": content["claim"]["cost"] + 1}]}
+        proof.write_text(json.dumps(more))
+        with pytest.raises(checker.Refused, match="proven to cost"):
+            checker.check(str(proof), str(data), fast=fast)
+
+
 def test_the_file_of_the_user_is_the_table(tmp_path: Path) -> None:
     """A certificate is about the values: other notations of the numbers, and other columns, change nothing."""
     X = pd.DataFrame({"a": [1.0, 2.0, 3.5, 4.0], "b": ["u", "v", "u", "v"]})
