@@ -216,6 +216,26 @@ def test_a_split_is_compared_with_a_leaf(fast: bool, tmp_path: Path) -> None:
         written.check(written.content | {"lemmas": [lemma | {"value": cost + 1}]}, fast=fast)
 
 
+def test_lemmas_about_shallower_trees_prove_nothing(tmp_path: Path) -> None:
+    """What a leaf costs bounds neither deeper trees nor, used in a split, the sides of deeper trees."""
+    X = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 2)
+    written = Written(tmp_path, accel_oct.solve(X, X[:, 0] ^ X[:, 1], max_depth=3, leaf_penalty=0.01))
+    step = checker.Fraction(written.content["problem"]["leaf_price"])
+    leaf = 8 * step.denominator + step.numerator
+    content = written.content | {"claim": {"tree": [[0]], "cost": leaf}}
+    lemma = {"path": [], "height": 0, "value": leaf, "by": "count"}
+    with pytest.raises(checker.Refused, match="last lemma"):
+        written.check(content | {"lemmas": [lemma]})
+    sides = [
+        {"path": [[column, 1, side]], "height": 0, "value": 4 * step.denominator + step.numerator, "by": "count"}
+        for column in range(3)
+        for side in (0, 1)
+    ]
+    split = {"path": [], "height": 3, "value": leaf, "by": "split", "level": 0, "uses": list(range(6))}
+    with pytest.raises(checker.Malformed, match="less height"):
+        written.check(content | {"lemmas": [*sides, split]})
+
+
 def test_other_data_are_refused(tmp_path: Path) -> None:
     """A changed cell, a missing row and an unknown class are refused; the order of columns does not matter."""
     written = Written(tmp_path, solved(0))
