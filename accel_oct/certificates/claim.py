@@ -16,7 +16,7 @@ from accel_oct.constraints import BoundConstraint
 from accel_oct.constraints.leaves import BoundMinLeafWeight
 from accel_oct.constraints.traits import TOLERANCE
 from accel_oct.data import BinaryDataset
-from accel_oct.errors import InvalidInputError
+from accel_oct.errors import AccelOctError, InvalidInputError
 from accel_oct.exact.ordered import OrderedTree, Ranks
 from accel_oct.support.arrays import IntArray
 from accel_oct.tree import DecisionTree
@@ -247,8 +247,12 @@ def exact_price(dataset: BinaryDataset, leaf_penalty: float, bits: int) -> Fract
     simple = Fraction(float(leaf_penalty)).limit_denominator(_SIMPLE)
     if bits == 0 and float(simple) == float(leaf_penalty):
         return simple * int(dataset.total_weight)
-    scale = 0 if bits == 0 else dataset.grid_bits
-    return Fraction(dataset.leaf_price(leaf_penalty)) * Fraction(2) ** scale
+    price, total = Fraction(dataset.leaf_price(leaf_penalty)), Fraction(dataset.total_weight)
+    if abs(price - Fraction(float(leaf_penalty)) * total) > total / 2**40:  # the grid is finer
+        raise AccelOctError(
+            f"the leaf price {float(price)} of the solve is not that of leaf_penalty: please report this"
+        )
+    return price * Fraction(2) ** (0 if bits == 0 else dataset.grid_bits)
 
 
 def whole_weights(given: Any, rounded: Any, grid_bits: int) -> tuple[tuple[Fraction, ...], int]:

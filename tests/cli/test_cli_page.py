@@ -84,6 +84,7 @@ def test_documents_have_the_keys_of_the_page(
         "predict": ["keys.json", "new.csv", "--proba"],
         "show": ["keys.json"],
         "check": ["keys.json", "patients.csv"],
+        "certify": ["keys.json", "patients.csv", "-o", "proof.json"],
         "report": ["keys.json", "patients.csv", "-o", "keys.html"],
         "encode": ["patients.csv", "-t", "class"],
         "backends": [],
