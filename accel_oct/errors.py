@@ -15,6 +15,7 @@ __all__ = [
     "MissingKernelsError",
     "NoTreeError",
     "SingleLeafWarning",
+    "StoppedError",
     "as_invalid_input",
     "did_you_mean",
     "shown",
@@ -63,6 +64,10 @@ class NoTreeError(AccelOctError, RuntimeError):
 
     def __reduce__(self) -> tuple[type[NoTreeError], tuple[str, str]]:
         return type(self), (str(self), self.status)
+
+
+class StoppedError(AccelOctError, RuntimeError):
+    """A computation without a partial result was stopped by its time limit or by Ctrl-C."""
 
 
 @contextmanager

@@ -72,7 +72,7 @@ COMMANDS = (
     Command(
         "fit",
         "Find the optimal tree of a table.",
-        (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, *_LAST),
+        (*_TRAINING, opt.BackendOptions, opt.ValidationOptions, opt.CertificateOutput, *_LAST),
         _FIND,
     ),
     Command("path", "Find the optimal tree of each of many leaf penalties.", (*_TRAINING, *_LAST), _FIND, "families"),
@@ -99,7 +99,20 @@ COMMANDS = (
     Command(
         "check",
         "Verify proof, objective and constraints on a file.",
-        (opt.ModelFile, opt.TableOptions, opt.TargetOptions, opt.RuleOptions, opt.DisplayOptions),
+        (opt.ModelFile, opt.TableOptions, opt.TargetOptions, opt.RuleOptions, opt.ProofOptions, opt.DisplayOptions),
+        _USE,
+    ),
+    Command(
+        "certify",
+        "Write a certificate of optimality that others can check.",
+        (
+            opt.ModelFile,
+            opt.TableOptions,
+            opt.TargetOptions,
+            opt.CertificateOptions,
+            opt.OutputOptions,
+            opt.DisplayOptions,
+        ),
         _USE,
     ),
     Command(

@@ -370,6 +370,38 @@ class ReportOptions(Group):
 
 
 @dataclass(frozen=True)
+class CertificateOptions(Group):
+    """What `certify` writes besides the certificate."""
+
+    table: Annotated[
+        str | None,
+        Option("--table", metavar="FILE", help="Write the data as the checker reads them, as CSV.", show_default=False),
+    ] = None
+    time_limit: Annotated[
+        float | None, Option("--time-limit", metavar="SECONDS", help="Time limit.", show_default=False)
+    ] = None
+
+
+@dataclass(frozen=True)
+class CertificateOutput(Group):
+    """Certificate of `fit`."""
+
+    certificate: Annotated[
+        str | None,
+        Option("--certificate", metavar="FILE", help="Also write a certificate of the proof.", show_default=False),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ProofOptions(Group):
+    """What `check` checks."""
+
+    proof: Annotated[
+        bool, Option("--proof", help="MODEL is a certificate: check it, and nothing else, against a CSV file.")
+    ] = False
+
+
+@dataclass(frozen=True)
 class PresetName(Group):
     """Name of a preset."""
 

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
+from accel_oct.certificates import Certificate, write_certificate
 from accel_oct.constraints import Constraint
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.encoding.base import BinaryEncoder, PassthroughEncoder
 from accel_oct.errors import InvalidInputError, SingleLeafWarning, shown
 from accel_oct.estimators.base import TreeClassifier
+from accel_oct.estimators.certified import claim_of
 from accel_oct.estimators.constraint_table import ConstraintTable
 from accel_oct.estimators.every_split import FeatureSearch, TableSearch, table_bound
 from accel_oct.estimators.families import along_penalties, by_leaves, listed_trees, near_old_model
@@ -39,7 +42,7 @@ from accel_oct.solving.result import Result
 from accel_oct.solving.solve import solve
 from accel_oct.support.arguments import time_left
 from accel_oct.support.progress import Reporter, Sink, announce
-from accel_oct.support.stopping import Clock, kept_interrupts
+from accel_oct.support.stopping import Clock, Stopper, kept_interrupts
 
 _LEAST_FOR_BOUND, _SHARE_FOR_BOUND, _MOST_FOR_BOUND = 0.5, 0.5, 10.0
 """Time for the bound over every split: least seconds, share of the solve time, most seconds."""
@@ -510,6 +513,45 @@ class OptimalTreeClassifier(TreeClassifier):
             costs=costs,
             cv=cv,
         )
+
+    def certificate(
+        self,
+        path: str | Path,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        table: str | Path | None = None,
+        target: str | None = None,
+        weight: str | None = None,
+        time_limit: float | None = None,
+    ) -> Certificate:
+        """Prove that the fitted tree is optimal, and write a certificate that ``accel_oct_checker.py`` checks.
+
+        Parameters
+        ----------
+        path : str or Path
+            The certificate; packed if it ends in ``.gz``.
+        X, y, sample_weight
+            The training data.
+        table : str or Path, optional
+            Where to write the data as the CSV file that the checker reads.
+        target, weight : str, optional
+            Names of the columns of classes and weights in that file; "target" and "weight" by default.
+        time_limit : float, optional
+            Seconds.
+
+        Raises
+        ------
+        InvalidInputError
+            If the tree is not proven optimal, or a problem of this kind cannot be certified yet: docs/certificates.md.
+        StoppedError
+            If the proof was not finished in time.
+        """
+        check_is_fitted(self)
+        stopper = Stopper(None if time_limit is None else time.monotonic() + time_limit)
+        claim = claim_of(self, X, y, (sample_weight, None, None)).named(target, weight)
+        return write_certificate(claim, path, table=table, stopper=stopper)
 
     def _solve(self, data: TrainingData, time_limit: float | None, progress: Sink | None = None) -> Result:
         return solve(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from accel_oct.certificates import FeatureProblem
 from accel_oct.constraints import BoundConstraint, Constraint, LinearLimit, bind_all
 from accel_oct.constraints.base import local_rules
 from accel_oct.constraints.tallied import PARTS, bind_to_tally, tallied_trees
@@ -192,6 +193,12 @@ class Problem:
         samples = reduce_data(data.X, data.y, data.weights, data.n_classes, self.table_rules)
         return compute(samples, self.max_depth, **options)
 
+    def certified(self, depth: int) -> FeatureProblem | None:
+        """Return the problem as a certificate states it; None if there are no rows to state."""
+        plain = isinstance(self.score, LinearScore) and self.score.amounts is None
+        name = "accuracy" if plain else self.score.name
+        return FeatureProblem(self.original, depth, self.leaf_penalty, self.constraints, name)
+
     @cached_property
     def rules(self) -> LocalRules | None:
         """The local rules of all constraints, in rows of `original`; None where the rows of the score are others."""
@@ -335,6 +342,9 @@ class TallyProblem(Problem):
             trees=trees,
             earned=_earned(score, tally),
         )
+
+    def certified(self, depth: int) -> None:
+        return None
 
     def value(self, tree: DecisionTree) -> float:
         """The score of a tree, leaf penalties not counted."""

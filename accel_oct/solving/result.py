@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from accel_oct.certificates import Certificate, FeatureProblem, write_certificate
 from accel_oct.constraints import BoundConstraint
 from accel_oct.data import BinaryDataset
-from accel_oct.errors import NoTreeError
+from accel_oct.errors import InvalidInputError, NoTreeError
 from accel_oct.mip import relative_gap
+from accel_oct.support.stopping import Stopper
 from accel_oct.tree import DecisionTree
 
 #: How a computation ended. "finished": everything that was asked for was computed, where that is no optimum.
@@ -141,6 +145,8 @@ class Result:
         One per constraint, in the order given; empty without a tree.
     scope : Scope or None
         The trees that `bound` and `status` speak of.
+    problem : FeatureProblem or None
+        What was solved, for `certificate`.
     """
 
     found: DecisionTree | None
@@ -156,6 +162,7 @@ class Result:
     class_names: tuple[str, ...]
     constraints: tuple[ConstraintReport, ...] = ()
     scope: Scope | None = None
+    problem: FeatureProblem | None = field(default=None, repr=False, compare=False)
 
     @property
     def tree(self) -> DecisionTree:
@@ -190,6 +197,46 @@ class Result:
         """``(bound - objective) / |objective|``; 0 means proven."""
         return relative_gap(self.objective, self.bound)
 
+    def certificate(
+        self,
+        path: str | Path,
+        *,
+        table: str | Path | None = None,
+        target: str | None = None,
+        weight: str | None = None,
+        time_limit: float | None = None,
+    ) -> Certificate:
+        """Prove the optimum again, and write a certificate that ``accel_oct_checker.py`` checks.
+
+        Parameters
+        ----------
+        path : str or Path
+            The certificate; packed if it ends in ``.gz``.
+        table : str or Path, optional
+            Where to write the data as the CSV file that the checker reads.
+        target, weight : str, optional
+            Names of the columns of classes and weights in that file; "target" and "weight" by default.
+        time_limit : float, optional
+            Seconds.
+
+        Raises
+        ------
+        InvalidInputError
+            If the result is not optimal, or a problem of this kind cannot be certified yet: docs/certificates.md.
+        StoppedError
+            If the proof was not finished in time.
+        """
+        if self.status != "optimal" or self.found is None:
+            raise InvalidInputError(f"only an optimal result has a certificate, and this one is {self.status!r}")
+        if self.problem is None:
+            raise InvalidInputError(
+                "a certificate cannot yet be written for this kind of result: see docs/certificates.md"
+            )
+        stopper = Stopper(None if time_limit is None else time.monotonic() + time_limit)
+        return write_certificate(
+            self.problem.claim(self.found).named(target, weight), path, table=table, stopper=stopper
+        )
+
     def show(self) -> str:
         """The tree as text, in the names of the data."""
         return self.tree.to_text(self.feature_names, self.class_names)
@@ -208,6 +255,7 @@ def build_result(
     nodes: int = 0,
     backend: str = "none",
     scope: Scope | None = None,
+    problem: FeatureProblem | None = None,
 ) -> Result:
     """Build the result of a computation.
 
@@ -221,7 +269,7 @@ def build_result(
         One per constraint, where they were priced.
     stats : mapping, optional
         Without the phase that decided.
-    nodes, backend, scope
+    nodes, backend, scope, problem
         As in `Result`.
     """
     return Result(
@@ -238,6 +286,7 @@ def build_result(
         class_names=dataset.class_names,
         constraints=constraint_reports(constraints, tree, multipliers),
         scope=scope,
+        problem=problem,
     )
 
 

@@ -184,6 +184,7 @@ class Search(SearchRun):
             nodes=self.nodes,
             backend=self.backend_name,
             scope=Scope.of_features(depth, len(problem.original.feature_names)),
+            problem=problem.certified(depth),
         )
 
     def finish(self, status: Status) -> None:

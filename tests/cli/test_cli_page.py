@@ -76,6 +76,7 @@ def test_documents_have_the_keys_of_the_page(
     known = set(re.findall(r"`([a-z_]+)`", PAGE.split("## JSON output")[1]))
     training = ["patients.csv", "-t", "class", "-d", "1", "-q"]
     assert main(["fit", *training, "--constraint", "max_leaves(2)", "-o", "keys.json"]) == 0
+    assert main(["fit", *training, "-o", "free.json"]) == 0
     arguments = {
         "fit": [*training, "--constraint", "max_leaves(2)"],
         "path": training,
@@ -84,6 +85,7 @@ def test_documents_have_the_keys_of_the_page(
         "predict": ["keys.json", "new.csv", "--proba"],
         "show": ["keys.json"],
         "check": ["keys.json", "patients.csv"],
+        "certify": ["free.json", "patients.csv", "-o", "proof.json"],
         "report": ["keys.json", "patients.csv", "-o", "keys.html"],
         "encode": ["patients.csv", "-t", "class"],
         "backends": [],

@@ -27,7 +27,7 @@ def test_it_holds_the_library_and_no_benchmarks(target: str) -> None:
 
 
 def test_the_wheel_holds_packages_only() -> None:
-    """No tests, no documentation, no C++ source."""
+    """The packages and the checker of certificates; no tests, no documentation, no C++ source."""
     names = files_of("wheel")
-    assert {name.split("/")[0] for name in names} == {"accel_oct", "accel_oct_backends"}
+    assert {name.split("/")[0] for name in names} == {"accel_oct", "accel_oct_backends", "accel_oct_checker.py"}
     assert not [name for name in names if "native/source" in name]

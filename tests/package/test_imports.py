@@ -20,7 +20,18 @@ _BASE = {"errors", "support"}
 _PROBLEM = _BASE | {"data", "tree"}
 _MODEL = _PROBLEM | {"mip", "formulation"}
 _SOLVING = _MODEL | {
-    *("exact", "constraints", "cuts", "heuristics", "objectives", "pieces", "pricing", "solving", "cluster")
+    *(
+        "exact",
+        "constraints",
+        "certificates",
+        "cuts",
+        "heuristics",
+        "objectives",
+        "pieces",
+        "pricing",
+        "solving",
+        "cluster",
+    )
 }
 
 #: Layer: the layers that its modules may import besides their own. "" is `accel_oct` itself, what users import.
@@ -40,6 +51,7 @@ MAY_IMPORT = {
     "pricing": _PROBLEM | {"exact"},
     "constraints": _MODEL | {"exact"},
     "objectives": _MODEL | {"cuts"},
+    "certificates": _PROBLEM | {"exact", "constraints"},
     "cuts": _MODEL | {"exact"},
     "heuristics": _MODEL | {"exact"},
     "solving": _SOLVING - {"solving"},
@@ -49,7 +61,7 @@ MAY_IMPORT = {
     "report": _BASE | {"_version", "data", "encoding", "export", "plotting", "solving"},
     "estimators": _PROBLEM
     | {"mip", "encoding", "io", "pieces", "constraints", "objectives", "solving", "live", "export"}
-    | {"exact", "report"},
+    | {"exact", "report", "certificates"},
     "io": _BASE | {"encoding"},
     "cli": _SOLVING | {"_version", "encoding", "io", "live", "export", "plotting", "report", "estimators"},
     "__main__": {"cli"},

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import accel_oct_checker
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import Stored, read_model
 from accel_oct.cli.commands.output import emit, printed
 from accel_oct.cli.commands.tables import read_training
-from accel_oct.cli.options import DisplayOptions, ModelFile, RuleOptions, TableOptions, TargetOptions
+from accel_oct.cli.options import DisplayOptions, ModelFile, ProofOptions, RuleOptions, TableOptions, TargetOptions
 from accel_oct.constraints import bind_all
 from accel_oct.data import BinaryDataset
 from accel_oct.errors import InvalidInputError
@@ -34,9 +35,16 @@ class Finding:
 
 
 def check(
-    file: ModelFile, table: TableOptions, columns: TargetOptions, rules: RuleOptions, display: DisplayOptions
+    file: ModelFile,
+    table: TableOptions,
+    columns: TargetOptions,
+    rules: RuleOptions,
+    proof: ProofOptions,
+    display: DisplayOptions,
 ) -> int:
     """Check proof, objective and constraints; return the exit code of the worst result."""
+    if proof.proof:
+        return _check_certificate(file.model, table, display)
     stored = read_model(file, table)
     model = stored.model
     data = read_training(table, stored.columns(columns), display, like=model)
@@ -65,6 +73,23 @@ def check(
         stored_objective=model.objective_,
         findings=[vars(each) for each in findings],
     )
+
+
+def _check_certificate(path: str, table: TableOptions, display: DisplayOptions) -> int:
+    """Check a certificate by the program that shares nothing with the solver."""
+    if table.data is None:
+        raise InvalidInputError("no table was given: name the CSV file that the certificate is about")
+    code, said = Code.DONE, ""
+    try:
+        said = accel_oct_checker.check(path, table.data)
+    except accel_oct_checker.Refused as fault:
+        code, said = Code.DOES_NOT_HOLD, f"refused: {fault}"
+    except accel_oct_checker.Malformed as fault:
+        raise InvalidInputError(str(fault)) from None
+    except accel_oct_checker.LimitReached as fault:
+        code, said = Code.NOT_PROVEN, f"undecided: {fault}"
+    printed(display, None, said)
+    return emit(display, "check", code, proven=code is Code.DONE, finding=said)
 
 
 def _code(findings: list[Finding]) -> Code:

@@ -8,12 +8,13 @@ from typing import Any
 
 from accel_oct.cli.codes import Code
 from accel_oct.cli.commands.models import model_text
-from accel_oct.cli.commands.output import check_output, code_of, emit, printed, watched, writing
+from accel_oct.cli.commands.output import check_output, code_of, emit, printed, watched, write_errors_named, writing
 from accel_oct.cli.commands.settings import read_run
 from accel_oct.cli.commands.tables import Training, read_training
 from accel_oct.cli.commands.training import classifier, read_rules, tree_parameters
 from accel_oct.cli.options import (
     BackendOptions,
+    CertificateOutput,
     DisplayOptions,
     EncoderOptions,
     LimitOptions,
@@ -39,6 +40,7 @@ def fit(
     limits: LimitOptions,
     solver: BackendOptions,
     validation: ValidationOptions,
+    proof: CertificateOutput,
     file: RunFile,
     output: OutputOptions,
     display: DisplayOptions,
@@ -55,7 +57,9 @@ def fit(
     interrupted = _fitted(model, data, limits.time_limit, display)
     # From here on there is a tree, which Ctrl-C must not discard.
     with kept_interrupts() as late:
-        failure = _saved(lambda: model_text(model, data, columns, said.texts), output)
+        failure = _saved(lambda: model_text(model, data, columns, said.texts), output) or _certified(
+            model, data, columns, proof
+        )
         reached = model.status_ == "optimal" or (model.status_ == "gap_limit" and model.gap_ <= model.solver.gap)
         status = "optimal" if reached else model.status_
         code = code_of([status], interrupted)
@@ -93,6 +97,26 @@ def _saved(text: Callable[[], str], output: OutputOptions) -> AccelOctError | No
         content = text()
         with writing(output.output) as file:
             file.write(content)
+    except AccelOctError as error:
+        return error
+    return None
+
+
+def _certified(model: Any, data: Training, columns: TargetOptions, proof: CertificateOutput) -> AccelOctError | None:
+    """Write the certificate; return an error, which is reported after the tree is printed."""
+    if proof.certificate is None:
+        return None
+    best = model.best_estimator_ if hasattr(model, "best_estimator_") else model
+    try:
+        with write_errors_named(proof.certificate):
+            best.certificate(
+                proof.certificate,
+                data.X,
+                data.y,
+                data.weights,
+                target=columns.target,
+                weight=columns.sample_weight,
+            )
     except AccelOctError as error:
         return error
     return None

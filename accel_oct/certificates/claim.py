@@ -1,0 +1,362 @@
+"""What a certificate is about: a table and a problem in whole numbers, and a tree."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from accel_oct.constraints import BoundConstraint
+from accel_oct.constraints.leaves import BoundMinLeafWeight
+from accel_oct.constraints.traits import TOLERANCE
+from accel_oct.data import BinaryDataset
+from accel_oct.errors import AccelOctError, InvalidInputError
+from accel_oct.exact.ordered import OrderedTree, Ranks
+from accel_oct.support.arrays import IntArray
+from accel_oct.tree import DecisionTree
+
+_SIMPLE = 10**6
+"""Largest denominator of a leaf penalty that is taken as a fraction."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of ranks and how the checker reads them: a name, a kind and its arguments, as the format has them."""
+
+    name: str
+    kind: str
+    arguments: tuple[Any, ...] = ()
+
+    def as_list(self) -> list[Any]:
+        return [self.name, self.kind, *self.arguments]
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """The claim that no tree of a problem has a larger objective than a given one.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        How each column of `ranks` is read.
+    ranks : int32 array (columns, n)
+    cells : dict of names to sequences of str
+        The table's cells by column, as in a CSV file.
+    labels : int array (n,)
+    classes : tuple of str
+    weights : tuple of Fraction
+        As given.
+    weight_bits : int
+        Weights are rounded to multiples of two to the power of minus this number.
+    leaf_price : Fraction
+        In units.
+    max_depth : int or None
+    tree : OrderedTree
+    least : int
+        Least weight of a leaf, in units; 0 for none.
+    """
+
+    columns: tuple[Column, ...]
+    ranks: Ranks
+    cells: dict[str, Sequence[str]]
+    labels: IntArray
+    classes: tuple[str, ...]
+    weights: tuple[Fraction, ...]
+    weight_bits: int
+    leaf_price: Fraction
+    max_depth: int | None
+    tree: OrderedTree
+    least: int = 0
+    target: str = "target"
+    weight: str | None = None
+
+    @classmethod
+    def of_features(
+        cls,
+        dataset: BinaryDataset,
+        tree: DecisionTree,
+        max_depth: int | None,
+        leaf_penalty: float,
+        constraints: Sequence[BoundConstraint] = (),
+    ) -> Claim:
+        """Return the claim about a tree over the binary features of a data set.
+
+        Raises
+        ------
+        InvalidInputError
+            If the problem cannot be certified.
+        """
+        names = dataset.feature_names
+        _check_names(names)
+        given = dataset.weights if dataset.given is None else dataset.given
+        weights, bits = whole_weights(given, dataset.weights, dataset.grid_bits)
+        cells = {name: np.where(column, "1", "0").tolist() for name, column in zip(names, dataset.X.T, strict=True)}
+        return cls(
+            columns=tuple(Column(name, "binary") for name in names),
+            ranks=np.ascontiguousarray(dataset.X.T).astype(np.int32),
+            cells=cells,
+            labels=dataset.y,
+            classes=class_texts(dataset),
+            weights=weights,
+            weight_bits=bits,
+            leaf_price=exact_price(dataset, leaf_penalty, bits),
+            max_depth=max_depth,
+            tree=_ordered(tree),
+            least=least_weight(constraints, weights),
+            target=_unused("target", names),
+            weight=None if all(weight == 1 for weight in weights) else _unused("weight", (*names, "target")),
+        )
+
+    @classmethod
+    def of_table(
+        cls,
+        dataset: BinaryDataset,
+        columns: Sequence[Column],
+        cells: dict[str, Sequence[str]],
+        ranks: Ranks,
+        tree: OrderedTree,
+        max_depth: int | None,
+        leaf_penalty: float,
+    ) -> Claim:
+        """Return the claim about a tree over all splits of a table.
+
+        Parameters
+        ----------
+        dataset : BinaryDataset
+            Classes and weights of all rows; its features are not used.
+        columns, cells, ranks, tree
+            As in `Claim`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the problem cannot be certified.
+        """
+        given = dataset.weights if dataset.given is None else dataset.given
+        if not (given > 0).all():
+            raise InvalidInputError("a certificate over every split needs positive weights: leave the other rows out")
+        weights, bits = whole_weights(given, dataset.weights, dataset.grid_bits)
+        target = _unused("target", list(cells))
+        return cls(
+            columns=tuple(columns),
+            ranks=ranks,
+            cells=cells,
+            labels=dataset.y,
+            classes=class_texts(dataset),
+            weights=weights,
+            weight_bits=bits,
+            leaf_price=exact_price(dataset, leaf_penalty, bits),
+            max_depth=max_depth,
+            tree=tree,
+            target=target,
+            weight=None if all(weight == 1 for weight in weights) else _unused("weight", [*cells, target]),
+        )
+
+    def named(self, target: str | None, weight: str | None) -> Claim:
+        """Return the claim with other names of the columns of classes and weights; None for no change.
+
+        Raises
+        ------
+        InvalidInputError
+            If a name is that of another column.
+        """
+        weight = self.weight if weight is None or self.weight is None else weight
+        found = replace(self, target=target or self.target, weight=weight)
+        _check_names([*self.cells, found.target, *([] if found.weight is None else [found.weight])])
+        return found
+
+    # ---------------------------------------------------------------- whole numbers
+
+    @cached_property
+    def units(self) -> list[int]:
+        """Weights of the rows in units."""
+        scale = Fraction(2) ** self.weight_bits
+        return [round(weight * scale) for weight in self.weights]
+
+    @property
+    def scale(self) -> int:
+        """Number of cost units of a unit of weight."""
+        return self.leaf_price.denominator
+
+    @cached_property
+    def price(self) -> int:
+        """Cost of a leaf."""
+        return self.leaf_price.numerator
+
+    @cached_property
+    def cost(self) -> int:
+        """Cost of the tree: the weight of its errors and the price of its leaves."""
+        wrong = self.tree.predict(self.ranks) != self.labels
+        errors = sum(unit for unit, miss in zip(self.units, wrong.tolist(), strict=True) if miss)
+        return self.scale * errors + self.price * self.tree.n_leaves
+
+    # ---------------------------------------------------------------- text
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that the fingerprint is computed from."""
+        names = list(self.cells)
+        yield _line([*names, self.target, self.weight])
+        kinds = {column.name: column.kind for column in self.columns}
+        columns = [
+            list(map(_canonical, cells)) if kinds[name] == "number" else cells for name, cells in self.cells.items()
+        ]
+        for row, label in enumerate(self.labels.tolist()):
+            yield _line([*(column[row] for column in columns), self.classes[label], str(self.weights[row])])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the table."""
+        digest = hashlib.sha256()
+        for line in self.lines():
+            digest.update(line.encode())
+        return digest.hexdigest()
+
+    def as_nodes(self) -> list[list[int]]:
+        """Return the tree as nodes of the format."""
+        parts = zip(self.tree.column, self.tree.rank, self.tree.left, self.tree.right, self.tree.label, strict=True)
+        return [[c, r + 1, low, high] if c >= 0 else [label] for c, r, low, high, label in parts]
+
+
+def _canonical(cell: str) -> str:
+    """Return the text of a number in the lines of the fingerprint."""
+    return (float(cell) + 0.0).hex() if cell else ""
+
+
+def _line(cells: Sequence[str | None]) -> str:
+    return json.dumps(cells, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def class_texts(dataset: BinaryDataset) -> tuple[str, ...]:
+    """Return the labels as texts that stand for them in a file."""
+    return tuple(str(label).strip() for label in dataset.classes.tolist())
+
+
+def exact_price(dataset: BinaryDataset, leaf_penalty: float, bits: int) -> Fraction:
+    """Return the price of a leaf in units.
+
+    For weights that are whole numbers, the penalty is the simplest fraction that is this float: 0.01 is 1/100, where
+    the solve has a price on its grid. In units of such weights, values of trees are far apart compared to the
+    difference, so the same trees are optimal. Otherwise the price is that of the solve.
+    """
+    simple = Fraction(float(leaf_penalty)).limit_denominator(_SIMPLE)
+    if bits == 0 and float(simple) == float(leaf_penalty):
+        return simple * int(dataset.total_weight)
+    price, total = Fraction(dataset.leaf_price(leaf_penalty)), Fraction(dataset.total_weight)
+    if abs(price - Fraction(float(leaf_penalty)) * total) > total / 2**40:  # the grid is finer
+        raise AccelOctError(
+            f"the leaf price {float(price)} of the solve is not that of leaf_penalty: please report this"
+        )
+    return price * Fraction(2) ** (0 if bits == 0 else dataset.grid_bits)
+
+
+def whole_weights(given: Any, rounded: Any, grid_bits: int) -> tuple[tuple[Fraction, ...], int]:
+    """Return the given weights as decimal numbers, and the bits of the grid that they are rounded to.
+
+    Raises
+    ------
+    InvalidInputError
+        If rounding the decimal numbers gives other weights than those of the solve.
+    """
+    weights = tuple(Fraction(repr(weight)) for weight in given.tolist())
+    if all(weight.denominator == 1 for weight in weights) and np.array_equal(given, rounded):
+        return weights, 0
+    largest = int(np.argmax(rounded))
+    # `in_usual_range` may have scaled extreme weights by a power of two.
+    shift = round(float(np.log2(rounded[largest]) - np.log2(given[largest])))
+    bits = grid_bits + shift
+    units = [round(weight * Fraction(2) ** bits) for weight in weights]
+    if units != [int(unit) for unit in np.ldexp(rounded, grid_bits).tolist()]:
+        raise InvalidInputError("sample_weight has weights that a certificate cannot state exactly")
+    return weights, bits
+
+
+def least_weight(constraints: Sequence[BoundConstraint], weights: Sequence[Fraction]) -> int:
+    """Return the least weight of a leaf that some constraints ask for, for whole weights.
+
+    Raises
+    ------
+    InvalidInputError
+        If a constraint cannot be certified.
+    """
+    least = 0
+    for constraint in constraints:
+        if not isinstance(constraint, BoundMinLeafWeight):
+            raise InvalidInputError(f"a certificate cannot yet be written under the constraint `{constraint.name}`")
+        if not all(weight.denominator == 1 for weight in weights):
+            raise InvalidInputError(
+                f"a certificate under the constraint `{constraint.name}` needs weights that are whole numbers"
+            )
+        if "rows" in constraint.reads and any(weight != 1 for weight in weights):
+            raise InvalidInputError(
+                f"a certificate under the constraint `{constraint.name}` needs rows without weights; "
+                "MinLeafWeight(amount=...) limits the weight"
+            )
+        minimum = constraint.minimum - Fraction(TOLERANCE) * sum(weights)
+        least = max(least, -(-minimum.numerator // minimum.denominator))
+    return least
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if len(set(names)) != len(names):
+        raise InvalidInputError("a certificate needs columns with different names")
+
+
+def _unused(name: str, others: Sequence[str]) -> str:
+    while name in others:
+        name += "_"
+    return name
+
+
+def _ordered(tree: DecisionTree) -> OrderedTree:
+    """Return a tree over features as one over ranks."""
+    rows: list[list[int]] = []
+
+    def add(node: int) -> int:
+        place, feature = len(rows), int(tree.feature[node - 1])
+        rows.append([feature, 0, -1, -1, int(tree.label[node - 1])])
+        if feature >= 0:
+            rows[place][2] = add(2 * node)
+            rows[place][3] = add(2 * node + 1)
+        return place
+
+    add(1)
+    return OrderedTree.of_rows(np.array(rows, dtype=np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureProblem:
+    """A problem over binary features, from which the claim about its optimal tree is made.
+
+    Attributes
+    ----------
+    dataset : BinaryDataset
+    max_depth : int or None
+    leaf_penalty : float
+    constraints : tuple of BoundConstraint
+    objective : str
+        Name of the objective.
+    """
+
+    dataset: BinaryDataset
+    max_depth: int | None
+    leaf_penalty: float
+    constraints: tuple[BoundConstraint, ...]
+    objective: str
+
+    def claim(self, tree: DecisionTree) -> Claim:
+        """Return the claim that a tree is optimal.
+
+        Raises
+        ------
+        InvalidInputError
+            If the problem cannot be certified.
+        """
+        if self.objective != "accuracy":
+            raise InvalidInputError(f"a certificate cannot yet be written for the objective {self.objective!r}")
+        return Claim.of_features(self.dataset, tree, self.max_depth, self.leaf_penalty, self.constraints)

@@ -1,0 +1,104 @@
+"""The file of a certificate, and the table that it is about."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_oct.certificates.claim import Claim
+from accel_oct.certificates.lemmas import Prover
+from accel_oct.support.files import as_path, replacing
+from accel_oct.support.stopping import Stopper
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was written.
+
+    Attributes
+    ----------
+    path : Path
+    fingerprint : str
+        SHA-256 of the file.
+    data_fingerprint : str
+        That of the table, see docs/certificates.md.
+    lemmas, size : int
+        Number of lemmas, and bytes of the file.
+    seconds : float
+    """
+
+    path: Path
+    fingerprint: str
+    data_fingerprint: str
+    lemmas: int
+    size: int
+    seconds: float
+
+
+def write_certificate(
+    claim: Claim, path: str | Path, *, table: str | Path | None = None, stopper: Stopper | None = None
+) -> Certificate:
+    """Prove a claim again, write the certificate, and return what was written.
+
+    Parameters
+    ----------
+    path : str or Path
+        Packed by gzip if it ends in ``.gz``.
+    table : str or Path, optional
+        Where the table that the certificate is about is written to, as CSV.
+    stopper : Stopper, optional
+        Asked about time limit and Ctrl-C.
+    """
+    began, path = time.perf_counter(), as_path(path)
+    lemmas = Prover(claim, stopper or Stopper()).lemmas()
+    text = json.dumps(as_dict(claim, lemmas), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    content = gzip.compress(text, mtime=0) if path.suffix == ".gz" else text
+    with replacing(path, binary=True) as file:
+        file.write(content)
+    if table is not None:
+        with replacing(table) as file:
+            file.write(as_csv(claim))
+    digest = hashlib.sha256(content).hexdigest()
+    return Certificate(path, digest, claim.fingerprint, len(lemmas), len(content), time.perf_counter() - began)
+
+
+def as_dict(claim: Claim, lemmas: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the certificate as the format has it."""
+    return {
+        "format": "accel-oct certificate",
+        "version": 1,
+        "data": {
+            "columns": [column.as_list() for column in claim.columns],
+            "target": claim.target,
+            "weight": claim.weight,
+            "weight_bits": claim.weight_bits,
+            "classes": list(claim.classes),
+            "sha256": claim.fingerprint,
+        },
+        "problem": {
+            "depth": claim.max_depth,
+            "leaf_price": str(claim.leaf_price),
+            **({"least_leaf_weight": claim.least} if claim.least else {}),
+        },
+        "claim": {"tree": claim.as_nodes(), "cost": claim.cost},
+        "lemmas": lemmas,
+    }
+
+
+def as_csv(claim: Claim) -> str:
+    """Return the table as CSV."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*claim.cells, claim.target, *([] if claim.weight is None else [claim.weight])])
+    columns = list(claim.cells.values())
+    for row, label in enumerate(claim.labels.tolist()):
+        weight = [] if claim.weight is None else [repr(float(claim.weights[row]))]
+        writer.writerow([*(column[row] for column in columns), claim.classes[label], *weight])
+    return file.getvalue()

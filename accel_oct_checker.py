@@ -1,0 +1,751 @@
+"""Check a certificate of an optimal classification tree, with nothing but the standard library.
+
+    python accel_oct_checker.py proof.json data.csv
+
+Exit code 0: the claim of the certificate is proven for these data; one sentence says what is proven. 1: the tree, the
+data or a lemma does not bear out the claim; the first fault is named. 2: a file is malformed. 3: a limit on time or
+memory was reached, and nothing is decided.
+
+The program imports nothing of the solver. All decisions are made with integers and fractions. NumPy, where it is
+installed, makes the counting faster: its floats then hold only integers below 2**53, sums of which are exact.
+The format and the proof of every rule are in docs/certificates.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import hashlib
+import io
+import json
+import math
+import re
+import sys
+import time
+import zlib
+from fractions import Fraction
+from operator import sub
+from typing import Any, NoReturn
+
+try:
+    import numpy as np
+except ImportError:  # the plain path
+    np = None  # type: ignore[assignment]
+
+INFINITE = 1 << 200  # the cost of a leaf that is not allowed
+LEAST, MOST, WEIGHT = 0, 1, 2  # quantities: least and largest cost of a point, weight of a row
+MEMO = 1 << 17  # sets whose cost at depth two is remembered
+
+
+class Malformed(Exception):
+    """A file is not what the format asks for."""
+
+
+class Refused(Exception):
+    """The data, the tree or a lemma does not bear out the claim."""
+
+
+class LimitReached(Exception):
+    """Time or memory is used up."""
+
+
+class Clock:
+    """Raises `LimitReached` once the seconds are over."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.end = math.inf if seconds is None else time.monotonic() + seconds
+
+    def tick(self) -> None:
+        if time.monotonic() > self.end:
+            raise LimitReached("the time limit is reached")
+
+
+# ---------------------------------------------------------------- files
+
+
+def need(holds: Any, message: str) -> None:
+    if not holds:
+        raise Malformed(message)
+
+
+def whole(value: Any, low: int, high: int, name: str) -> int:
+    need(type(value) is int and low <= value <= high, f"{name} must be a whole number from {low} to {high}")
+    return int(value)
+
+
+def only(value: Any, names: set[str], where: str) -> None:
+    need(isinstance(value, dict) and set(value) <= names, f"{where} must be an object with no keys but {sorted(names)}")
+
+
+def part(value: Any, name: str, kind: type, where: str) -> Any:
+    need(isinstance(value, dict) and type(value.get(name)) is kind, f"{where} needs {name!r}, a {kind.__name__}")
+    return value[name]
+
+
+def read_bytes(path: str, most: int) -> bytes:
+    """Return the content of a file, unpacked if it is gzip, of at most `most` bytes."""
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else open(path, "rb") as source:
+            content = source.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Malformed(f"cannot read {path}: {error}") from None
+    if len(content) > most:
+        raise LimitReached(f"{path} is larger than the limit of {most} bytes")
+    return content
+
+
+def read_certificate(path: str, most: int) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        need(len(found) == len(pairs), f"{path} names a key twice")
+        return found
+
+    def never(text: str) -> NoReturn:
+        raise Malformed(f"{path} has the number {text}; only integers are allowed")
+
+    try:
+        found: dict[str, Any] = json.loads(
+            read_bytes(path, most), object_pairs_hook=once, parse_float=never, parse_constant=never
+        )
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"{path} is not JSON: {error}") from None
+    need(isinstance(found, dict) and found.get("format") == "accel-oct certificate", f"{path} is no certificate")
+    need(found.get("version") == 1, f"{path} has version {found.get('version')!r}; this program reads version 1")
+    return found
+
+
+_NUMBER = re.compile(r"[+-]?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+def exact(text: str, name: str) -> Fraction:
+    need(_NUMBER.fullmatch(text), f"{name} must be a decimal number, got {text[:40]!r}")
+    return Fraction(text)
+
+
+def fraction(text: Any, name: str) -> Fraction:
+    need(
+        isinstance(text, str) and re.fullmatch(r"[0-9]{1,400}(/[1-9][0-9]{0,400})?", text), f"{name} must be a fraction"
+    )
+    return Fraction(text)
+
+
+class Data:
+    """The rows of the table, as the certificate reads it: ranks by column, classes and whole weights.
+
+    Attributes
+    ----------
+    ranks : one list per column with the rank of every row
+    tops : the largest rank of every column
+    labels, weights : class and weight of every row
+    """
+
+    def __init__(self, spec: dict[str, Any], content: bytes) -> None:
+        self.classes = part(spec, "classes", list, "data")
+        columns, target = part(spec, "columns", list, "data"), part(spec, "target", str, "data")
+        weight, bits = spec.get("weight"), whole(spec.get("weight_bits"), -1200, 1200, "weight_bits")
+        need(weight is None or isinstance(weight, str), "weight must be a name or null")
+        need(self.classes and all(isinstance(c, str) for c in self.classes), "classes must be texts")
+        need(len(set(self.classes)) == len(self.classes), "classes must differ")
+        for column in columns:
+            need(isinstance(column, list) and 2 <= len(column) <= 3, "a column is [name, kind] or [name, kind, more]")
+            need(all(isinstance(text, str) and text for text in column[:2]), "a column has a name and a kind")
+            need(column[1] in KINDS, f"the kind {column[1]!r} is unknown")
+        try:
+            table = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise Malformed(f"the data are no CSV in UTF-8: {error}") from None
+        need(table, "the data are empty")
+        header, rows = table[0], [row for row in table[1:] if row]
+        names = list(dict.fromkeys(column[0] for column in columns))
+        asked = [*names, target] + ([] if weight is None else [weight])
+        for name in asked:
+            need(header.count(name) == 1, f"the data must have the column {name!r} once")
+        need(all(len(row) == len(header) for row in rows), "a row of the data has too few or too many cells")
+        cells = {name: [row[header.index(name)].strip() for row in rows] for name in dict.fromkeys(asked)}
+        place = {text: number for number, text in enumerate(self.classes)}
+        numeric = {float(text): number for text, number in place.items() if _NUMBER.fullmatch(text)}
+        labels = [
+            place.get(cell, numeric.get(float(cell)) if _NUMBER.fullmatch(cell) else None) for cell in cells[target]
+        ]
+        for cell, label in zip(cells[target], labels, strict=True):
+            if label is None:
+                raise Refused(f"the data have the class {cell[:40]!r}, which the certificate does not name")
+        scale = Fraction(2) ** bits
+        given = [Fraction(1)] * len(rows) if weight is None else [exact(cell, "a weight") for cell in cells[weight]]
+        need(all(amount >= 0 for amount in given), "weights must not be negative")
+        self.weights = [round(amount * scale) for amount in given]
+        self.labels: list[int] = [label for label in labels if label is not None]
+        self.names = [column[0] for column in columns]
+        self.ranks, self.tops = list[list[int]](), list[int]()
+        shown: dict[str, list[str]] = {}
+        for column in columns:
+            ranks, texts = KINDS[column[1]](cells[column[0]], *column[2:])
+            need(shown.setdefault(column[0], texts) == texts, f"{column[0]!r} is read in two ways")
+            self.ranks.append(ranks)
+            self.tops.append(max(ranks, default=0))
+        digest = hashlib.sha256((_line([*names, target, weight])).encode())
+        columns_of = [shown[name] for name in names]
+        for number, label in enumerate(self.labels):
+            row = [texts[number] for texts in columns_of]
+            digest.update(_line([*row, self.classes[label], str(given[number])]).encode())
+        self.fingerprint = digest.hexdigest()
+        need(self.labels and sum(self.weights) > 0, "the data have no weight")
+
+
+def _line(cells: list[Any]) -> str:
+    return json.dumps(cells, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+Read = tuple[list[int], list[str]]
+
+
+def binary(cells: list[str], more: Any = None) -> Read:
+    """Ranks of cells that are 0 or 1."""
+    need(more is None and all(cell in ("0", "1") for cell in cells), "a binary column has only the cells 0 and 1")
+    return [int(cell) for cell in cells], cells
+
+
+def number(cells: list[str], missing: Any = "") -> Read:
+    """Ranks of numbers, as the floats of 64 bits that are nearest; an empty cell is below or above all of them."""
+    need(missing in ("", "below", "above"), "missing values are below or above")
+    need(all(_NUMBER.fullmatch(cell) or (missing and not cell) for cell in cells), "a cell is no number")
+    values = [float(cell) if cell else None for cell in cells]
+    order = {value: rank for rank, value in enumerate(sorted({v for v in values if v is not None}))}
+    low = 1 if missing == "below" and None in values else 0
+    absent = 0 if low else len(order)
+    ranks = [absent if value is None else order[value] + low for value in values]
+    return ranks, ["" if value is None else (value + 0.0).hex() for value in values]
+
+
+def groups(cells: list[str], listed: Any = None) -> Read:
+    """Ranks of texts by the list of groups that they are in."""
+    need(isinstance(listed, list) and len(listed) >= 2, "groups must be a list of lists of texts")
+    need(all(isinstance(g, list) and all(isinstance(text, str) for text in g) for g in listed), "groups hold texts")
+    rank = {text: place for place, group in enumerate(listed) for text in group}
+    need(len(rank) == sum(map(len, listed)), "a text is in two groups")
+    need(all(cell in rank for cell in cells), "a cell is in no group")
+    return [rank[cell] for cell in cells], cells
+
+
+KINDS = {"binary": binary, "number": number, "groups": groups}
+
+
+# ---------------------------------------------------------------- sets of rows
+
+
+class Plain:
+    """Costs of trees on sets of rows, which are integers with a bit per row, by counting bits.
+
+    `cuts` are all splits (column, threshold): rows with at least this rank go right. A profile of a set is
+    (set, totals, tables): sums over the set, and lists of sums to the right of every cut.
+    """
+
+    def __init__(self, data: Data, costs: list[list[int]], price: int, least: int, clock: Clock) -> None:
+        self.price, self.least, self.clock, self.n, self.data = price, least, clock, len(costs), data
+        self.memo: dict[int, int] = {}
+        # Rows with equal ranks form a point. What its rows cost together at least and at most belongs to its first row.
+        points: dict[tuple[int, ...], tuple[int, list[int]]] = {}
+        for row, cost in enumerate(costs):
+            _, known = points.setdefault(tuple(ranks[row] for ranks in data.ranks), (row, [0] * len(cost)))
+            known[:] = [old + new for old, new in zip(known, cost, strict=True)]
+        self.quantities = [[0] * self.n, [0] * self.n, data.weights]
+        for row, known in points.values():
+            self.quantities[0][row], self.quantities[1][row] = min(known), max(known)
+        self.signed = len(costs[0]) == 2 and not least
+        if self.signed:
+            self.quantities += [[a - b for a, b in costs], [a + b for a, b in costs]]
+        else:
+            self.quantities += [list(own) for own in zip(*costs, strict=True)]
+        self.used = [*range(3, len(self.quantities)), *([2] if least else [])]
+        self.planes = [self._planes(values) for values in self.quantities]
+        self.mask_of: dict[tuple[int, int], int] = {}
+        for column, (ranks, top) in enumerate(zip(data.ranks, data.tops, strict=True)):
+            rows_of: list[list[int]] = [[] for _ in range(top + 1)]
+            for row, rank in enumerate(ranks):
+                rows_of[rank].append(row)
+            masks = [0]
+            for rank in range(top, 0, -1):
+                masks.append(masks[-1] | self._mask(rows_of[rank]))
+            self.mask_of |= {(column, rank): masks[top + 1 - rank] for rank in range(1, top + 1)}
+        self.cuts, self.masks = list(self.mask_of), list(self.mask_of.values())
+        self.everything = (1 << self.n) - 1
+
+    def _mask(self, rows: list[int]) -> int:
+        packed = bytearray(self.n // 8 + 1)
+        for row in rows:
+            packed[row >> 3] |= 1 << (row & 7)
+        return int.from_bytes(packed, "little")
+
+    def _planes(self, values: list[int]) -> list[tuple[int, int]]:
+        """Return sets of rows with weights, sums of which are the values: one per value, or per binary digit."""
+        different = set(values) - {0}
+        digits = max((abs(value).bit_length() for value in different), default=0)
+        rows_of: dict[int, list[int]] = {}
+        for row, value in enumerate(values):
+            parts = [value] if len(different) <= 2 * digits else [1 << d for d in range(digits) if abs(value) >> d & 1]
+            for part in parts:
+                rows_of.setdefault(part if part < 0 or value > 0 else -part, []).append(row)
+        return [(self._mask(rows), value) for value, rows in rows_of.items() if value]
+
+    def total(self, subset: int, quantity: int) -> int:
+        return sum(value * (subset & rows).bit_count() for rows, value in self.planes[quantity])
+
+    def right(self, subset: int, quantity: int) -> list[int]:
+        """Return the sums over a set to the right of every cut."""
+        self.clock.tick()
+        found = [0] * len(self.masks)
+        for rows, value in self.planes[quantity]:
+            if own := subset & rows:
+                found = [old + value * (own & mask).bit_count() for old, mask in zip(found, self.masks, strict=True)]
+        return found
+
+    def profile(self, subset: int) -> Any:
+        tables = [self.right(subset, quantity) for quantity in (self.used[:1] if self.signed else self.used)]
+        return subset, [self.total(subset, quantity) for quantity in self.used], tables
+
+    def leaf(self, *sums: int) -> int:
+        """Return the cost of a leaf from its sums by class, and its weight if leaves have a least weight."""
+        if self.least:
+            return min(sums[:-1]) if sums[-1] >= self.least else INFINITE
+        return min(sums)
+
+    def leaf_and_split(self, profile: Any) -> tuple[int, int]:
+        """Return the least cost of a leaf, and of two leaves, without their price."""
+        _, totals, tables = profile
+        if self.signed:  # min(a, b) is (a + b - |a - b|) / 2
+            difference, both = totals
+            largest, smallest = max(tables[0], default=0), min(tables[0], default=0)
+            most = max(abs(difference), 2 * largest - difference, difference - 2 * smallest)
+            return (both - abs(difference)) // 2, (both - most) // 2
+        splits = (self.leaf(*sums) + self.leaf(*map(sub, totals, sums)) for sums in zip(*tables, strict=True))
+        return self.leaf(*totals), min(splits, default=INFINITE)
+
+    def one(self, profile: Any) -> int:
+        """Return the least cost of trees of depth at most one."""
+        leaf, split = self.leaf_and_split(profile)
+        return min(leaf + self.price, split + 2 * self.price)
+
+    def subset(self, outer: int, cut: tuple[int, int], side: int) -> int:
+        rows = self.mask_of.get(cut, 0)
+        return outer & rows if side else outer & ~rows
+
+    def separating(self, subset: int) -> list[int]:
+        """Return the places of cuts with rows on both sides, one of each equal set in a column."""
+        found, last = [], (-1, 0)
+        for place, (cut, mask) in enumerate(zip(self.cuts, self.masks, strict=True)):
+            here = cut[0], subset & mask
+            if here[1] and here[1] != subset and here != last:
+                found.append(place)
+            last = here
+        return found
+
+    def pair(self, profile: Any, cut: tuple[int, int]) -> tuple[int, int]:
+        """Return the least costs at depth one of both sides of a cut."""
+        right = self.profile(self.subset(profile[0], cut, 1))
+        tables = [list(map(sub, all_, some)) for all_, some in zip(profile[2], right[2], strict=True)]
+        return self.one((None, list(map(sub, profile[1], right[1])), tables)), self.one(right)
+
+    def two(self, subset: int, most: int = INFINITE) -> int:
+        """Return the least cost of trees of depth at most two, or a number >= `most` if it is at least `most`."""
+        profile = self.profile(subset)
+        best = min(most, self.one(profile))
+        if best <= self.total(subset, LEAST) + 3 * self.price:
+            return best
+        everything, weights = self.total(subset, MOST), self.right(subset, MOST)
+        by_column: dict[int, list[tuple[int, int]]] = {}
+        for place in self.separating(subset):
+            by_column.setdefault(self.cuts[place][0], []).append((self.cuts[place][1], everything - weights[place]))
+        for column, cuts in by_column.items():  # thresholds with the weight to their left, increasing
+            ranges = [(0, len(cuts) - 1, self.price, self.price)]
+            while ranges:
+                low, high, left, right = ranges.pop()
+                if low > high or left + right >= best:
+                    continue
+                middle = (low + high) // 2
+                a, b = self.pair(profile, (column, cuts[middle][0]))
+                best = min(best, a + b)
+                below, above = middle - 1, middle + 1
+                if self.least:  # smaller sets may cost more
+                    ranges += [(low, below, left, right), (above, high, left, right)]
+                    continue
+                room, here = a + b - best, cuts[middle][1]  # cuts with no more weight between cost at least `best`, too
+                while below >= low and here - cuts[below][1] <= room:
+                    below -= 1
+                while above <= high and cuts[above][1] - here <= room:
+                    above += 1
+                ranges += [(low, below, left, max(right, b)), (above, high, max(left, a), right)]
+        return best
+
+    def bound(self, subset: int, height: int | None, level: int, most: int = INFINITE) -> int:
+        """Return a bound by counting, exact up to depth `level`; or a number >= `most` if it is at least `most`."""
+        level = level if height is None else min(level, height)
+        if level == 2:
+            if len(self.memo) > MEMO:
+                self.memo.clear()
+            found = self.memo.get(subset) or self.two(subset, most)
+            if most == INFINITE:
+                self.memo[subset] = found
+        else:
+            profile = self.profile(subset)
+            found = self.one(profile) if level else self.leaf_and_split(profile)[0] + self.price
+        if height is None or height > level:
+            found = min(found, self.deeper(subset, level))
+        return found
+
+    def deeper(self, subset: int, level: int) -> int:
+        """Return what trees cost at least that are deeper than the level: they have so many leaves."""
+        if self.least and self.total(subset, WEIGHT) < (level + 2) * self.least:
+            return INFINITE
+        return self.total(subset, LEAST) + (level + 2) * self.price
+
+    def raise_by(self, places: list[int], low: list[Any], subset: int, other: int, cost: int) -> None:
+        """Raise bounds on the sides of splits by what another set costs at least, less the weight of what differs."""
+        own, whole = self.total(other & subset, MOST), self.total(other, MOST)
+        weights = self.right(other & subset, MOST)
+        for number, place in enumerate(places):
+            for side, kept in ((0, own - weights[place]), (1, weights[place])):
+                if cost - (whole - kept) > low[side][number]:
+                    # Of leaf weights only a larger set has more.
+                    if self.least and self.subset(subset, self.cuts[place], side) & ~other:
+                        continue
+                    low[side][number] = cost - (whole - kept)
+
+    def split(self, subset: int, height: int | None, value: int, level: int, known: list[tuple[int, int]]) -> str:
+        """Return "" if every tree of at most this height costs `value`, by every split; else what does not."""
+        below, places = None if height is None else height - 1, self.separating(subset)
+        if self.bound(subset, 0, 0) < value:
+            return "a leaf costs less"
+        low = [[self.price] * len(places), [self.price] * len(places)]
+        for other, cost in known:
+            self.raise_by(places, low, subset, other, cost)
+        for tried in range(min(level, 1), level + 1):
+            self.count(subset, places, low, value, below, tried)
+        for place, a, b in zip(places, *low, strict=True):
+            if a + b < value:
+                return f"the split of column {self.cuts[place][0]} at {self.cuts[place][1]} costs {a + b}, not {value}"
+        return ""
+
+    def count(self, subset: int, places: list[int], low: list[Any], value: int, below: int | None, level: int) -> None:
+        """Raise the bounds of splits that do not cost the value yet by counting; similar splits profit at level two."""
+        tried: set[int] = set()
+        while left := [n for n, (a, b) in enumerate(zip(*low, strict=True)) if a + b < value and n not in tried]:
+            number = left[len(left) // 2]
+            tried.add(number)
+            for side in (0, 1):
+                if low[0][number] + low[1][number] < value:
+                    own = self.subset(subset, self.cuts[places[number]], side)
+                    low[side][number] = max(low[side][number], self.bound(own, below, level))
+                    if level == 2:
+                        self.raise_by(places, low, subset, own, low[side][number])
+            if level == 2 and low[0][number] + low[1][number] < value:
+                return
+
+
+class Fast(Plain):
+    """The same with NumPy, whose floats hold integers below 2**53 here: costs at depth two, of many sets at once."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        if max(sum(map(abs, values)) for values in self.quantities) + 4 * self.price >= 1 << 52:
+            raise OverflowError
+        self.unit = (
+            math.gcd(*(value for place in (0, 1, *self.used) if place != WEIGHT for value in self.quantities[place]))
+            or 1
+        )
+        counts = [
+            [value // (1 if place == WEIGHT else self.unit) for value in values]
+            for place, values in enumerate(self.quantities)
+        ]
+        small = max(sum(map(abs, values)) for values in counts) < 1 << 23  # sums are exact in floats of 32 bits
+        self.counts = np.array(counts, dtype=np.float32 if small else np.float64)
+        self.rank = np.array(self.data.ranks, dtype=np.int32).reshape(-1, self.n)
+        self.ordered = max(self.data.tops, default=0) > 1
+        self.order: Any = np.argsort(self.rank, axis=1, kind="stable") if self.ordered else None
+        self.X: Any = None if self.ordered else np.ascontiguousarray(self.rank.T, dtype=self.counts.dtype)
+        self.last: Any = (None,)
+
+    def rows(self, subset: int) -> Any:
+        packed = np.frombuffer(subset.to_bytes(self.n // 8 + 1, "little"), dtype=np.uint8)
+        return np.unpackbits(packed, bitorder="little", count=self.n).astype(bool)
+
+    def leaves(self, sums: Any) -> Any:
+        """Return the costs of leaves from arrays of their sums."""
+        if self.least:
+            return np.where(sums[-1] >= self.least, np.minimum.reduce(sums[:-1]), 2.0**60)
+        return np.minimum.reduce(sums)
+
+    def pair(self, profile: Any, cut: tuple[int, int]) -> tuple[int, int]:
+        """By sums along every order of the rows, up to the ends of equal ranks."""
+        self.clock.tick()
+        if self.last[0] != profile[0]:
+            inside = self.rows(profile[0])
+            order = self.order[inside[self.order]].reshape(len(self.order), -1)
+            ranks = np.take_along_axis(self.rank, order, axis=1)
+            ends = np.flatnonzero(np.diff(ranks, axis=1, append=ranks[:, -1:]).ravel())
+            values = [self.counts[quantity][order].astype(np.float64) for quantity in self.used]
+            sums = [np.cumsum(own, axis=1).ravel()[ends] for own in values]
+            self.last = profile[0], order, ends, values, [own[0].sum() for own in values], sums
+        _, order, ends, values, totals, sums = self.last
+        inside = (self.rank[cut[0]] < cut[1])[order]
+        left = [np.cumsum(own * inside, axis=1).ravel()[ends] for own in (values[:1] if self.signed else values)]
+        left_totals = [float((own[0] * inside[0]).sum()) for own in values]
+        found = []
+        for whole, tables in (
+            (left_totals, left),
+            (
+                [a - b for a, b in zip(totals, left_totals, strict=True)],
+                [a - b for a, b in zip(sums, left, strict=False)],
+            ),
+        ):
+            if self.signed:
+                leaf, split = self.leaf_and_split(
+                    (None, whole, [[*tables[0].max(initial=0, keepdims=True), tables[0].min(initial=0)]])
+                )
+            else:
+                rest = [a - b for a, b in zip(whole, tables, strict=True)]
+                leaf, split = self.leaves(whole), (self.leaves(tables) + self.leaves(rest)).min(initial=2.0**60)
+            found.append(min(int(leaf) * self.unit + self.price, int(split) * self.unit + 2 * self.price))
+        return found[0], found[1]
+
+    def two(self, subset: int, most: int = INFINITE) -> int:
+        places = [] if self.ordered else self.separating(subset)
+        if not places:
+            return super().two(subset, most)
+        X = self.columns(subset, places)
+        return int(self.twos(subset, X, np.ones((1, len(X)), dtype=X.dtype))[0][0])
+
+    def columns(self, subset: int, places: list[int]) -> Any:
+        """Return the rows of a set, and of the columns those of some cuts."""
+        return self.X[self.rows(subset)][:, np.array([self.cuts[place][0] for place in places], dtype=np.int64)]
+
+    def count(self, subset: int, places: list[int], low: list[Any], value: int, below: int | None, level: int) -> None:
+        """For binary columns: of many splits at once, by products of matrices."""
+        level = level if below is None else min(level, below)
+        left = [number for number, (a, b) in enumerate(zip(*low, strict=True)) if a + b < value]
+        if self.ordered or level == 0 or not left:
+            return super().count(subset, places, low, value, below, level)
+        X = self.columns(subset, places)
+        at_once = len(left) if level == 1 else max(1, 2**22 // max(X.shape[1] ** 2, X.size))
+        for start in range(0, len(left), at_once):
+            self.clock.tick()
+            numbers = left[start : start + at_once]
+            if level == 1:
+                costs = [side[0, numbers] for side in self.twos(subset, X, np.ones((1, len(X)), dtype=X.dtype))[2]]
+            else:
+                costs = self.twos(subset, X, np.ascontiguousarray(X[:, numbers].T))[:2]
+            for side, found in enumerate(costs[::-1]):
+                for number, cost in zip(numbers, found.tolist(), strict=True):
+                    if below is None or below > level:
+                        cost = min(cost, self.deeper(self.subset(subset, self.cuts[places[number]], side), level))
+                    low[side][number] = max(low[side][number], int(cost))
+        return None
+
+    def twos(self, subset: int, X: Any, members: Any) -> Any:
+        """Return least costs at depth two of some parts of a set, given by 0 and 1, and of what each leaves.
+
+        Third, the least costs at depth one of both sides of every column in every part, ones first.
+        """
+        rows = self.rows(subset)
+        values = [self.counts[quantity][rows] for quantity in self.used]
+        parts = [value * members for value in values]
+        sums = [(part.sum(axis=1), part @ X) for part in parts]
+        shape, paired = (len(members), X.shape[1], X.shape[1]), 1 if self.signed else len(values)
+        both = [((part[:, None, :] * X.T).reshape(-1, len(X)) @ X).reshape(shape) for part in parts[:paired]]
+        rest = [(own.sum() - some, own @ X - table) for own, (some, table) in zip(values, sums, strict=True)]
+        left = [(X.T * value) @ X - pair for value, pair in zip(values, both, strict=False)]
+        first, sides = self.from_pairs(sums, both)
+        return first, self.from_pairs(rest, left)[0], sides
+
+    def from_pairs(self, sums: Any, both: Any) -> Any:
+        """Return least costs at depth two, and at depth one of both sides of each column, from sums in units.
+
+        The sums are totals (sets), by column (sets, columns) and by pairs of columns (sets, columns, columns).
+        """
+        leaf_of, split_of = [], []
+        if self.signed:
+            (total, own), (all_, some) = sums
+            best, inner = (all_ - abs(total)) / 2, own[:, :, None] - both[0]
+            for mine, every, pair in ((own, some, both[0]), (total[:, None] - own, all_[:, None] - some, inner)):
+                most = np.maximum(2 * pair.max(axis=1, initial=0) - mine, mine - 2 * pair.min(axis=1, initial=0))
+                leaf_of.append((every - abs(mine)) / 2)
+                split_of.append((every - np.maximum(most, abs(mine))) / 2)
+        else:
+            best = self.leaves([total for total, _ in sums])
+            for side in (1, 0):
+                mine = [own if side else total[:, None] - own for total, own in sums]
+                inner = [pair if side else own[:, :, None] - pair for pair, (_, own) in zip(both, sums, strict=True)]
+                outer = [one[:, None, :] - pair for one, pair in zip(mine, inner, strict=True)]
+                leaf_of.append(self.leaves(mine))
+                split_of.append((self.leaves(inner) + self.leaves(outer)).min(axis=1, initial=2.0**60))
+        leaf_of, split_of = [[own.astype(np.float64) * self.unit for own in costs] for costs in (leaf_of, split_of)]
+        sides = [np.minimum(a + self.price, b + 2 * self.price) for a, b in zip(leaf_of, split_of, strict=True)]
+        return np.minimum(
+            best.astype(np.float64) * self.unit + self.price, sum(sides).min(axis=1, initial=2.0**80)
+        ), sides
+
+
+# ---------------------------------------------------------------- the proof
+
+
+class Claim:
+    """The claim of a certificate: the tree, its cost, and the depth and price of the trees that it is compared with."""
+
+    def __init__(self, found: dict[str, Any], data: Data, clock: Clock) -> None:
+        problem, claim = part(found, "problem", dict, "the certificate"), part(found, "claim", dict, "the certificate")
+        self.depth = problem.get("depth")
+        need(self.depth is None or whole(self.depth, 0, 1000, "depth") >= 0, "depth is a number or null")
+        leaf_price = fraction(problem.get("leaf_price"), "leaf_price")
+        self.least = whole(problem.get("least_leaf_weight", 0), 0, INFINITE, "least_leaf_weight")
+        only(problem, {"depth", "leaf_price", "least_leaf_weight"}, "problem")
+        only(claim, {"tree", "cost"}, "claim")
+        self.unit = leaf_price.denominator  # costs are in this part of a unit of weight
+        self.price = leaf_price.numerator
+        self.total = sum(data.weights)
+        self.penalty = leaf_price / self.total
+        self.cost = whole(claim.get("cost"), 0, INFINITE, "the cost")
+        self.tree = part(claim, "tree", list, "the claim")
+        self.costs = [
+            [0 if label == own else self.unit * weight for label in range(len(data.classes))]
+            for own, weight in zip(data.labels, data.weights, strict=True)
+        ]
+        self.leaves = 0
+        self.check_tree(data, clock)
+
+    def check_tree(self, data: Data, clock: Clock) -> None:
+        """Recompute the tree's cost from its predictions; check its depth and the weight of its leaves."""
+        need(self.tree, "the tree has no nodes")
+        inner: dict[int, tuple[list[int], int]] = {0: (list(range(len(data.labels))), 0)}
+        cost = 0
+        for place, node in enumerate(self.tree):
+            need(place in inner, f"node {place} of the tree has no parent before it, or two")
+            clock.tick()
+            rows, depth = inner.pop(place)
+            need(isinstance(node, list) and len(node) in (1, 4), "a node is [class] or has four numbers")
+            if len(node) == 1:
+                label = whole(node[0], 0, len(data.classes) - 1, "the class of a leaf")
+                cost += sum(self.costs[row][label] for row in rows) + self.price
+                self.leaves += 1
+                if sum(data.weights[row] for row in rows) < self.least:
+                    raise Refused(f"leaf {place} of the tree has less than the least weight {self.least}")
+                continue
+            column = whole(node[0], 0, len(data.ranks) - 1, "the column of a node")
+            cut = whole(node[1], 1, max(1, data.tops[column]), "the threshold of a node")
+            for side, name in enumerate(("left", "right")):
+                child = whole(node[2 + side], place + 1, len(self.tree) - 1, f"the {name} child of a node")
+                need(child not in inner, f"node {child} of the tree has two parents")
+                inner[child] = [row for row in rows if (data.ranks[column][row] >= cut) == bool(side)], depth + 1
+            if self.depth is not None and depth >= self.depth:
+                raise Refused(f"the tree is deeper than {self.depth}")
+        need(not inner, "a node of the tree is missing")
+        if cost != self.cost:
+            raise Refused(f"the tree costs {cost}, and the claim says {self.cost}")
+
+
+def check_lemmas(found: dict[str, Any], claim: Claim, data: Data, clock: Clock, fast: bool) -> int:
+    """Check every lemma in turn; the last one must be about all rows, and prove the claim."""
+    arguments = data, claim.costs, claim.price, claim.least, clock
+    try:
+        engine: Plain = (Fast if fast and np is not None else Plain)(*arguments)
+    except OverflowError:  # numbers too large for NumPy
+        engine = Plain(*arguments)
+    known: list[tuple[int, list[Any], int | None, int]] = []  # rows, path, height, value
+    for number, lemma in enumerate(part(found, "lemmas", list, "the certificate")):
+        clock.tick()
+        name = f"lemma {number}"
+        only(lemma, {"path", "height", "value", "by", "level", "uses"}, name)
+        path, height, rule = part(lemma, "path", list, name), lemma.get("height", 0), lemma.get("by")
+        rows = engine.everything
+        for step in path:
+            rows = engine.subset(rows, *condition(step, data))
+        need(height is None or whole(height, 0, 1000, "a height") >= 0, "a height is a number or null")
+        value = whole(lemma.get("value"), 0, INFINITE, f"{name}: value")
+        level, uses = whole(lemma.get("level", 2), 0, 2, f"{name}: level"), lemma.get("uses", [])
+        need(isinstance(uses, list), f"{name}: uses must be a list")
+        used = [known[whole(use, 0, number - 1, f"{name}: a lemma that it uses")] for use in uses]
+        if rule == "split":
+            need(height is None or height > 0, f"{name} splits at height 0")
+            for _, _, other, _ in used:
+                need(other is None or (height is not None and other >= height - 1), f"{name} uses one of less height")
+            fault = engine.split(rows, height, value, level, [(lemma[0], lemma[3]) for lemma in used])
+        else:
+            need(rule in ("count", "deeper"), f"{name} has the unknown rule {rule!r}")
+            if rule == "count":
+                bound = engine.bound(rows, height, level, value)
+            else:
+                need(len(used) == 1 and used[0][1] == path and used[0][2] is not None, f"{name} must use one lemma")
+                bound = min(used[0][3], engine.deeper(rows, used[0][2] or 0))
+            fault = "" if bound >= value else f"its rows are proven to cost {bound}, not {value}"
+        if fault:
+            raise Refused(f"{name} does not hold by its rule: {fault}")
+        known.append((rows, path, height, value))
+    need(known, "the certificate has no lemmas")
+    _, path, height, value = known[-1]
+    if path or value < claim.cost or (height is not None and (claim.depth is None or height < claim.depth)):
+        raise Refused("the last lemma does not say that no tree costs less than the claim's")
+    return len(known)
+
+
+def condition(step: Any, data: Data) -> tuple[tuple[int, int], int]:
+    """Return a condition of a path: a split, and the side of it: 1 has the ranks from the threshold on."""
+    need(isinstance(step, list) and len(step) == 3, "a condition is [column, threshold, side]")
+    column = whole(step[0], 0, len(data.ranks) - 1, "the column of a condition")
+    return (column, whole(step[1], 1, max(1, data.tops[column]), "a threshold")), whole(step[2], 0, 1, "a side")
+
+
+def check(proof: str, table: str, seconds: float | None = None, size: int = 1 << 30, fast: bool = True) -> str:
+    """Return a sentence that says what is proven; raises `Refused`, `Malformed` or `LimitReached`."""
+    clock = Clock(seconds)
+    found = read_certificate(proof, size)
+    only(found, {"format", "version", "data", "problem", "claim", "lemmas", "note"}, "the certificate")
+    spec = part(found, "data", dict, "the certificate")
+    only(spec, {"columns", "target", "weight", "weight_bits", "classes", "sha256"}, "data")
+    data = Data(spec, read_bytes(table, size))
+    if data.fingerprint != spec.get("sha256"):
+        raise Refused(f"the data have the fingerprint {data.fingerprint}, and the certificate is about others")
+    claim = Claim(found, data, clock)
+    lemmas = check_lemmas(found, claim, data, clock, fast)
+    objective = 1 - Fraction(claim.cost, claim.unit * claim.total)
+    depth = "any depth" if claim.depth is None else f"depth at most {claim.depth}"
+    rule = f" with at least {claim.least} units of weight in each leaf" if claim.least else ""
+    return (
+        f"proven by {lemmas} lemmas: of all trees of {depth} over the {len(data.ranks)} columns{rule}, none has a "
+        f"larger objective than the certificate's tree of {claim.leaves} leaves: {objective} = {float(objective):.9g}, "
+        f"the share of the weight classified correctly less {claim.penalty} per leaf, on the {len(data.labels)} rows "
+        f"with the fingerprint {data.fingerprint}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Check a certificate of an optimal classification tree.")
+    parser.add_argument("proof", help="the certificate: JSON, possibly gzip")
+    parser.add_argument("data", help="the table: CSV with a header")
+    parser.add_argument("--seconds", type=float, help="limit on the time; none by default")
+    parser.add_argument("--memory", type=int, default=4096, help="limit on the memory in MB, if possible; 4096")
+    parser.add_argument("--size", type=int, default=1024, help="limit on the size of a file, unpacked, in MB; 1024")
+    parser.add_argument("--plain", action="store_true", help="do not use NumPy")
+    given = parser.parse_args(arguments)
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (given.memory << 20, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    except (ImportError, ValueError, OSError):  # not on this system
+        pass
+    try:
+        print(check(given.proof, given.data, given.seconds, given.size << 20, not given.plain))
+    except Refused as fault:
+        print(f"refused: {fault}")
+        return 1
+    except Malformed as fault:
+        print(f"malformed: {fault}")
+        return 2
+    except (LimitReached, MemoryError) as fault:
+        print(f"undecided: {fault or 'the memory limit is reached'}")
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
