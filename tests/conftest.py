@@ -19,7 +19,7 @@ settings.load_profile("daily")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of a test beyond those that its mark `daily` allows as slow."""
+    """Mark the cases of a test beyond those that its mark `daily` allows as slow, and beyond `slow` more as long."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("daily") is not None and item.get_closest_marker("slow") is None:
@@ -29,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         assert mark is not None
         count = min(mark.args[0], len(found))
         chosen = {place * len(found) // count for place in range(count)}  # some of every parameter
-        for place, item in enumerate(found):
-            if place not in chosen:
-                item.add_marker(pytest.mark.slow)
+        others = [item for place, item in enumerate(found) if place not in chosen]
+        more = min(mark.kwargs.get("slow", len(others)), len(others))
+        slow = {place * len(others) // more for place in range(more)}
+        for place, item in enumerate(others):
+            item.add_marker(pytest.mark.slow if place in slow else pytest.mark.long)

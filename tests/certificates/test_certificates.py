@@ -53,7 +53,7 @@ def solved(number: int, **options: Any) -> accel_oct.Result:
     )
 
 
-@pytest.mark.parametrize("number", daily(range(300), 40))
+@pytest.mark.parametrize("number", daily(range(300), 30, 60))
 def test_certificates_of_optima_are_accepted(number: int, tmp_path: Path) -> None:
     """The certificate of every optimum is accepted, with NumPy and without; its cost is that of an oracle."""
     written, instance = Written(tmp_path, solved(number)), draw(number)[1]
@@ -67,7 +67,7 @@ def test_certificates_of_optima_are_accepted(number: int, tmp_path: Path) -> Non
     assert value == pytest.approx(np.ldexp(found, instance.dataset.grid_bits if bits else 0), rel=1e-9, abs=1e-6)
 
 
-@pytest.mark.parametrize("number", daily(range(200), 20))
+@pytest.mark.parametrize("number", daily(range(200), 20, 40))
 def test_certificates_under_a_least_leaf_weight(number: int, tmp_path: Path) -> None:
     """With a least leaf weight certificates are accepted, or refused to be written for weights that are not whole."""
     weights = draw(number)[1].sample_weight
@@ -85,7 +85,7 @@ def test_certificates_under_a_least_leaf_weight(number: int, tmp_path: Path) -> 
             assert "at least" in written.check(fast=fast)
 
 
-@pytest.mark.parametrize("number", daily(range(2000), 60))
+@pytest.mark.parametrize("number", daily(range(2000), 30, 100))
 def test_no_edit_of_lemmas_proves_one_sample_more(number: int, tmp_path: Path) -> None:
     """Lemmas that claim more, alone or together with those that they use, are refused."""
     written, rng = Written(tmp_path, solved(number)), np.random.default_rng(number)
@@ -140,7 +140,7 @@ def edits(content: Any, rng: np.random.Generator) -> Any:
     return content
 
 
-@pytest.mark.parametrize("number", daily(range(500), 60))
+@pytest.mark.parametrize("number", daily(range(500), 40, 80))
 def test_edited_certificates_prove_nothing_wrong(number: int, tmp_path: Path) -> None:
     """After a random edit a certificate is refused, or still claims the optimum for the same data."""
     written, rng = Written(tmp_path, solved(number)), np.random.default_rng(number)
@@ -166,7 +166,7 @@ def replaced(content: Any, rng: np.random.Generator) -> Any:
     return ODD[int(rng.integers(len(ODD)))]
 
 
-@pytest.mark.parametrize("number", daily(range(500), 25))
+@pytest.mark.parametrize("number", daily(range(500), 25, 50))
 def test_odd_files_end_in_a_sentence(number: int, tmp_path: Path) -> None:
     """Whatever stands in a certificate, it is accepted with the same claim, refused, or malformed."""
     written, rng = Written(tmp_path, solved(number)), np.random.default_rng(number)

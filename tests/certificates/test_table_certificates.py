@@ -37,7 +37,7 @@ def table(rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray, np.ndarra
     return pd.DataFrame(columns), rng.integers(0, int(rng.integers(2, 4)), n), weights
 
 
-@pytest.mark.parametrize("number", daily(range(200), 20))
+@pytest.mark.parametrize("number", daily(range(200), 20, 40))
 def test_certificates_of_tables(number: int, tmp_path: Path) -> None:
     """Certificates are accepted, with NumPy and without; lemmas that claim one sample more are refused."""
     rng = np.random.default_rng(number)
@@ -60,7 +60,7 @@ def test_certificates_of_tables(number: int, tmp_path: Path) -> None:
             checker.check(str(proof), str(data))
 
 
-@pytest.mark.parametrize("number", daily(range(100), 25))
+@pytest.mark.parametrize("number", daily(range(100), 15, 30))
 def test_counting_finds_the_optimum_among_many_thresholds(number: int, tmp_path: Path) -> None:
     """Up to depth two over many thresholds the least cost is accepted, and one unit more refused, by both counts."""
     rng = np.random.default_rng(number)

@@ -28,7 +28,7 @@ from accel_oct.errors import InvalidInputError
 # ---------------------------------------------------------------- the definition
 
 
-@pytest.mark.daily(15)
+@pytest.mark.daily(15, slow=40)
 @pytest.mark.parametrize("seed", range(150))
 def test_violation_is_the_definition(seed: int) -> None:
     """A tree is allowed exactly if no leaf is empty and no two points of the whole space contradict the order."""
@@ -70,7 +70,7 @@ def _described(data: BinaryDataset, sources: tuple[str, ...], conditions: list[C
 # ---------------------------------------------------------------- solves
 
 
-@pytest.mark.daily(40)
+@pytest.mark.daily(40, slow=80)
 @pytest.mark.parametrize("number", range(400))
 def test_solves_agree_with_a_list_of_all_trees(number: int) -> None:
     """Alone and with fairness, leaf limits, forbidden pairs: status, objective, tree and every row of the history."""

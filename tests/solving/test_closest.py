@@ -58,7 +58,7 @@ def check(seed: int, **options: Any) -> None:
     assert same == pytest.approx(found.agreement), seed
 
 
-@pytest.mark.daily(25)
+@pytest.mark.daily(25, slow=50)
 @pytest.mark.parametrize("seed", range(250))
 def test_agreement_objective_and_optimum_agree_with_a_list_of_all_trees(seed: int) -> None:
     """Most agreement within the slack, leaf penalties counted, then the largest objective: by lists and by limits."""

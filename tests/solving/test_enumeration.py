@@ -27,7 +27,7 @@ from accel_oct.exact.coded import CodedPoints
 from accel_oct.exact.near_optimal import SideValues, TreeLister
 
 
-@pytest.mark.daily(40)
+@pytest.mark.daily(40, slow=100)
 @pytest.mark.parametrize("number", range(300))
 def test_rules_agree_with_a_list_of_all_trees(number: int) -> None:
     """Ten rules, alone and with other constraints: status, objective, tree and every row of the history."""

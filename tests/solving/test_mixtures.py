@@ -69,7 +69,7 @@ def _data(rng: np.random.Generator) -> BinaryDataset:
             return BinaryDataset.from_arrays(X.astype(bool), y, weights)
 
 
-@pytest.mark.daily(60)
+@pytest.mark.daily(60, slow=120)
 @pytest.mark.parametrize("seed", range(600))
 def test_mixtures_agree_with_a_list_of_all_trees(seed: int) -> None:
     """Status, objective, tree and every row of the history."""
