@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from accel_oct.constraints import MaxLeaves, Monotone, bind_all
-from accel_oct.constraints.base import limits_of
+from accel_oct.constraints.base import as_list, limits_of
 from accel_oct.data.encoded_table import EncodedTable
 from accel_oct.data.reads import fits_every_encoding
 from accel_oct.encoding.auto import AutoEncoder, estimated_seconds
@@ -239,7 +239,7 @@ def _leaves_subtrees_independent(model: Any, checked: CheckedRows) -> bool:
     if not _names_columns(model):
         return True
     data = _with_columns(model, checked, range(len(checked.table.columns)))
-    stated = [*(model.constraints or ()), *column_constraints(model)]
+    stated = [*as_list(model.constraints), *column_constraints(model)]
     try:
         bound = bind_all(stated, data.dataset)
     except InvalidInputError:

@@ -110,7 +110,8 @@ def test_a_true_claim_is_proven() -> None:
     )
     program = LinearProgram(np.array([1.0, 1.0]), -1.0, rows, np.zeros(2), np.ones(2))
     claim = EngineRun(RunStatus.INFEASIBLE, None, math.inf)
-    assert program.checked(claim, math.inf) is claim
+    proven = program.checked(claim, math.inf)
+    assert proven.status is claim.status and proven.bound == claim.bound and proven.multipliers is not None
     assert program.is_empty(np.array([1.0, -1.0])) and program.is_empty(np.array([-1.0, 1.0]))
     assert not program.is_empty(np.array([1.0, 1.0])) and not program.is_empty(None)
     looser = replace(program, upper=np.array([1.0, 2.0]))
