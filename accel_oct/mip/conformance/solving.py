@@ -325,7 +325,7 @@ def _expect(kind: type[Exception], backend: Backend, needs: Needs, reply: Reply)
 
 @check
 def bounds_are_reported(factory: BackendFactory) -> None:
-    """A handler receives valid bounds, each tighter than the last, and finally those of the result."""
+    """A handler receives valid bounds, each tighter than the last or much later, and finally those of the result."""
     small = hard_knapsack(12, 4)
     reference = factory()
     reference.load(small)
@@ -419,7 +419,8 @@ def _solve_listening(
     for before, after in itertools.pairwise(heard):
         assert sign * after.bound <= sign * before.bound + TOLERANCE, f"{before}, then {after}"
         assert before.incumbent is None or sign * ((after.incumbent or 0.0) - before.incumbent) >= 0.0
-        assert (before.bound, before.incumbent) != (after.bound, after.incumbent)
+        changed = (before.bound, before.incumbent) != (after.bound, after.incumbent)
+        assert changed or after.seconds - before.seconds > 0.4  # without a change only after half a second
         assert before.seconds <= after.seconds and before.nodes <= after.nodes
     assert (heard[-1].bound, heard[-1].incumbent) == (result.bound, result.objective)
     assert heard[-1].nodes <= result.nodes
