@@ -117,7 +117,7 @@ def read_certificate(path: str, most: int) -> dict[str, Any]:
     return found
 
 
-_NUMBER = re.compile(r"[+-]?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 def exact(text: str, name: str) -> Fraction:
@@ -139,7 +139,8 @@ class Data:
     ----------
     ranks : one list per column with the rank of every row
     tops : the largest rank of every column
-    labels, weights : class and weight of every row
+    labels, weights : class and weight of every row; all lists are without the rows of weight 0
+    n_rows : number of rows of the table
     """
 
     def __init__(self, spec: dict[str, Any], content: bytes) -> None:
@@ -166,7 +167,9 @@ class Data:
         need(all(len(row) == len(header) for row in rows), "a row of the data has too few or too many cells")
         cells = {name: [row[header.index(name)].strip() for row in rows] for name in dict.fromkeys(asked)}
         place = {text: number for number, text in enumerate(self.classes)}
-        numeric = {float(text): number for text, number in place.items() if _NUMBER.fullmatch(text)}
+        numbers = [text for text in self.classes if _NUMBER.fullmatch(text)]
+        numeric = {float(text): place[text] for text in numbers}
+        need(len(numeric) == len(numbers), "two classes are the same number")
         labels = [
             place.get(cell, numeric.get(float(cell)) if _NUMBER.fullmatch(cell) else None) for cell in cells[target]
         ]
@@ -193,6 +196,11 @@ class Data:
             digest.update(_line([*row, self.classes[label], str(given[number])]).encode())
         self.fingerprint = digest.hexdigest()
         need(self.labels and sum(self.weights) > 0, "the data have no weight")
+        # Rows without weight cost nothing: they are no part of any set of rows.
+        self.n_rows, heavy = len(rows), [row for row, amount in enumerate(self.weights) if amount]
+        if len(heavy) < self.n_rows:
+            self.weights, self.labels = ([values[row] for row in heavy] for values in (self.weights, self.labels))
+            self.ranks = [[ranks[row] for row in heavy] for ranks in self.ranks]
 
 
 def _line(cells: list[Any]) -> str:
@@ -595,7 +603,8 @@ class Claim:
 
     def __init__(self, found: dict[str, Any], data: Data, clock: Clock) -> None:
         problem, claim = part(found, "problem", dict, "the certificate"), part(found, "claim", dict, "the certificate")
-        self.depth = problem.get("depth")
+        need("depth" in problem, "problem: depth is missing")
+        self.depth = problem["depth"]
         need(self.depth is None or whole(self.depth, 0, 1000, "depth") >= 0, "depth is a number or null")
         leaf_price = fraction(problem.get("leaf_price"), "leaf_price")
         self.least = whole(problem.get("least_leaf_weight", 0), 0, INFINITE, "least_leaf_weight")
@@ -713,7 +722,7 @@ def check(proof: str, table: str, seconds: float | None = None, size: int = 1 <<
     return (
         f"proven by {lemmas} lemmas: of all trees of {depth} over the {len(data.ranks)} columns{rule}, none has a "
         f"larger objective than the certificate's tree of {claim.leaves} leaves: {objective} = {float(objective):.9g}, "
-        f"the share of the weight classified correctly less {claim.penalty} per leaf, on the {len(data.labels)} rows "
+        f"the share of the weight classified correctly less {claim.penalty} per leaf, on the {data.n_rows} rows "
         f"with the fingerprint {data.fingerprint}"
     )
 

@@ -67,6 +67,18 @@ def test_certificates_of_optima_are_accepted(number: int, tmp_path: Path) -> Non
     assert value == pytest.approx(np.ldexp(found, instance.dataset.grid_bits if bits else 0), rel=1e-9, abs=1e-6)
 
 
+@pytest.mark.parametrize("number", [315, 421, *daily(range(200), 10, 30)])
+def test_rows_without_weight_are_no_part_of_any_set(number: int, tmp_path: Path) -> None:
+    """Certificates of data with rows of weight zero are accepted at depth 4 and 5: no split is about these rows."""
+    rng = np.random.default_rng(number)
+    X, y, weights = rng.integers(0, 2, (14, 6)), rng.integers(0, 2, 14), rng.choice([0, 0, 1, 2, 3], 14)
+    weights[:2], y[:2] = 1, [0, 1]
+    result = accel_oct.solve(X, y, max_depth=4 + number % 2, leaf_penalty=0.01, sample_weight=weights)
+    written = Written(tmp_path, result)
+    for fast in (True, False):
+        assert "on the 14 rows" in written.check(fast=fast)
+
+
 @pytest.mark.parametrize("number", daily(range(200), 20, 40))
 def test_certificates_under_a_least_leaf_weight(number: int, tmp_path: Path) -> None:
     """With a least leaf weight certificates are accepted, or refused to be written for weights that are not whole."""
