@@ -89,7 +89,11 @@ def read_bytes(path: str, most: int) -> bytes:
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else open(path, "rb") as source:
-            content = source.read(most + 1)
+            pieces, held = [], 0
+            while held <= most and (piece := source.read(min(1 << 20, most + 1 - held))):
+                pieces.append(piece)  # a single large read would allocate its limit at once
+                held += len(piece)
+            content = b"".join(pieces)
     except (OSError, EOFError, zlib.error) as error:
         raise Malformed(f"cannot read {path}: {error}") from None
     if len(content) > most:
@@ -108,12 +112,13 @@ def read_certificate(path: str, most: int) -> dict[str, Any]:
 
     try:
         found: dict[str, Any] = json.loads(
-            read_bytes(path, most), object_pairs_hook=once, parse_float=never, parse_constant=never
+            read_bytes(path, most).decode("utf-8"), object_pairs_hook=once, parse_float=never, parse_constant=never
         )
     except (ValueError, RecursionError) as error:
         raise Malformed(f"{path} is not JSON: {error}") from None
     need(isinstance(found, dict) and found.get("format") == "accel-oct certificate", f"{path} is no certificate")
-    need(found.get("version") == 1, f"{path} has version {found.get('version')!r}; this program reads version 1")
+    version = found.get("version")
+    need(type(version) is int and version == 1, f"{path} is not of version 1, which this program reads")
     return found
 
 
@@ -143,7 +148,7 @@ class Data:
     n_rows : number of rows of the table
     """
 
-    def __init__(self, spec: dict[str, Any], content: bytes) -> None:
+    def __init__(self, spec: dict[str, Any], content: bytes, clock: Clock) -> None:
         self.classes = part(spec, "classes", list, "data")
         columns, target = part(spec, "columns", list, "data"), part(spec, "target", str, "data")
         weight, bits = spec.get("weight"), whole(spec.get("weight_bits"), -1200, 1200, "weight_bits")
@@ -155,17 +160,26 @@ class Data:
             need(all(isinstance(text, str) and text for text in column[:2]), "a column has a name and a kind")
             need(column[1] in KINDS, f"the kind {column[1]!r} is unknown")
         try:
-            table = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+            table = []
+            for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True):
+                clock.tick()
+                if row:
+                    table.append(row)
         except (UnicodeDecodeError, csv.Error) as error:
             raise Malformed(f"the data are no CSV in UTF-8: {error}") from None
         need(table, "the data are empty")
-        header, rows = table[0], [row for row in table[1:] if row]
+        header, rows = table[0], table[1:]
         names = list(dict.fromkeys(column[0] for column in columns))
         asked = [*names, target] + ([] if weight is None else [weight])
         for name in asked:
+            clock.tick()
             need(header.count(name) == 1, f"the data must have the column {name!r} once")
         need(all(len(row) == len(header) for row in rows), "a row of the data has too few or too many cells")
-        cells = {name: [row[header.index(name)].strip() for row in rows] for name in dict.fromkeys(asked)}
+        cells = dict[str, list[str]]()
+        for name in dict.fromkeys(asked):
+            clock.tick()
+            place_of = header.index(name)
+            cells[name] = [row[place_of].strip() for row in rows]
         place = {text: number for number, text in enumerate(self.classes)}
         numbers = [text for text in self.classes if _NUMBER.fullmatch(text)]
         numeric = {float(text): place[text] for text in numbers}
@@ -185,6 +199,7 @@ class Data:
         self.ranks, self.tops = list[list[int]](), list[int]()
         shown: dict[str, list[str]] = {}
         for column in columns:
+            clock.tick()
             ranks, texts = KINDS[column[1]](cells[column[0]], *column[2:])
             need(shown.setdefault(column[0], texts) == texts, f"{column[0]!r} is read in two ways")
             self.ranks.append(ranks)
@@ -192,10 +207,16 @@ class Data:
         digest = hashlib.sha256((_line([*names, target, weight])).encode())
         columns_of = [shown[name] for name in names]
         for number, label in enumerate(self.labels):
+            clock.tick()
             row = [texts[number] for texts in columns_of]
             digest.update(_line([*row, self.classes[label], str(given[number])]).encode())
         self.fingerprint = digest.hexdigest()
         need(self.labels and sum(self.weights) > 0, "the data have no weight")
+        # Share of the weight that rounding changes: the claim is about the rounded weights.
+        self.rounded = sum(abs(unit - amount * scale) for unit, amount in zip(self.weights, given, strict=True)) / sum(
+            amount * scale for amount in given
+        )
+        need(self.rounded <= Fraction(1, 1 << 20), "weight_bits are too few: they change the weights")
         # Rows without weight cost nothing: they are no part of any set of rows.
         self.n_rows, heavy = len(rows), [row for row, amount in enumerate(self.weights) if amount]
         if len(heavy) < self.n_rows:
@@ -216,9 +237,9 @@ def binary(cells: list[str], more: Any = None) -> Read:
     return [int(cell) for cell in cells], cells
 
 
-def number(cells: list[str], missing: Any = "") -> Read:
+def number(cells: list[str], missing: Any = None) -> Read:
     """Ranks of numbers, as the floats of 64 bits that are nearest; an empty cell is below or above all of them."""
-    need(missing in ("", "below", "above"), "missing values are below or above")
+    need(missing in (None, "below", "above"), "missing values are below or above")
     need(all(_NUMBER.fullmatch(cell) or (missing and not cell) for cell in cells), "a cell is no number")
     values = [float(cell) if cell else None for cell in cells]
     order = {value: rank for rank, value in enumerate(sorted({v for v in values if v is not None}))}
@@ -257,6 +278,7 @@ class Plain:
         # Rows with equal ranks form a point. What its rows cost together at least and at most belongs to its first row.
         points: dict[tuple[int, ...], tuple[int, list[int]]] = {}
         for row, cost in enumerate(costs):
+            clock.tick()
             _, known = points.setdefault(tuple(ranks[row] for ranks in data.ranks), (row, [0] * len(cost)))
             known[:] = [old + new for old, new in zip(known, cost, strict=True)]
         self.quantities = [[0] * self.n, [0] * self.n, data.weights]
@@ -276,6 +298,7 @@ class Plain:
                 rows_of[rank].append(row)
             masks = [0]
             for rank in range(top, 0, -1):
+                clock.tick()
                 masks.append(masks[-1] | self._mask(rows_of[rank]))
             self.mask_of |= {(column, rank): masks[top + 1 - rank] for rank in range(1, top + 1)}
         self.cuts, self.masks = list(self.mask_of), list(self.mask_of.values())
@@ -307,6 +330,7 @@ class Plain:
         found = [0] * len(self.masks)
         for rows, value in self.planes[quantity]:
             if own := subset & rows:
+                self.clock.tick()
                 found = [old + value * (own & mask).bit_count() for old, mask in zip(found, self.masks, strict=True)]
         return found
 
@@ -711,19 +735,28 @@ def check(proof: str, table: str, seconds: float | None = None, size: int = 1 <<
     only(found, {"format", "version", "data", "problem", "claim", "lemmas", "note"}, "the certificate")
     spec = part(found, "data", dict, "the certificate")
     only(spec, {"columns", "target", "weight", "weight_bits", "classes", "sha256"}, "data")
-    data = Data(spec, read_bytes(table, size))
+    data = Data(spec, read_bytes(table, size), clock)
     if data.fingerprint != spec.get("sha256"):
         raise Refused(f"the data have the fingerprint {data.fingerprint}, and the certificate is about others")
     claim = Claim(found, data, clock)
     lemmas = check_lemmas(found, claim, data, clock, fast)
     objective = 1 - Fraction(claim.cost, claim.unit * claim.total)
     depth = "any depth" if claim.depth is None else f"depth at most {claim.depth}"
+    rounded = (
+        f" (weights are rounded to multiples of {Fraction(2) ** -spec['weight_bits']}, by {float(data.rounded):.2g} of "
+        "their sum)"
+        if data.rounded
+        else ""
+    )
+    about = f"the classes in {spec['target']!r}" + (
+        f" and the weights in {spec['weight']!r}" if spec.get("weight") else ""
+    )
     rule = f" with at least {claim.least} units of weight in each leaf" if claim.least else ""
     return (
         f"proven by {lemmas} lemmas: of all trees of {depth} over the {len(data.ranks)} columns{rule}, none has a "
         f"larger objective than the certificate's tree of {claim.leaves} leaves: {objective} = {float(objective):.9g}, "
-        f"the share of the weight classified correctly less {claim.penalty} per leaf, on the {data.n_rows} rows "
-        f"with the fingerprint {data.fingerprint}"
+        f"the share of the weight classified correctly less {claim.penalty} per leaf{rounded}, by {about}, "
+        f"on the {data.n_rows} rows with the fingerprint {data.fingerprint}"
     )
 
 
@@ -736,6 +769,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--size", type=int, default=1024, help="limit on the size of a file, unpacked, in MB; 1024")
     parser.add_argument("--plain", action="store_true", help="do not use NumPy")
     given = parser.parse_args(arguments)
+    if given.seconds is not None and not given.seconds >= 0:
+        parser.error("--seconds must not be negative")
+    if not (0 < given.memory < 1 << 40 and 0 <= given.size < 1 << 40):
+        parser.error("--memory and --size must be from 1 to 2**40 MB")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    return run(given)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Check under the limit on memory, print what is found and return the exit code."""
     try:
         import resource
 
@@ -751,7 +796,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"malformed: {fault}")
         return 2
     except (LimitReached, MemoryError) as fault:
-        print(f"undecided: {fault or 'the memory limit is reached'}")
+        print(f"undecided: {str(fault) or 'the memory limit is reached'}")
+        return 3
+    except Exception as fault:  # a fault of this program proves nothing
+        print(f"undecided: {type(fault).__name__}: {fault}")
         return 3
     return 0
 

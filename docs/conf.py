@@ -48,7 +48,7 @@ ARRAYS = [
     "WordArray",
 ]
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|pathlib|typing|numpy|np|npt)\..*"),
+    ("py:.*", r"(collections|pathlib|typing|logging|numpy|np|npt)\..*"),
     ("py:.*", "|".join(ARRAYS)),
     ("py:.*", r"accel_oct\.encoding\.scales\.Scale|accel_oct\.objectives\.base\.Amount"),
     (
@@ -56,6 +56,7 @@ nitpick_ignore_regex = [
         r"accel_oct\.constraints\.[a-z]+\.(Bound|_)[A-Za-z]+|accel_oct\.solving\.(frontier\.FrontierRun|result\.RunOutcome)",
     ),
     ("py:.*", r"accel_oct\.estimators\.base\.TreeClassifier|accel_oct\.solving\.problem\.Problem"),
+    ("py:.*", r"accel_oct\.certificates\.claim\.FeatureProblem"),
     ("py:.*", r"accel_oct\.solving\.near_optimal\.Setting|accel_oct\.formulation\.paths\.PathEnd"),
     (
         "py:.*",

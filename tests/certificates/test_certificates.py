@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import subprocess
@@ -65,6 +66,19 @@ def test_certificates_of_optima_are_accepted(number: int, tmp_path: Path) -> Non
     value = total - written.content["claim"]["cost"] / price.denominator
     found = optimal_value(instance.dataset, instance.max_depth, instance.leaf_price)
     assert value == pytest.approx(np.ldexp(found, instance.dataset.grid_bits if bits else 0), rel=1e-9, abs=1e-6)
+
+
+def test_weights_must_not_be_rounded_away(tmp_path: Path) -> None:
+    """A certificate that reads its weights on a coarse grid is about other data."""
+    result = accel_oct.solve(
+        [[0], [0], [0], [1], [0]], [1, 1, 1, 0, 0], max_depth=1, leaf_penalty=0.0, sample_weight=[0.4, 0.4, 0.4, 0.4, 1]
+    )
+    written = Written(tmp_path, result)
+    assert "rounded" in written.check()
+    edited = copy.deepcopy(written.content)
+    edited["data"]["weight_bits"] = 0
+    with pytest.raises(checker.Malformed, match="weight_bits"):
+        written.check(edited)
 
 
 @pytest.mark.parametrize("number", [315, 421, *daily(range(200), 10, 30)])
