@@ -428,7 +428,7 @@ class Plain:
         return found
 
     def deeper(self, subset: int, level: int) -> int:
-        """Return what trees cost at least that are deeper than the level: they have so many leaves."""
+        """Return a lower bound on the cost of trees deeper than the level, from their number of leaves."""
         if self.least and self.total(subset, WEIGHT) < (level + 2) * self.least:
             return INFINITE
         return self.total(subset, LEAST) + (level + 2) * self.price

@@ -183,7 +183,7 @@ ODD = (None, True, -1, 0, 1, 7, 10**30, "", "x", "1/0", [], [[]], [0, 1, 1], {},
 
 
 def replaced(content: Any, rng: np.random.Generator) -> Any:
-    """Put something odd in the place of a random part of a certificate."""
+    """Replace a random part of a certificate by a value of another kind."""
     if isinstance(content, dict | list) and content and rng.random() < 0.8:
         keys = list(content) if isinstance(content, dict) else range(len(content))
         key = keys[int(rng.integers(len(keys)))]

@@ -1,4 +1,4 @@
-"""A package of somebody else's: a cut, constraints and an objective, installed and used by solve() and estimator."""
+"""A third-party package: a cut, constraints and an objective, installed and used by solve() and estimator."""
 
 from __future__ import annotations
 
