@@ -17,6 +17,7 @@ __all__ = ["CONSTRAINTS", "OBJECTIVES", "Call", "constraint", "objective"]
 
 
 _LONGEST = 10_000
+_QUOTES = '; a name that is more than one word needs quotes, as in "marital status"'
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -105,7 +106,7 @@ class Call:
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InvalidInputError(f"{what} {shown(text)} is not of the form name(argument=value)") from None
+            raise InvalidInputError(f"{what} {shown(text)} is not of the form name(argument=value){_QUOTES}") from None
         if isinstance(tree, ast.Name):
             return cls(_known_name(tree.id, what, known))
         if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
@@ -130,7 +131,7 @@ class Call:
         parameters = list(inspect.signature(kind).parameters)
         for name in self.keywords:
             if name not in parameters:
-                near = did_you_mean(name, parameters) or f"; it takes {', '.join(parameters) or 'none'}"
+                near = did_you_mean(name, parameters) or f"; it takes {', '.join(parameters) or 'none'}{_QUOTES}"
                 raise InvalidInputError(f"{what} {self.name} has no argument {shown(name)}{near}")
         try:
             inspect.signature(kind).bind(*self.arguments, **self.keywords)
