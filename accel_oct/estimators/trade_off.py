@@ -196,6 +196,8 @@ class _Fitting:
 
 def _limit_field(model: OptimalTreeClassifier, constraint: Any) -> str:
     listed = model.constraints
+    if not listed:
+        raise InvalidInputError("constraints: the classifier has none whose limit could be varied")
     if not isinstance(listed, Sequence) or as_whole(constraint) not in range(-len(listed), len(listed)):
         raise InvalidInputError(
             f"constraint must be the place of one of the model's constraints, got {shown(constraint)}"

@@ -156,10 +156,10 @@ class Result:
     seconds: float
     nodes: int
     backend: str
-    stats: Mapping[str, Any]
-    history: tuple[HistoryRow, ...]
-    feature_names: tuple[str, ...]
-    class_names: tuple[str, ...]
+    stats: Mapping[str, Any] = field(repr=False)
+    history: tuple[HistoryRow, ...] = field(repr=False)
+    feature_names: tuple[str, ...] = field(repr=False)
+    class_names: tuple[str, ...] = field(repr=False)
     constraints: tuple[ConstraintReport, ...] = ()
     scope: Scope | None = None
     problem: FeatureProblem | None = field(default=None, repr=False, compare=False)

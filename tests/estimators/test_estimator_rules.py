@@ -447,6 +447,12 @@ def test_bad_trade_offs_are_named(limits: Any, constraint: Any, words: str) -> N
         accel_oct.trade_off(base, X, Y, limits=limits, constraint=constraint)
 
 
+def test_a_trade_off_needs_a_constraint() -> None:
+    """A classifier without constraints has no limit to vary."""
+    with pytest.raises(InvalidInputError, match="constraints: the classifier has none"):
+        accel_oct.trade_off(model(), X, Y, limits=[0.1])
+
+
 def test_trade_offs_say_what_they_cannot_vary() -> None:
     """A model that is none, and arrays over rows where rows are split; numbers of NumPy's are numbers."""
     rule = [StatisticalParity(X.sex.to_numpy(), at_most=1.0)]

@@ -76,6 +76,14 @@ def test_large_penalty_gives_one_leaf() -> None:
     assert result.tree.n_leaves == 1 and result.objective == pytest.approx(0.5 - 2.0) and result.status == "optimal"
 
 
+def test_a_result_prints_as_a_line() -> None:
+    """The representation has tree, objective and proof; history and statistics are attributes."""
+    result = accel_oct.solve(XOR, np.array([0, 1, 1, 0]), max_depth=2, leaf_penalty=0.01)
+    shown = repr(result)
+    assert "status='optimal'" in shown and "n_leaves=4" in shown and len(shown) < 500
+    assert "history" not in shown and "stats" not in shown
+
+
 def test_progress_and_history() -> None:
     """The hook sees every row of the history, bounds fall and objectives rise."""
     rows = Rows()
