@@ -50,9 +50,10 @@ lint: $(VENV)/.test
 test: lint
 	$(BIN)/python $(PYTEST)
 
-# The slow tests: more data, solvers and processes.
+# The slow tests: more data, solvers and processes. PART=1/3 runs every third of them.
+PART ?=
 test-slow: $(VENV)/.levels
-	$(BIN)/python $(PYTEST) -m "slow and not long" --hypothesis-profile=ci
+	$(BIN)/python $(PYTEST) -m "slow and not long" --hypothesis-profile=ci $(if $(PART),--part $(PART))
 
 # The tests of the benchmark package.
 test-bench: $(VENV)/.test

@@ -17,6 +17,10 @@ settings.register_profile("long", _COMMON, max_examples=500)
 settings.load_profile("daily")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", metavar="K/N", help="run every N-th of the selected tests, from the K-th on")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases of a test beyond those that its mark `daily` allows as slow, and beyond `slow` more as long."""
@@ -34,3 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         slow = {place * len(others) // more for place in range(more)}
         for place, item in enumerate(others):
             item.add_marker(pytest.mark.slow if place in slow else pytest.mark.long)
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_select_part(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that are not in the part that `--part` names; marks have selected before."""
+    if (part := config.getoption("part")) is None:
+        return
+    first, _, step = part.partition("/")
+    if not (first.isdigit() and step.isdigit() and 1 <= int(first) <= int(step)):
+        raise pytest.UsageError(f"--part must be K/N with K from 1 to N, got {part!r}")
+    chosen = items[int(first) - 1 :: int(step)]
+    kept = set(map(id, chosen))
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = chosen
